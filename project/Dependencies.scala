@@ -1,0 +1,28 @@
+import sbt._
+
+/** Every version in one place. A library is replaced only with a reason in docs/adr. */
+object Dependencies {
+  object Versions {
+    val scala = "2.13.18"
+    val spark = "4.2.0"
+  }
+
+  // Provided by every Spark 4 distribution; never in our jar.
+  val sparkSql = "org.apache.spark" %% "spark-sql" % Versions.spark
+  val sparkTestJars = Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { m =>
+    "org.apache.spark" %% m % Versions.spark classifier "tests"
+  }
+  // Core's only use of Jackson is offset JSON; the running Spark supplies the classes.
+  val jackson = "com.fasterxml.jackson.core" % "jackson-databind" % "2.18.6"
+
+  val failsafe = "dev.failsafe" % "failsafe" % "3.3.2"
+  val httpClient = "org.apache.httpcomponents.client5" % "httpclient5" % "5.5.1"
+  val hikari = "com.zaxxer" % "HikariCP" % "7.0.2"
+  val postgresql = "org.postgresql" % "postgresql" % "42.7.8"
+  val sqlite = "org.xerial" % "sqlite-jdbc" % "3.50.3.0"
+
+  val scalaTest = "org.scalatest" %% "scalatest" % "3.2.19"
+  val scalaCheck = "org.scalacheck" %% "scalacheck" % "1.18.1"
+  val scalaTestCheck = "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
+  val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
+}
