@@ -3,7 +3,6 @@ import org.typelevel.sbt.tpolecat.TpolecatPlugin.autoImport._
 import org.typelevel.scalacoptions.ScalacOptions
 import sbt._
 import sbt.Keys._
-import scalafix.sbt.ScalafixPlugin.autoImport.scalafixSemanticdb
 
 /** What every project shares: compiler strictness, Java 17 byte code, and how tests are run. */
 object Common {
@@ -18,7 +17,7 @@ object Common {
     // In a suite an assertion is a statement, and its value is rightly dropped.
     Test / tpolecatExcludeOptions ++= Set(ScalacOptions.warnNonUnitStatement, ScalacOptions.warnValueDiscard),
     semanticdbEnabled := true,
-    semanticdbVersion := scalafixSemanticdb.revision
+    semanticdbVersion := Dependencies.Versions.semanticdb
   )
 
   /** One forked JVM per project, its suites one after the other, in a directory of its own that Spark may litter. */

@@ -5,6 +5,8 @@ object Dependencies {
   object Versions {
     val scala = "2.13.18"
     val spark = "4.2.0"
+    // The release of the compiler plugin that scalafix needs which exists for this Scala version.
+    val semanticdb = "4.14.2"
   }
 
   // Provided by every Spark 4 distribution; never in our jar.
