@@ -1,0 +1,20 @@
+package io.epochal.core.ledger
+
+/** What an epoch contains, whatever its order and its partitions: the number of rows and the sum of their 64-bit hashes.
+  *
+  * Sums do not depend on the order, so a replay with other partitions gives the same digest; and unlike an exclusive or,
+  * a row that comes twice does not vanish.
+  */
+final case class ContentDigest(rows: Long, sum: Long) {
+
+  def +(other: ContentDigest): ContentDigest = ContentDigest(rows + other.rows, sum + other.sum)
+
+  /** 16 hexadecimal digits. */
+  def hex: String = f"$sum%016x"
+}
+
+object ContentDigest {
+  val empty: ContentDigest = ContentDigest(0L, 0L)
+
+  def parse(rows: Long, hex: String): ContentDigest = ContentDigest(rows, java.lang.Long.parseUnsignedLong(hex, 16))
+}

@@ -1,0 +1,125 @@
+package io.epochal.core.ledger
+
+import io.epochal.core.error.{Conditions, EpochalException}
+
+/** What to do when an epoch comes again and its offsets cannot be read. */
+sealed trait OnEpochMismatch
+
+object OnEpochMismatch {
+  case object Fail extends OnEpochMismatch
+  case object Keep extends OnEpochMismatch
+}
+
+/** An epoch that a run wants to commit.
+  *
+  * @param generation
+  *   what the run's claim got
+  * @param offsetsHash
+  *   hash of the offsets that Spark's checkpoint holds for the epoch; None when they cannot be read
+  */
+final case class EpochAttempt(
+    epoch: Long,
+    generation: Long,
+    trigger: TriggerMode,
+    offsetsHash: Option[String],
+    digest: ContentDigest
+) {
+  def applied: AppliedEpoch = AppliedEpoch(epoch, trigger, offsetsHash, digest)
+}
+
+/** What becomes of an epoch (K3, K5). */
+sealed trait EpochDecision
+
+object EpochDecision {
+
+  /** Its rows and `row` are to be committed in one transaction. */
+  final case class Apply(row: LedgerRow) extends EpochDecision
+
+  /** It was applied before: nothing to do, and a success.
+    *
+    * @param contentDiffers
+    *   the same offsets gave other rows this time: the plan is not repeatable, and the first application stands
+    */
+  final case class AlreadyApplied(contentDiffers: Boolean) extends EpochDecision
+
+  /** @param row
+    *   the sink's row, read under its lock
+    */
+  def decide(
+      attempt: EpochAttempt,
+      row: LedgerRow,
+      onNewQuery: OnNewQuery,
+      onMismatch: OnEpochMismatch
+  ): Either[EpochalException, EpochDecision] =
+    if (row.generation != attempt.generation) Left(fenced(attempt, row))
+    else
+      row.last match {
+        case None if attempt.epoch == 0 || onNewQuery == OnNewQuery.Append => Right(apply(attempt, row))
+        case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
+        case Some(last) if attempt.epoch == last.epoch + 1 => Right(apply(attempt, row))
+        case Some(last) if attempt.epoch == last.epoch     => replay(attempt, last, row, onMismatch)
+        case Some(last) if attempt.epoch > last.epoch =>
+          Left(
+            Conditions.EpochGap(
+              "epoch" -> attempt.epoch,
+              "sinkId" -> row.sinkId,
+              "last" -> last.epoch,
+              "missing" -> (attempt.epoch - last.epoch - 1)))
+        case Some(last) =>
+          Left(Conditions.EpochRegressed("epoch" -> attempt.epoch, "sinkId" -> row.sinkId, "last" -> last.epoch))
+      }
+
+  /** After a connection was lost during COMMIT: whether that commit landed (K7).
+    *
+    * @param row
+    *   the sink's row, read under its lock on a new connection, so that the lost one has ended
+    */
+  def landed(attempt: EpochAttempt, row: LedgerRow): Either[EpochalException, Boolean] =
+    if (row.generation != attempt.generation) Left(fenced(attempt, row))
+    else Right(row.last.contains(attempt.applied))
+
+  private def apply(attempt: EpochAttempt, row: LedgerRow): EpochDecision =
+    Apply(row.copy(last = Some(attempt.applied)))
+
+  private def replay(
+      attempt: EpochAttempt,
+      last: AppliedEpoch,
+      row: LedgerRow,
+      onMismatch: OnEpochMismatch
+  ): Either[EpochalException, EpochDecision] = {
+    val contentDiffers = attempt.digest != last.digest
+    (last.offsetsHash, attempt.offsetsHash) match {
+      case _ if last.trigger != attempt.trigger =>
+        Left(
+          Conditions.TriggerChanged(
+            "epoch" -> attempt.epoch,
+            "sinkId" -> row.sinkId,
+            "known" -> last.trigger.name,
+            "trigger" -> attempt.trigger.name))
+      case (Some(then), Some(now)) if then == now => Right(AlreadyApplied(contentDiffers))
+      case (Some(then), Some(now)) =>
+        Left(
+          Conditions.EpochRangeChanged(
+            "epoch" -> attempt.epoch,
+            "sinkId" -> row.sinkId,
+            "ledgerHash" -> then,
+            "checkpointHash" -> now))
+      case _ if !contentDiffers || onMismatch == OnEpochMismatch.Keep => Right(AlreadyApplied(contentDiffers))
+      case _ =>
+        Left(
+          Conditions.EpochContentChanged(
+            "epoch" -> attempt.epoch,
+            "sinkId" -> row.sinkId,
+            "ledgerRows" -> last.digest.rows,
+            "ledgerDigest" -> last.digest.hex,
+            "rows" -> attempt.digest.rows,
+            "digest" -> attempt.digest.hex))
+    }
+  }
+
+  private def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
+    Conditions.SinkFenced(
+      "sinkId" -> row.sinkId,
+      "generation" -> attempt.generation,
+      "current" -> row.generation)
+}

@@ -1,0 +1,54 @@
+package io.epochal.core.ledger
+
+/** How the engine delivers epochs. */
+sealed abstract class TriggerMode(val name: String)
+
+object TriggerMode {
+  case object MicroBatch extends TriggerMode("micro-batch")
+  case object Continuous extends TriggerMode("continuous")
+  case object RealTime extends TriggerMode("real-time")
+
+  val all: Seq[TriggerMode] = Seq(MicroBatch, Continuous, RealTime)
+
+  def parse(name: String): Option[TriggerMode] = all.find(_.name == name)
+}
+
+/** The table that a sink writes.
+  *
+  * @param name
+  *   as the database spells it, with its schema
+  * @param oid
+  *   the database's own number for it, where there is one: it differs when a table was dropped and made again
+  */
+final case class Target(name: String, oid: Option[Long]) {
+  override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
+}
+
+/** The database server, to see that a ledger moved: PostgreSQL's system identifier and timeline. */
+final case class ServerIdentity(id: String, timeline: Option[Long])
+
+/** The last epoch that was applied.
+  *
+  * @param offsetsHash
+  *   hash of the source offsets that Spark logged for it; None where they could not be read
+  */
+final case class AppliedEpoch(epoch: Long, trigger: TriggerMode, offsetsHash: Option[String], digest: ContentDigest)
+
+/** One sink's line in the ledger. It commits in the same transaction as the rows of the epoch it tells of.
+  *
+  * @param last
+  *   None until the first epoch is applied
+  * @param generation
+  *   grows with every run that claims the sink; only the newest may write
+  * @param runId
+  *   Spark's run id of that run
+  */
+final case class LedgerRow(
+    sinkId: String,
+    queryId: String,
+    target: Target,
+    last: Option[AppliedEpoch],
+    generation: Long,
+    runId: String,
+    server: ServerIdentity
+)

@@ -1,0 +1,81 @@
+package io.epochal.core.offset
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+
+/** The JSON of a source's offsets: `{"v":1,"format":"epochal-random","source":"…",<fields of the position>}`.
+  *
+  * An offset is exclusive: the position after the last row delivered. It names its format version and the source it
+  * belongs to; a newer version and another source are refused, older versions are read for ever. The text is a pure
+  * function of the position: Spark compares offsets as text.
+  *
+  * @tparam P
+  *   the position, an immutable value
+  * @param version
+  *   the version written; every version from 1 up to it is read
+  */
+abstract class OffsetFormat[P](val format: String, val version: Int) extends Serializable {
+
+  /** Adds the position's fields, always in the same order. */
+  protected def write(position: P, fields: ObjectNode): Unit
+
+  /** Reads the fields of any version up to the present one; whatever is wrong is thrown, with the reason as message. */
+  protected def read(version: Int, fields: ObjectNode): P
+
+  /** @param source
+    *   the identity of the source: the options that decide which rows it gives, without secrets
+    */
+  final def toJson(source: String, position: P): String = {
+    val node = OffsetFormat.mapper.createObjectNode()
+    node.put("v", version).put("format", format).put("source", source)
+    write(position, node)
+    OffsetFormat.mapper.writeValueAsString(node)
+  }
+
+  final def fromJson(source: String, json: String): Either[EpochalException, P] =
+    for {
+      fields <- Try(OffsetFormat.mapper.readTree(json)).toOption
+        .collect { case node: ObjectNode => node }
+        .toRight(invalid(json, "it is not a JSON object"))
+      found <- Option(fields.get("v")).filter(v => v.isInt && v.intValue >= 1).map(_.intValue)
+        .toRight(invalid(json, "it has no version \"v\""))
+      _ <- Either.cond(
+        found <= version,
+        (),
+        Conditions.OffsetVersion("format" -> format, "found" -> found, "supported" -> version))
+      _ <- sameSource(source, fields)
+      position <- Try(read(found, fields)).toEither.left.map {
+        case NonFatal(e) => invalid(json, Option(e.getMessage).getOrElse(e.toString))
+        case fatal       => throw fatal
+      }
+    } yield position
+
+  private def sameSource(source: String, fields: ObjectNode): Either[EpochalException, Unit] = {
+    val format = fields.path("format").asText("")
+    val owner = fields.path("source").asText("")
+    Either.cond(
+      format == this.format && owner == source,
+      (),
+      Conditions.OffsetSourceChanged("found" -> s"$format $owner".trim, "expected" -> s"${this.format} $source"))
+  }
+
+  private def invalid(json: String, reason: String): EpochalException =
+    Conditions.OffsetInvalid("format" -> format, "offset" -> Redaction.text(String.valueOf(json).take(300)), "reason" -> reason)
+
+  /** For `read`: a field that must be a whole number of at least 0. */
+  final protected def count(fields: ObjectNode, name: String): Long = {
+    val node = fields.get(name)
+    require(node != null && node.canConvertToExactIntegral && node.canConvertToLong, s"\"$name\" is not a whole number")
+    require(node.longValue >= 0, s"\"$name\" is negative")
+    node.longValue
+  }
+}
+
+object OffsetFormat {
+  private val mapper = new ObjectMapper()
+}

@@ -1,0 +1,72 @@
+package io.epochal.core.option
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+
+/** The options of one format, in the order of the documentation. */
+final case class OptionGroup(format: String, description: String, specs: Seq[OptionSpec[_]]) {
+
+  private val families = specs.filter(_.isFamily)
+  private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase -> spec).toMap
+
+  /** Reads what the user gave; names are matched whatever their case. Refuses unknown names (with the nearest right
+    * one), values of the wrong type, and required options left out.
+    */
+  def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
+    val known = raw.filterNot { case (name, _) => OptionGroup.belongsToSpark(name) }
+    for {
+      named <- known.toSeq.sortBy(_._1).foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
+        case (Right(values), (name, text)) => parseOne(name, text).map(values ++ _)
+        case (error, _)                    => error
+      }
+      _ <- specs.find(spec => spec.required && !named.contains(spec.name)).map(missing).toLeft(())
+    } yield new OptionValues(this, named)
+  }
+
+  private def parseOne(name: String, text: String): OptionGroup.Parsed =
+    byName.get(name.toLowerCase) match {
+      case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
+      case None =>
+        families.find(family => startsWith(name, family.prefix)) match {
+          case Some(family) =>
+            parseValue(family, name, text).map(v => Map(family.prefix + name.substring(family.prefix.length) -> v))
+          case None => Left(unknown(name))
+        }
+    }
+
+  private def startsWith(name: String, prefix: String): Boolean =
+    name.length > prefix.length && name.regionMatches(true, 0, prefix, 0, prefix.length)
+
+  private def parseValue(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, Any] =
+    Option(text).flatMap(spec.kind.parse(_)).toRight {
+      Conditions.OptionInvalid(
+        "option" -> name,
+        "format" -> format,
+        "value" -> (if (spec.secret) Redaction.Mask else Redaction.text(text)),
+        "expected" -> spec.kind.expected,
+        "example" -> spec.example)
+    }
+
+  private def unknown(name: String): EpochalException =
+    Conditions.UnknownOption(
+      "format" -> format,
+      "option" -> name,
+      "suggestion" -> Nearest
+        .of(name, specs.map(_.name))
+        .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?"))
+
+  private def missing(spec: OptionSpec[_]): EpochalException =
+    Conditions.OptionRequired("format" -> format, "option" -> spec.name, "doc" -> spec.doc, "example" -> spec.example)
+}
+
+object OptionGroup {
+  private type Parsed = Either[EpochalException, Map[String, Any]]
+
+  /** Options that Spark reads itself and hands on to every source and sink. */
+  private val sparkOwn =
+    Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
+
+  private def belongsToSpark(name: String): Boolean = {
+    val lower = name.toLowerCase
+    sparkOwn(lower) || lower.startsWith("asyncprogresstracking") || lower.startsWith("_") || lower.startsWith("spark.")
+  }
+}

@@ -1,0 +1,41 @@
+package io.epochal.core.option
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+
+/** Options that were read and found good. Prints without secrets. */
+final class OptionValues private[option] (val group: OptionGroup, values: Map[String, Any]) extends Serializable {
+
+  /** The value given, else the default. An option with neither is a mistake of ours: use `get`. */
+  def apply[A](spec: OptionSpec[A]): A =
+    get(spec).getOrElse(throw new NoSuchElementException(s"the option ${spec.name} has no value and no default"))
+
+  def get[A](spec: OptionSpec[A]): Option[A] = values.get(spec.name).map(_.asInstanceOf[A]).orElse(spec.default)
+
+  /** Whether the user gave it. */
+  def isSet(spec: OptionSpec[_]): Boolean = values.contains(spec.name)
+
+  /** The members of a family, by what follows the prefix. */
+  def family[A](spec: OptionSpec[A]): Map[String, A] = values.collect {
+    case (name, value) if name.startsWith(spec.prefix) => name.substring(spec.prefix.length) -> value.asInstanceOf[A]
+  }
+
+  /** An error when more than one of them was given. */
+  def exclusive(suggestion: String)(specs: OptionSpec[_]*): Either[EpochalException, Unit] = {
+    val set = specs.filter(isSet(_)).map(_.name)
+    if (set.size <= 1) Right(())
+    else
+      Left(
+        Conditions.OptionsConflict(
+          "format" -> group.format,
+          "options" -> set.mkString(", "),
+          "suggestion" -> suggestion))
+  }
+
+  override def toString: String = {
+    val secrets = group.specs.filter(_.secret).map(_.prefix).toSet
+    def isSecret(name: String): Boolean = secrets.exists(s => if (s.endsWith(".")) name.startsWith(s) else name == s)
+    values.toSeq.sortBy(_._1)
+      .map { case (name, value) => s"$name=${if (isSecret(name)) Redaction.Mask else Redaction.text(value.toString)}" }
+      .mkString(s"${group.format}(", ", ", ")")
+  }
+}

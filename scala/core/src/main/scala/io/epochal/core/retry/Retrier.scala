@@ -1,0 +1,61 @@
+package io.epochal.core.retry
+
+import java.time.Duration
+import java.util.concurrent.ThreadLocalRandom
+
+import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
+import dev.failsafe.function.{CheckedPredicate, ContextualSupplier}
+
+/** Tries again: capped exponential backoff with full jitter and an overall deadline.
+  *
+  * The delay after the n-th failure is drawn evenly from 0 to `settings.bound(n)` ("full jitter", from Brooker,
+  * "Exponential Backoff And Jitter", 2015), so that clients that failed together do not come back together.
+  *
+  * @param classify
+  *   what a failure means; it decides alone
+  * @param onRetry
+  *   told once for every failure that is tried again
+  * @param jitter
+  *   a number in [0, 1)
+  */
+final class Retrier(
+    settings: RetrySettings,
+    classify: Throwable => Verdict,
+    onRetry: RetryEvent => Unit = _ => (),
+    jitter: () => Double = () => ThreadLocalRandom.current().nextDouble()
+) {
+
+  /** Runs `body` until it succeeds.
+    *
+    * @param body
+    *   gets the number of failures so far
+    * @throws Throwable
+    *   what the last try threw
+    */
+  def run[A](body: Int => A): A = {
+    val policy = RetryPolicy
+      .builder[A]()
+      .handleIf(retried)
+      .withMaxAttempts(settings.maxAttempts)
+      .withMaxDuration(settings.deadline)
+      .withDelayFn(context => delay(context.getAttemptCount, context.getLastException[Throwable]))
+      .onRetryScheduled(e => onRetry(RetryEvent(e.getAttemptCount, e.getDelay, e.getLastException)))
+      .build()
+    val supplier: ContextualSupplier[A, A] = context => body(context.getAttemptCount)
+    try Failsafe.`with`[A, RetryPolicy[A]](policy).get(supplier)
+    catch { case e: FailsafeException if e.getCause != null => throw e.getCause }
+  }
+
+  private val retried: CheckedPredicate[Throwable] = error => classify(error) != Verdict.GiveUp
+
+  private def delay(failures: Int, error: Throwable): Duration = {
+    val drawn = Duration.ofNanos((settings.bound(failures).toNanos * jitter()).toLong)
+    classify(error) match {
+      case Verdict.RetryAfter(atLeast) => atLeast.plus(drawn).compareTo(settings.maxDelay) match {
+          case c if c > 0 => settings.maxDelay
+          case _          => atLeast.plus(drawn)
+        }
+      case _ => drawn
+    }
+  }
+}

@@ -1,0 +1,41 @@
+package io.epochal.spark.source
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.UUID
+
+import scala.util.Using
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+/** Remembers a stream's first offset in its part of the checkpoint (S11).
+  *
+  * Spark does not log where batch 0 starts: it asks `initialOffset` again when it replays that batch. The file is written
+  * before the offset is first used, so that both answers are the same. It is valid if and only if it stands under its
+  * final name; a crash before that leaves a file that nobody reads.
+  *
+  * @param checkpoint
+  *   the directory that Spark hands the stream
+  */
+final class InitialOffset(checkpoint: String, hadoop: Configuration) {
+
+  private val directory = new Path(checkpoint)
+  private val file = new Path(directory, InitialOffset.FileName)
+
+  /** The offset remembered, else `first`, which is remembered from now on. */
+  def orElse(first: => String): String = {
+    val fs = file.getFileSystem(hadoop)
+    if (!fs.exists(file)) {
+      val text = first
+      fs.mkdirs(directory)
+      val unfinished = new Path(directory, s".${InitialOffset.FileName}.${UUID.randomUUID()}")
+      Using.resource(fs.create(unfinished, false))(_.write(text.getBytes(UTF_8)))
+      if (!fs.rename(unfinished, file)) fs.delete(unfinished, false)
+    }
+    Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
+  }
+}
+
+object InitialOffset {
+  private val FileName = "initial-offset"
+}
