@@ -29,6 +29,7 @@ lazy val testkit = project
   .settings(Common.settings)
   .settings(
     name := "epochal-testkit",
+    Compile / tpolecatExcludeOptions ++= Common.assertions,
     libraryDependencies ++= Seq(sparkSql % Provided) ++ unitTesting
   )
 
