@@ -14,16 +14,16 @@ object Packaging {
     assemblyPackageScala / assembleArtifact := false,
     assembly / assemblyShadeRules := shaded.map(name => ShadeRule.rename(s"$name.**" -> "io.epochal.shaded.@0").inAll),
     assembly / assemblyExcludedJars := (assembly / fullClasspath).value.filter(entry =>
-      providedBySpark(entry.data.getName)
-    ),
+      providedBySpark(entry.data.getName)),
     assembly / assemblyMergeStrategy := strategy,
     Compile / resourceGenerators += Def.task {
       val here = (LocalRootProject / baseDirectory).value
-      Seq("LICENSE", "NOTICE").map { name =>
-        val copy = (Compile / resourceManaged).value / "META-INF" / name
-        IO.copyFile(here / name, copy, preserveLastModified = true)
-        copy
-      }
+      val to = (Compile / resourceManaged).value
+      Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+        .map { case (name, path) =>
+          IO.copyFile(here / name, to / path, preserveLastModified = true)
+          to / path
+        }
     }.taskValue
   )
 
