@@ -2,7 +2,7 @@ import sbt._
 import sbt.Keys._
 import sbtassembly.AssemblyPlugin.autoImport._
 import sbtassembly.{CustomMergeStrategy, MergeStrategy}
-import sbtassembly.Assembly.{Dependency, Library, Project}
+import sbtassembly.Assembly.{Library, Project}
 
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {
@@ -48,9 +48,14 @@ object Packaging {
       case "META-INF" :: "io.epochal" :: _                                  => MergeStrategy.deduplicate
       case "META-INF" :: _                                                  => MergeStrategy.discard
       case "org" :: "sqlite" :: "native" :: os :: cpu :: _ if !nativeLibraries(s"$os/$cpu") => MergeStrategy.discard
-      case parts if parts.last == "module-info.class"                                       => MergeStrategy.discard
+      case parts if parts.last == "module-info.class" || unused(path)                                       => MergeStrategy.discard
       case _                                                                                => MergeStrategy.deduplicate
     }
+
+  /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those. */
+  private def unused(path: String): Boolean =
+    Seq("hibernate/", "metrics/dropwizard/", "metrics/micrometer/", "metrics/prometheus/", "util/JavassistProxyFactory")
+      .exists(part => path.contains(s"com/zaxxer/hikari/$part"))
 
   /** Ours stays where it is; a library's goes to `META-INF/licenses/<library>/`. */
   private val ofEachLibrary: MergeStrategy = CustomMergeStrategy.rename {
