@@ -36,16 +36,12 @@ lazy val testkit = project
 /** The connectors, and the one jar that users put on Spark's class path. */
 lazy val spark = project
   .in(file("scala/spark"))
-  .enablePlugins(BuildInfoPlugin)
   .dependsOn(core, testkit % Test)
   .settings(Common.settings, Packaging.settings)
   .settings(
     name := "epochal-spark",
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
-    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test),
-    buildInfoPackage := "io.epochal.spark",
-    buildInfoKeys := Seq[BuildInfoKey](version),
-    buildInfoOptions += BuildInfoOption.PackagePrivate
+    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test)
   )
 
 lazy val bench = project
