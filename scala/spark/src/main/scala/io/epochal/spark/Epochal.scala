@@ -12,7 +12,8 @@ object Epochal {
 
   /** The release, as in the jar's name. */
   val version: String =
-    Using.resource(getClass.getResourceAsStream("/io/epochal/version.txt"))(in => new String(in.readAllBytes(), UTF_8).trim)
+    Using.resource(getClass.getResourceAsStream("/io/epochal/version.txt"))(in =>
+      new String(in.readAllBytes(), UTF_8).trim)
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] = Seq(RandomOptions.group)
