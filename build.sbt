@@ -1,4 +1,59 @@
 import Dependencies._
+
+ThisBuild / organization := "io.epochal"
+ThisBuild / organizationName := "Epochal"
+ThisBuild / version := IO.read(file("version.txt")).trim
 ThisBuild / scalaVersion := Versions.scala
-lazy val core = project.in(file("scala/core")).settings(libraryDependencies ++= Seq(jackson % Provided, failsafe, scalaTest % Test, scalaCheck % Test, scalaTestCheck % Test))
-lazy val spark = project.in(file("scala/spark")).dependsOn(core).settings(libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite, wiremock % Test) ++ sparkTestJars.map(_ % Test))
+ThisBuild / versionScheme := Some("early-semver")
+ThisBuild / licenses := Seq(License.Apache2)
+ThisBuild / description := "Exactly-once connectors for Spark Structured Streaming"
+
+lazy val root = project
+  .in(file("."))
+  .aggregate(core, testkit, spark, bench)
+  .settings(name := "epochal", publish / skip := true)
+
+/** Policy without Spark: nothing here can name a Spark class, because none is on this class path. */
+lazy val core = project
+  .in(file("scala/core"))
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-core",
+    libraryDependencies ++= Seq(jackson % Provided, failsafe) ++ unitTesting.map(_ % Test)
+  )
+
+/** The checks any connector can be put through. ScalaTest is a compile dependency: it is what the kit is made of. */
+lazy val testkit = project
+  .in(file("scala/testkit"))
+  .dependsOn(core)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-testkit",
+    libraryDependencies ++= Seq(sparkSql % Provided) ++ unitTesting
+  )
+
+/** The connectors, and the one jar that users put on Spark's class path. */
+lazy val spark = project
+  .in(file("scala/spark"))
+  .enablePlugins(BuildInfoPlugin)
+  .dependsOn(core, testkit % Test)
+  .settings(Common.settings, Packaging.settings)
+  .settings(
+    name := "epochal-spark",
+    libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
+    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test),
+    buildInfoPackage := "io.epochal.spark",
+    buildInfoKeys := Seq[BuildInfoKey](version),
+    buildInfoOptions += BuildInfoOption.PackagePrivate
+  )
+
+lazy val bench = project
+  .in(file("scala/bench"))
+  .enablePlugins(JmhPlugin)
+  .dependsOn(core, spark)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-bench",
+    publish / skip := true,
+    libraryDependencies += sparkSql % Provided
+  )

@@ -5,14 +5,13 @@ object Dependencies {
   object Versions {
     val scala = "2.13.18"
     val spark = "4.2.0"
+    // The release of the compiler plugin that scalafix needs which exists for this Scala version.
+    val semanticdb = "4.14.2"
   }
 
   // Provided by every Spark 4 distribution; never in our jar.
   val sparkSql = "org.apache.spark" %% "spark-sql" % Versions.spark
-  val sparkTestJars = Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { m =>
-    "org.apache.spark" %% m % Versions.spark classifier "tests"
-  }
-  // Core's only use of Jackson is offset JSON; the running Spark supplies the classes.
+  // Core's only use of Jackson is offset JSON; the running Spark supplies the classes. This is the oldest (Spark 4.0's).
   val jackson = "com.fasterxml.jackson.core" % "jackson-databind" % "2.18.6"
 
   val failsafe = "dev.failsafe" % "failsafe" % "3.3.2"
@@ -21,8 +20,15 @@ object Dependencies {
   val postgresql = "org.postgresql" % "postgresql" % "42.7.8"
   val sqlite = "org.xerial" % "sqlite-jdbc" % "3.50.3.0"
 
-  val scalaTest = "org.scalatest" %% "scalatest" % "3.2.19"
-  val scalaCheck = "org.scalacheck" %% "scalacheck" % "1.18.1"
-  val scalaTestCheck = "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
+  val unitTesting = Seq(
+    "org.scalatest" %% "scalatest" % "3.2.19",
+    "org.scalacheck" %% "scalacheck" % "1.18.1",
+    "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
+  )
+  // Spark's own test vocabulary: StreamTest, SharedSparkSession and what they extend.
+  val sparkTestJars =
+    Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
+      ("org.apache.spark" %% name % Versions.spark).classifier("tests")
+    }
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
 }

@@ -1,15 +1,17 @@
 package io.epochal.spark
 
 import io.epochal.core.option.OptionGroup
+import io.epochal.spark.source.random.RandomOptions
 
 /** What the jar tells of itself. */
 object Epochal {
 
   /** The release, as in the jar's name. */
-  val version: String = Option(getClass.getResourceAsStream("/io/epochal/version.txt"))
-    .map(in => try new String(in.readAllBytes()).trim finally in.close())
-    .getOrElse("unknown")
+  val version: String = BuildInfo.version
 
   /** The options of every format, in the order of the documentation. */
-  def formats: Seq[OptionGroup] = Seq()
+  val formats: Seq[OptionGroup] = Seq(RandomOptions.group)
+
+  /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
+  def optionsJson: String = OptionsDocument.json(formats)
 }

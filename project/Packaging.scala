@@ -1,0 +1,61 @@
+import sbt._
+import sbt.Keys._
+import sbtassembly.AssemblyPlugin.autoImport._
+import sbtassembly.{CustomMergeStrategy, MergeStrategy}
+import sbtassembly.Assembly.{Dependency, Library, Project}
+
+/** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
+object Packaging {
+
+  val settings: Seq[Setting[_]] = Seq(
+    assembly / assemblyOutputPath :=
+      (LocalRootProject / baseDirectory).value / "dist" / s"epochal-spark_2.13-${version.value}.jar",
+    assembly / test := {},
+    assemblyPackageScala / assembleArtifact := false,
+    assembly / assemblyShadeRules := shaded.map(name => ShadeRule.rename(s"$name.**" -> "io.epochal.shaded.@0").inAll),
+    assembly / assemblyExcludedJars := (assembly / fullClasspath).value.filter(entry =>
+      providedBySpark(entry.data.getName)
+    ),
+    assembly / assemblyMergeStrategy := strategy,
+    Compile / resourceGenerators += Def.task {
+      val here = (LocalRootProject / baseDirectory).value
+      Seq("LICENSE", "NOTICE").map { name =>
+        val copy = (Compile / resourceManaged).value / "META-INF" / name
+        IO.copyFile(here / name, copy, preserveLastModified = true)
+        copy
+      }
+    }.taskValue
+  )
+
+  // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
+  private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari")
+
+  /** slf4j comes with Spark; checker-qual is annotations that nothing reads at run time. */
+  private def providedBySpark(jar: String): Boolean =
+    Seq("slf4j-api-", "checker-qual-").exists(jar.startsWith)
+
+  // SQLite carries 24 native libraries (26 MB unpacked). These eight are the platforms that Spark 4 runs on.
+  private val nativeLibraries =
+    for (os <- Set("Linux", "Linux-Musl", "Mac", "Windows"); cpu <- Set("x86_64", "aarch64")) yield s"$os/$cpu"
+
+  private val strategy: String => MergeStrategy = path =>
+    path.split('/').toList match {
+      case "META-INF" :: "services" :: _                                    => MergeStrategy.filterDistinctLines
+      case "META-INF" :: ("LICENSE" | "NOTICE") :: Nil                      => ofEachLibrary
+      case "META-INF" :: "licenses" :: _                                    => MergeStrategy.first
+      case "META-INF" :: "maven" :: rest if rest.last.startsWith("LICENSE") => ofEachLibrary
+      case "META-INF" :: "native-image" :: _                                => MergeStrategy.first
+      case "META-INF" :: "io.epochal" :: _                                  => MergeStrategy.deduplicate
+      case "META-INF" :: _                                                  => MergeStrategy.discard
+      case "org" :: "sqlite" :: "native" :: os :: cpu :: _ if !nativeLibraries(s"$os/$cpu") => MergeStrategy.discard
+      case parts if parts.last == "module-info.class"                                       => MergeStrategy.discard
+      case _                                                                                => MergeStrategy.deduplicate
+    }
+
+  /** Ours stays where it is; a library's goes to `META-INF/licenses/<library>/`. */
+  private val ofEachLibrary: MergeStrategy = CustomMergeStrategy.rename {
+    case project: Project => project.target
+    case library: Library =>
+      s"META-INF/licenses/${library.moduleCoord.name}/${library.target.split('/').last}"
+  }
+}

@@ -1,0 +1,47 @@
+package io.epochal.core.error
+
+import org.scalatest.funsuite.AnyFunSuite
+
+final class ConditionsSuite extends AnyFunSuite {
+
+  test("names are unique, upper case, and all conditions are listed") {
+    val names = Conditions.all.map(_.name)
+    assert(names.distinct == names)
+    assert(names.forall(_.matches("[A-Z][A-Z_]+")))
+    val declared = Conditions.getClass.getDeclaredMethods.count(_.getReturnType == classOf[Condition])
+    assert(declared == names.size, "a condition is declared but not in Conditions.all")
+  }
+
+  test("a message carries the name, the problem with the real values, and the hint") {
+    val error = Conditions.EpochRegressed("epoch" -> 3, "sinkId" -> "s", "last" -> 7)
+    assert(error.getMessage.startsWith("[EPOCHAL.EPOCH_REGRESSED] The query commits epoch 3 to sink 's'"))
+    assert(error.getMessage.contains("already has epoch 7. Hint: "))
+    assert(error.values("last") == "7")
+  }
+
+  test("a value with characters of a replacement pattern is shown as it is") {
+    val error = Conditions.UnknownOption("format" -> "f", "option" -> "a$1\\b", "suggestion" -> "s")
+    assert(error.getMessage.contains("'a$1\\b'"))
+  }
+
+  test("a condition without one of its values is a mistake of the caller") {
+    assert(intercept[IllegalArgumentException](Conditions.EpochGap("epoch" -> 1)).getMessage.contains("sinkId"))
+  }
+
+  test("our exception is found under others") {
+    val ours = Conditions.SchemaRequired("format" -> "f")
+    assert(EpochalException.in(new RuntimeException(new IllegalStateException(ours))).contains(ours))
+    assert(EpochalException.in(new RuntimeException("other")).isEmpty)
+  }
+
+  test("a URL is named without user, query and fragment") {
+    assert(Redaction.url("https://me:pw@host:1/a/b?token=1#x") == "https://host:1/a/b")
+    assert(Redaction.url("jdbc:postgresql://host/db?password=x") == "jdbc:postgresql://host/db")
+  }
+
+  test("credentials in a text are masked") {
+    val masked = Redaction.text("failed for http://u:pw@h/?api_key=S1&x=2; password=S2 Authorization: S3")
+    assert(!masked.contains("S1") && !masked.contains("S2") && !masked.contains("pw@"))
+    assert(masked.contains("x=2"))
+  }
+}

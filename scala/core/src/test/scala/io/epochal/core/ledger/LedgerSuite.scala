@@ -1,0 +1,158 @@
+package io.epochal.core.ledger
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+
+final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import EpochDecision._
+  import TriggerMode._
+
+  private val target = Target("public.comments", Some(1L))
+  private val server = ServerIdentity("server", Some(1L))
+  private val digest = ContentDigest(10, 99)
+
+  private def claim(query: String = "q", run: String = "run 1", on: OnNewQuery = OnNewQuery.Fail, table: Target = target) =
+    Claim("sink", query, run, table, server, on)
+
+  private def claimed(row: Option[LedgerRow] = None, of: Claim = claim(), others: Seq[String] = Nil): LedgerRow =
+    Claim.decide(of, row, others).fold(throw _, identity)
+
+  private def attempt(epoch: Long, generation: Long = 1, hash: Option[String] = Some("h"), of: ContentDigest = digest) =
+    EpochAttempt(epoch, generation, MicroBatch, hash.map(_ + epoch), of)
+
+  private def decide(
+      what: EpochAttempt,
+      row: LedgerRow,
+      onNew: OnNewQuery = OnNewQuery.Fail,
+      onMismatch: OnEpochMismatch = OnEpochMismatch.Fail
+  ) = EpochDecision.decide(what, row, onNew, onMismatch)
+
+  private def at(epoch: Long): LedgerRow = claimed().copy(last = Some(attempt(epoch).applied))
+
+  private def refusal(result: Either[EpochalException, _]): Condition =
+    result.left.map(_.condition).left.getOrElse(fail(s"was accepted: $result"))
+
+  test("the first run of a sink gets generation 1, every later run the next") {
+    val first = claimed()
+    assert(first.generation == 1 && first.last.isEmpty)
+    assert(claimed(Some(first), claim(run = "run 2")).generation == 2)
+  }
+
+  test("another query is refused, or takes the sink over and starts with no epoch") {
+    assert(refusal(Claim.decide(claim(query = "new"), Some(at(5)), Nil)) == Conditions.NewQuery)
+    val taken = claimed(Some(at(5)), claim(query = "new", on = OnNewQuery.Append))
+    assert(taken.queryId == "new" && taken.last.isEmpty && taken.generation == 2)
+  }
+
+  test("a query that comes back after another took its sink over goes on where it was") {
+    val before = at(5)
+    val taken = claimed(Some(before), claim(query = "new", on = OnNewQuery.Append))
+    val back = claimed(Some(taken), claim(on = OnNewQuery.Append).copy(known = Some(before)))
+    assert(back.last == before.last && back.generation == 3)
+    assert(decide(attempt(5, generation = 3), back) == Right(AlreadyApplied(false)))
+  }
+
+  test("a second sink on one target is refused unless it is asked for") {
+    assert(refusal(Claim.decide(claim(), None, Seq("other"))) == Conditions.TargetShared)
+    assert(claimed(of = claim(on = OnNewQuery.Append), others = Seq("other")).generation == 1)
+  }
+
+  test("a table that was dropped and made again is another target") {
+    val again = target.copy(oid = Some(2L))
+    assert(refusal(Claim.decide(claim(table = again), Some(at(5)), Nil)) == Conditions.TargetChanged)
+    val moved = claimed(Some(at(5)), claim(table = again, on = OnNewQuery.Append))
+    assert(moved.target == again && moved.last == at(5).last)
+  }
+
+  test("epochs are applied in order, each once") {
+    forAll(Gen.choose(0L, 50L)) { count =>
+      val end = (0L until count).foldLeft(claimed()) { (row, epoch) =>
+        decide(attempt(epoch), row) match {
+          case Right(Apply(next)) =>
+            assert(decide(attempt(epoch), next) == Right(AlreadyApplied(false)))
+            next
+          case other => fail(s"epoch $epoch was not applied: $other")
+        }
+      }
+      assert(end.last.map(_.epoch) == Option.when(count > 0)(count - 1))
+    }
+  }
+
+  test("whatever comes, the ledger never goes back and applies only the next epoch") {
+    val steps = Gen.listOf(Gen.zip(Gen.choose(0L, 6L), Gen.oneOf("a", "b"), Gen.choose(1L, 3L)))
+    forAll(steps) { attempts =>
+      attempts.foldLeft(claimed().copy(generation = 2)) { case (row, (epoch, hash, generation)) =>
+        decide(attempt(epoch, generation, Some(hash)), row) match {
+          case Right(Apply(next)) =>
+            assert(generation == 2 && epoch == row.last.fold(0L)(_.epoch + 1))
+            next
+          case Right(AlreadyApplied(_)) =>
+            assert(row.last.exists(l => l.epoch == epoch && l.offsetsHash.contains(hash + epoch)))
+            row
+          case Left(_) => row
+        }
+      }
+    }
+  }
+
+  test("a missing epoch is a gap, an older one a regression") {
+    assert(refusal(decide(attempt(7), at(5))) == Conditions.EpochGap)
+    assert(refusal(decide(attempt(4), at(5))) == Conditions.EpochRegressed)
+  }
+
+  test("an empty ledger met by a later epoch is refused, or begins there") {
+    assert(refusal(decide(attempt(3), claimed())) == Conditions.LedgerEmpty)
+    assert(decide(attempt(3), claimed(), OnNewQuery.Append).map(_.isInstanceOf[Apply]) == Right(true))
+  }
+
+  test("the same epoch with the same offsets and other rows is kept, and told") {
+    assert(decide(attempt(5, of = ContentDigest(10, 1)), at(5)) == Right(AlreadyApplied(contentDiffers = true)))
+  }
+
+  test("the same epoch with other offsets is always an error") {
+    val other = attempt(5, hash = Some("other"))
+    Seq(OnEpochMismatch.Fail, OnEpochMismatch.Keep).foreach { on =>
+      assert(refusal(decide(other, at(5), onMismatch = on)) == Conditions.EpochRangeChanged)
+    }
+  }
+
+  test("without offsets the rows decide, and onEpochMismatch says what other rows mean") {
+    val unread = attempt(5, hash = None)
+    assert(decide(unread, at(5)) == Right(AlreadyApplied(false)))
+    val other = unread.copy(digest = ContentDigest(9, 9))
+    assert(refusal(decide(other, at(5))) == Conditions.EpochContentChanged)
+    assert(decide(other, at(5), onMismatch = OnEpochMismatch.Keep) == Right(AlreadyApplied(true)))
+  }
+
+  test("an epoch that comes again under another trigger is refused") {
+    assert(refusal(decide(attempt(5).copy(trigger = RealTime), at(5))) == Conditions.TriggerChanged)
+  }
+
+  test("a run that was replaced is fenced, whatever epoch it brings") {
+    forAll(Gen.choose(0L, 10L)) { epoch =>
+      val row = at(5).copy(generation = 2)
+      assert(refusal(decide(attempt(epoch), row)) == Conditions.SinkFenced)
+      assert(refusal(EpochDecision.landed(attempt(epoch), row)) == Conditions.SinkFenced)
+    }
+  }
+
+  test("after a lost acknowledgement the ledger says whether the commit landed") {
+    assert(EpochDecision.landed(attempt(5), at(5)) == Right(true))
+    assert(EpochDecision.landed(attempt(6), at(5)) == Right(false))
+  }
+
+  test("a digest depends neither on the order nor on the partitions, but on every row") {
+    val row = Gen.long.map(ContentDigest(1, _))
+    forAll(Gen.nonEmptyListOf(row)) { rows =>
+      val all = rows.fold(ContentDigest.empty)(_ + _)
+      assert(rows.reverse.fold(ContentDigest.empty)(_ + _) == all)
+      assert(rows.grouped(3).map(_.fold(ContentDigest.empty)(_ + _)).fold(ContentDigest.empty)(_ + _) == all)
+      assert(rows.tail.fold(ContentDigest.empty)(_ + _) != all)
+      assert((rows.head :: rows).fold(ContentDigest.empty)(_ + _) != all)
+      assert(ContentDigest.parse(all.rows, all.hex) == all)
+    }
+  }
+}

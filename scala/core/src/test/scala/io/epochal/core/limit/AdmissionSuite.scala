@@ -1,0 +1,74 @@
+package io.epochal.core.limit
+
+import java.time.{Duration, Instant}
+
+import org.scalacheck.{Arbitrary, Gen}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import ReadLimit._
+
+  private val start = Instant.parse("2026-01-01T00:00:00Z")
+
+  private def admit(limit: ReadLimit, rows: Long, after: Duration = Duration.ZERO, rowBytes: Long = 1): Long =
+    Admission.admit(limit, Backlog(rows, bytes => bytes / rowBytes), start, start.plus(after))
+
+  private val simple: Gen[ReadLimit] = Gen.oneOf(
+    Gen.const(Unlimited),
+    Gen.choose(1L, 100L).map(MaxRows),
+    Gen.choose(1L, 1000L).map(MaxBytes),
+    Gen.choose(1L, 100L).flatMap(n => Gen.choose(0L, 100L).map(s => MinRows(n, Duration.ofSeconds(s)))))
+  implicit private val limits: Arbitrary[ReadLimit] =
+    Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(ReadLimit.all)))
+  private val backlogs = Gen.choose(0L, 200L)
+
+  test("no limit admits more than there is, or a negative number") {
+    forAll(limits.arbitrary, backlogs, Gen.choose(0L, 200L)) { (limit, rows, seconds) =>
+      val admitted = admit(limit, rows, Duration.ofSeconds(seconds), rowBytes = 7)
+      assert(admitted >= 0 && admitted <= rows)
+    }
+  }
+
+  test("no limit holds rows back for ever") {
+    forAll(limits.arbitrary, backlogs.suchThat(_ > 0)) { (limit, rows) =>
+      assert(admit(limit, rows, Duration.ofDays(1), rowBytes = 5000) > 0)
+    }
+  }
+
+  test("a composite admits what its strictest member admits") {
+    forAll(Gen.nonEmptyListOf(simple), backlogs, Gen.choose(0L, 200L)) { (members, rows, seconds) =>
+      val wait = Duration.ofSeconds(seconds)
+      assert(admit(Composite(members), rows, wait) == members.map(admit(_, rows, wait)).min)
+    }
+  }
+
+  test("nothing is admitted above the ceiling") {
+    forAll(limits.arbitrary, backlogs) { (limit, rows) =>
+      assert(admit(limit, rows, Duration.ofDays(1)) <= Admission.ceiling(limit))
+    }
+  }
+
+  test("a maximum caps the batch") {
+    assert(admit(MaxRows(10), 25) == 10 && admit(MaxRows(10), 3) == 3)
+  }
+
+  test("a minimum waits until it is reached or its delay has passed") {
+    val limit = MinRows(10, Duration.ofSeconds(60))
+    assert(admit(limit, 9) == 0)
+    assert(admit(limit, 10) == 10)
+    assert(admit(limit, 9, Duration.ofSeconds(59)) == 0)
+    assert(admit(limit, 9, Duration.ofSeconds(60)) == 9)
+    assert(admit(limit, 0, Duration.ofSeconds(60)) == 0)
+  }
+
+  test("a limit in bytes admits whole rows, and one row that is larger than the limit") {
+    assert(admit(MaxBytes(100), 50, rowBytes = 30) == 3)
+    assert(admit(MaxBytes(10), 50, rowBytes = 30) == 1)
+  }
+
+  test("a minimum with a maximum takes the maximum of what has waited long enough") {
+    val limit = ReadLimit.all(Seq(MinRows(10, Duration.ofSeconds(60)), MaxRows(15)))
+    assert(admit(limit, 9) == 0 && admit(limit, 20) == 15)
+  }
+}

@@ -1,0 +1,113 @@
+package io.epochal.spark.source.random
+
+import java.time.{Duration, Instant}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+
+/** What a query asked of the source, checked.
+  *
+  * @param pace
+  *   how the rows become available
+  * @param numPartitions
+  *   None: as many as Spark's default parallelism
+  * @param source
+  *   the identity that offsets carry: the options that decide what a row is
+  */
+final case class RandomOptions(
+    pace: Pace,
+    numPartitions: Option[Int],
+    strings: RandomStrings,
+    maxRows: Option[Long],
+    startTimestamp: Instant,
+    limit: ReadLimit,
+    source: String
+) {
+
+  /** Microseconds since 1970 of row 0, and from one row to the next. */
+  def firstMicros: Long = startTimestamp.getEpochSecond * 1000000L + startTimestamp.getNano / 1000
+  def microsPerRow: Double = 1e6 / pace.rowsPerSecond
+}
+
+/** How the rows become available. */
+sealed trait Pace {
+
+  /** The rate on the rows' own clock, the column `timestamp`. */
+  def rowsPerSecond: Long
+}
+
+object Pace {
+
+  /** Row n exists from n / rate seconds after the first start of the query. */
+  final case class Steady(rowsPerSecond: Long) extends Pace
+
+  /** All rows exist already; each micro-batch takes so many, and they are a second of the rows' own clock. */
+  final case class PerBatch(rows: Long) extends Pace {
+    override def rowsPerSecond: Long = rows
+  }
+}
+
+object RandomOptions {
+  val Format = "epochal-random"
+
+  val RowsPerSecond: OptionSpec[Long] =
+    OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available in a second.", Some(10L))
+  val RowsPerBatch: OptionSpec[Long] =
+    OptionSpec("rowsPerBatch", OptionType.long(1), "Rows of each micro-batch, in place of rowsPerSecond.")
+  val NumPartitions: OptionSpec[Int] =
+    OptionSpec("numPartitions", OptionType.int(1), "Partitions of a batch. Unset: Spark's default parallelism.")
+  val Seed: OptionSpec[Long] = OptionSpec("seed", OptionType.long(), "Seed of the random strings.", Some(0L))
+  val MinLength: OptionSpec[Int] =
+    OptionSpec("minLength", OptionType.int(0, 1 << 20), "Characters of the shortest string.", Some(0))
+  val MaxLength: OptionSpec[Int] =
+    OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Characters of the longest string.", Some(5))
+  val Alphabet: OptionSpec[String] = OptionSpec(
+    "alphabet",
+    OptionType.string,
+    "The characters to draw from; one that stands twice is drawn twice as often.",
+    Some("abcdefghijklmnopqrstuvwxyz"))
+  val MaxRows: OptionSpec[Long] =
+    OptionSpec("maxRows", OptionType.long(0), "Rows in all; the stream idles after the last. Unset: no end.")
+  val StartTimestamp: OptionSpec[Instant] = OptionSpec(
+    "startTimestamp",
+    OptionType.instant,
+    "The timestamp of row 0; the others follow at the rate.",
+    Some(Instant.EPOCH))
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Random strings with a stable replay. Batch, micro-batch and continuous reads.",
+    Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
+      ++ SourceOptions.all)
+
+  def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- values.exclusive("Give rowsPerSecond for a steady rate, or rowsPerBatch for batches of one size.")(
+        RowsPerSecond,
+        RowsPerBatch)
+      _ <- Either.cond(values(MinLength) <= values(MaxLength), (), lengthsConflict(values))
+    } yield RandomOptions(
+      values.get(RowsPerBatch).fold[Pace](Pace.Steady(values(RowsPerSecond)))(Pace.PerBatch(_)),
+      values.get(NumPartitions),
+      RandomStrings(values(Seed), values(MinLength), values(MaxLength), values(Alphabet)),
+      values.get(MaxRows),
+      values(StartTimestamp),
+      ReadLimit.all(SourceOptions.limit(values) +: values.get(RowsPerBatch).map(ReadLimit.MaxRows(_)).toSeq),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values))
+    )
+
+  private def lengthsConflict(values: OptionValues): EpochalException =
+    Conditions.OptionsConflict(
+      "format" -> Format,
+      "options" -> s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
+      "suggestion" -> "Make minLength the smaller one.")
+
+  /** Whatever changes a row changes the source; the rate does only through the timestamps. */
+  private def identity(values: OptionValues): String = {
+    val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
+    s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +
+      s"timestamps=${values(StartTimestamp)}+${Duration.ofSeconds(1)}/$rate"
+  }
+}
