@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from support.places import VERSION
-from support.scripts import run_script
 
 import epochal
 from epochal import _launch, _session
+from support.places import VERSION
+from support.scripts import run_script
 
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
 
@@ -81,7 +81,7 @@ class TestBeforeTheJvmStarts:
 
     def test_a_missing_jar_is_an_error_that_names_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EPOCHAL_JAR", "/nowhere/epochal.jar")
-        with pytest.raises(epochal.ConfigurationError, match="no jar at /nowhere/epochal.jar"):
+        with pytest.raises(epochal.ConfigurationError, match=r"no jar at /nowhere/epochal.jar"):
             epochal.configure(SparkSession.builder)
 
 
@@ -117,15 +117,21 @@ def test_a_fresh_session_reads_with_the_jar_and_a_second_configure_is_fine() -> 
 
 
 def test_jars_of_the_submit_arguments_and_ours_both_reach_the_jvm(tmp_path: Path) -> None:
-    other = shutil.copy(epochal.jar_path(), tmp_path / "other.jar")
+    other = tmp_path / "other.jar"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("other.txt", "here")
     facts = run_script(
         """
         spark = epochal.configure(builder()).getOrCreate()
-        says(jars=spark.sparkContext.getConf().get("spark.jars"), version=epochal.check_version(spark))
+        loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        says(jars=spark.sparkContext.getConf().get("spark.jars"), other=loader.getResource("other.txt") is not None)
+        says(version=epochal.check_version(spark))
     """,
         PYSPARK_SUBMIT_ARGS=f"--jars {other} pyspark-shell",
     )
     assert [Path(jar).name for jar in facts["jars"].split(",")] == ["other.jar", epochal.jar_path().name]
+    assert facts["other"]
+    assert facts["version"] == VERSION
 
 
 def test_a_running_session_without_the_jar_is_refused_though_its_conf_can_be_made_to_show_it() -> None:

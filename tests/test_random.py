@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from support.streams import drain, finish, rows_by_batch
-from support.waiting import until
 
 import epochal
+from support.streams import drain, finish, rows_by_batch
+from support.waiting import until
 
 
 def test_a_batch_has_the_columns_and_rows_that_were_asked_for(spark: SparkSession) -> None:
@@ -23,9 +23,13 @@ def test_a_batch_has_the_columns_and_rows_that_were_asked_for(spark: SparkSessio
 
 
 def test_a_row_depends_on_the_seed_and_its_id_alone(spark: SparkSession) -> None:
-    def values(seed: int, partitions: int) -> list[str]:
+    def values(seed: int, partitions: int) -> list[tuple[Any, ...]]:
         rows = epochal.read.random(
-            spark, max_rows=50, seed=seed, num_partitions=partitions, start_timestamp="2026-01-01T00:00:00Z",
+            spark,
+            max_rows=50,
+            seed=seed,
+            num_partitions=partitions,
+            start_timestamp="2026-01-01T00:00:00Z",
             streaming=False,
         )
         return [tuple(row) for row in rows.orderBy("id").collect()]
@@ -41,25 +45,22 @@ def test_a_start_time_may_be_a_datetime(spark: SparkSession) -> None:
     assert row.timestamp.astimezone(timezone.utc) == start or row.timestamp == start.replace(tzinfo=None)
 
 
-def test_a_stream_keeps_its_batch_size_and_goes_on_where_it_stopped(spark: SparkSession, checkpoint: Path) -> None:
-    def ids(name: str, batches: int) -> list[int]:
-        query = (
-            epochal.read.random(spark, rows_per_batch=10, seed=1)
-            .writeStream.format("memory")
-            .queryName(name)
-            .trigger(processingTime="10 milliseconds")
-            .start()
-        )
-        until(lambda: len(rows_by_batch(query)) >= batches, f"{batches} batches")
-        query.stop()
-        assert set(rows_by_batch(query)) == {10}
-        return sorted(row.id for row in spark.table(name).collect())
-
-    found = ids("random_stream", 3)
+def test_a_stream_has_consecutive_ids_in_batches_of_the_size_asked_for(spark: SparkSession) -> None:
+    query = (
+        epochal.read.random(spark, rows_per_batch=10, seed=1)
+        .writeStream.format("memory")
+        .queryName("random_stream")
+        .trigger(processingTime="10 milliseconds")
+        .start()
+    )
+    until(lambda: len(rows_by_batch(query)) >= 3, "3 batches")
+    query.stop()
+    assert set(rows_by_batch(query)) == {10}
+    found = sorted(row.id for row in spark.table("random_stream").collect())
     assert found == list(range(len(found)))
 
 
-def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSession, checkpoint: Path) -> None:
+def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSession) -> None:
     query = (
         epochal.read.random(spark, rows_per_batch=100, max_rows=100, max_rows_per_batch=30)
         .writeStream.format("memory")
@@ -73,8 +74,8 @@ def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSess
 
 
 def test_both_rates_at_once_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(epochal.OptionError, match="OPTIONS_CONFLICT.*rowsPer"):
-        epochal.read.random(spark, rows_per_second=1, rows_per_batch=1).isStreaming
+    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*rowsPer"):
+        epochal.read.random(spark, rows_per_second=1, rows_per_batch=1)
 
 
 def test_max_rows_ends_a_stream(spark: SparkSession) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from epochal.errors import from_spark
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, stored
 from support.databases import Sqlite
 from support.streams import drain, finish, rows_by_batch
-
-import epochal
-from epochal.errors import from_spark
 
 
 def read(spark: SparkSession, api: Api, **options: Any) -> DataFrame:
@@ -79,9 +79,7 @@ def test_a_running_stream_follows_a_growing_api(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 5)
-    query = epochal.write.jdbc(
-        read(spark, api), sqlite.url, table="comments", checkpoint=checkpoint, create_table=True
-    )
+    query = epochal.write.jdbc(read(spark, api), sqlite.url, table="comments", checkpoint=checkpoint, create_table=True)
     query.processAllAvailable()
     api.records += comments(6, 40)
     drain(query)
@@ -118,7 +116,7 @@ def test_an_api_that_shrank_below_the_offset_is_data_loss(
     api.records = comments(1, 30)
     copy(read(spark, api), sqlite, checkpoint)
     api.records = comments(1, 20)
-    with pytest.raises(epochal.DataLossError, match="DATA_LOSS.*20.*30"), epochal.errors.named():
+    with pytest.raises(epochal.DataLossError, match=r"DATA_LOSS.*20.*30"), epochal.errors.named():
         copy(read(spark, api), sqlite, checkpoint)
     assert len(stored(sqlite)) == 30
 
@@ -137,7 +135,7 @@ def test_a_checkpoint_of_another_url_is_refused(
     api.records = comments(1, 5)
     copy(read(spark, api), sqlite, checkpoint)
     api.url += "/other"
-    with pytest.raises(epochal.CheckpointError, match="OFFSET_SOURCE_CHANGED.*other"), epochal.errors.named():
+    with pytest.raises(epochal.CheckpointError, match=r"OFFSET_SOURCE_CHANGED.*other"), epochal.errors.named():
         copy(read(spark, api), sqlite, checkpoint)
 
 
@@ -160,8 +158,12 @@ def test_secrets_are_neither_in_the_plan_nor_in_progress_nor_in_errors(
 def test_progress_tells_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
     api.records = comments(1, 30)
     query = epochal.write.jdbc(
-        read(spark, api, max_rows_per_batch=10), sqlite.url, table="comments", checkpoint=checkpoint,
-        create_table=True, available_now=True,
+        read(spark, api, max_rows_per_batch=10),
+        sqlite.url,
+        table="comments",
+        checkpoint=checkpoint,
+        create_table=True,
+        available_now=True,
     )
     finish(query)
     sources = [dict(progress)["sources"][0] for progress in query.recentProgress]  # type: ignore[call-overload]

@@ -133,7 +133,7 @@ class RecordError(SourceError):
 
 
 class SinkError(EpochalError):
-    """A sink could not commit; nothing of the epoch was written."""
+    """A sink could not commit. Nothing of the epoch was written, but after ``COMMIT_UNKNOWN`` it may have been."""
 
 
 class DatabaseError(SinkError):
@@ -197,6 +197,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "DATABASE_UNREACHABLE": DatabaseError,
     "DATABASE_ERROR": DatabaseError,
     "DRIVER_MISSING": DatabaseError,
+    "COMMIT_UNKNOWN": DatabaseError,
     "TABLE_MISSING": TableError,
     "COLUMN_MISSING": TableError,
     "COLUMN_REQUIRED": TableError,
@@ -219,6 +220,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TARGET_CHANGED": SinkIdentityError,
     "TRIGGER_CHANGED": SinkIdentityError,
     "SINK_FENCED": SinkFencedError,
+    "LEDGER_VERSION": SinkIdentityError,
+    "QUERY_UNKNOWN": SinkError,
     "SESSION_WITHOUT_JAR": SessionWithoutJarError,
     "VERSION_MISMATCH": VersionMismatchError,
 }
