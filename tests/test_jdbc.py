@@ -33,8 +33,8 @@ def test_rows_and_ledger_are_there_after_each_run(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:
     create_comments(database)
-    for run, (first, count) in enumerate([(1, 45), (46, 20)], start=1):
-        api.records += comments(first, count)
+    for run, (first, size) in enumerate([(1, 45), (46, 20)], start=1):
+        api.records += comments(first, size)
         write(source, database, checkpoint)
         assert stored(database) == as_rows(api.records)
         (row,) = ledger(database)

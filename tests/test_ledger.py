@@ -29,12 +29,7 @@ def job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> 
 
 def make_job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Job:
     def run(**options: Any) -> None:
-        options = {
-            "table": "comments",
-            "sink_id": "comments",
-            "checkpoint": checkpoint,
-            "available_now": True,
-        } | options
+        defaults = {"table": "comments", "sink_id": "comments", "checkpoint": checkpoint, "available_now": True}
         frame = epochal.read.rest(
             spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=10
         )
