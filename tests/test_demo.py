@@ -16,7 +16,7 @@ from epochal._demo import comments, story
 from epochal._demo.database import SqliteTarget, target
 from epochal._version import VERSION
 from support.data import COLUMNS
-from support.databases import Postgres
+from support.databases import Postgres, Sqlite
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,12 +43,10 @@ def test_500_comments_are_in_the_table_once_though_the_job_was_killed_half_way(t
     assert 250 <= first < 500
     assert first + second == 500
     assert cells(done.stdout, "duplicates") == cells(done.stdout, "missing") == cells(done.stdout, "different") == ["0"]
-    with sqlite3.connect(tmp_path / "comments.db") as connection:
-        names = ", ".join(f'"{name}"' for name in COLUMNS)
-        rows = connection.execute(f"SELECT {names} FROM comments ORDER BY id").fetchall()
-        (generation,) = connection.execute("SELECT generation FROM epochal_ledger").fetchone()
+    stored = Sqlite(tmp_path / "comments.db")
+    rows = stored.query(f"SELECT {', '.join(COLUMNS)} FROM comments ORDER BY id")
+    assert stored.query("SELECT generation FROM epochal_ledger") == [(2,)]
     assert rows == [tuple(comment.values()) for comment in comments.comments(500)]
-    assert generation == 2
 
 
 def test_the_demo_runs_on_postgresql(tmp_path: Path, postgres: Postgres) -> None:
@@ -70,17 +68,23 @@ def test_the_comments_are_the_same_every_time() -> None:
         ("INSERT INTO comments SELECT * FROM comments WHERE id = 3", {"duplicates": 1, "stored": 11}),
         ("UPDATE comments SET body = 'other' WHERE id = 3", {"different": 1}),
         ("UPDATE comments SET id = 300 WHERE id = 3", {"different": 1, "missing": 1}),
+        ("DELETE FROM epochal_ledger_history WHERE generation = 1", {}),
     ],
 )
 def test_the_verdict_sees_what_is_wrong(tmp_path: Path, change: str, found: dict[str, int]) -> None:
     served = comments.comments(10)
     database = SqliteTarget(tmp_path / "comments.db")
-    with sqlite3.connect(database.path) as connection:
-        connection.execute(f"CREATE TABLE comments ({', '.join(COLUMNS)})")
-        connection.executemany("INSERT INTO comments VALUES (?, ?, ?, ?, ?)", [tuple(c.values()) for c in served])
-        connection.execute(change)
-    runs = (story.Run(1, 5, 1, "killed"), story.Run(2, 5, 1, "complete"))
-    outcome = story.compare(served, database, runs)
+    connection = sqlite3.connect(database.path)
+    connection.execute(f"CREATE TABLE comments ({', '.join(COLUMNS)})")
+    connection.executemany("INSERT INTO comments VALUES (?, ?, ?, ?, ?)", [tuple(c.values()) for c in served])
+    connection.execute("CREATE TABLE epochal_ledger_history (sink_id, generation, rows)")
+    connection.execute("INSERT INTO epochal_ledger_history VALUES ('comments', 1, 5), ('comments', 2, 5)")
+    connection.commit()
+    assert story.compare(served, database).exactly_once
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    outcome = story.compare(served, database)
     assert not outcome.exactly_once
     expected = {"duplicates": 0, "missing": 0, "different": 0, "stored": 10} | found
     assert {name: getattr(outcome, name) for name in expected} == expected

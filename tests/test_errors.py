@@ -34,7 +34,7 @@ def assert_untouched(database: Database, checkpoint: Path) -> None:
     if "comments" in tables:
         assert database.query("SELECT count(*) FROM comments") == [(0,)]
     if "epochal_ledger" in tables:
-        assert database.query("SELECT count(*) FROM epochal_ledger WHERE epoch >= 0") == [(0,)]
+        assert database.query("SELECT count(*) FROM epochal_ledger WHERE last_epoch >= 0") == [(0,)]
     assert not list((checkpoint / "commits").glob("[0-9]*"))
 
 

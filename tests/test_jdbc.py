@@ -39,7 +39,7 @@ def test_rows_and_ledger_are_there_after_each_run(
         assert stored(database) == as_rows(api.records)
         (row,) = ledger(database)
         assert row["sink_id"] == "comments"
-        assert row["epoch"] == numbers(checkpoint, "commits")[-1]
+        assert row["last_epoch"] == numbers(checkpoint, "commits")[-1]
         assert row["generation"] == run
 
 

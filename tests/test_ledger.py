@@ -85,21 +85,21 @@ def test_an_empty_ledger_met_by_a_later_epoch_is_refused(written: Job, database:
 
 
 def test_a_database_restored_to_an_earlier_state_is_an_epoch_gap(written: Job, database: Database) -> None:
-    database.execute("UPDATE epochal_ledger SET epoch = epoch - 1")
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch - 1")
     with pytest.raises(epochal.EpochGapError, match=r"EPOCH_GAP.*1 epochs are missing"):
         written()
     assert nothing_was_added(database)
 
 
 def test_a_rewound_checkpoint_is_refused(written: Job, database: Database) -> None:
-    database.execute("UPDATE epochal_ledger SET epoch = epoch + 5")
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 5")
     with pytest.raises(epochal.EpochRegressedError, match="EPOCH_REGRESSED"):
         written()
     assert nothing_was_added(database)
 
 
 def test_an_epoch_that_comes_again_with_other_offsets_is_refused(written: Job, database: Database) -> None:
-    database.execute("UPDATE epochal_ledger SET epoch = epoch + 1")
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 1")
     with pytest.raises(epochal.EpochChangedError, match="EPOCH_RANGE_CHANGED"):
         written()
     assert nothing_was_added(database)
@@ -167,4 +167,4 @@ def test_a_server_that_comes_back_is_written_to_by_the_same_query(
     until(lambda: len(stored(postgres)) == 20 or query.exception(), "the rows after the connections were cut")
     query.stop()
     assert stored(postgres) == as_rows(api.records)
-    assert [row["epoch"] for row in ledger(postgres)] == [1]
+    assert [row["last_epoch"] for row in ledger(postgres)] == [1]

@@ -58,7 +58,7 @@ def test_a_replayed_epoch_writes_nothing(
     run()
     assert stored(database) == as_rows(api.records)
     (after,) = ledger(database)
-    assert after["epoch"] == before[0]["epoch"] == last
+    assert after["last_epoch"] == before[0]["last_epoch"] == last
     assert after["digest"] == before[0]["digest"]
     assert database.query(HISTORY)[: len(history)] == history
     assert numbers(checkpoint, "commits")[-1] >= last

@@ -83,11 +83,11 @@ class Scene:
             history = database.query("SELECT epoch, rows FROM epochal_ledger_history ORDER BY epoch")
             assert [epoch for epoch, _ in history] == list(range(history[0][0], len(history) + history[0][0]))
             (line,) = ledger(database)
-            assert line["epoch"] == history[-1][0]
+            assert line["last_epoch"] == history[-1][0]
             if history[0][0] == 0:
                 assert sum(count for _, count in history) == len(rows)
             planned, done = (numbers(self.checkpoints[name], log)[-1] for log in ("offsets", "commits"))
-            yield moment(planned, done, int(str(line["epoch"])))
+            yield moment(planned, done, int(str(line["last_epoch"])))
 
 
 def moment(planned: int, done: int, applied: int) -> str:

@@ -43,6 +43,6 @@ def create_comments(database: Database, table: str = "comments", key: str = "") 
 
 def ledger(database: Database) -> list[dict[str, object]]:
     """The ledger's rows, by sink id."""
-    names = ("sink_id", "query_id", "epoch", "rows", "digest", "generation")
+    names = ("sink_id", "query_id", "last_epoch", "digest", "generation", "epochs", "total_rows")
     found = database.query(f"SELECT {', '.join(names)} FROM epochal_ledger ORDER BY sink_id")
     return [dict(zip(names, row, strict=True)) for row in found]
