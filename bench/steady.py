@@ -19,13 +19,14 @@ def session(**conf: str) -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("bench")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "3g")
         .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
     )
     for name, value in conf.items():
         builder = builder.config(name.replace("_", "."), value)
     spark = epochal.configure(builder).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    spark.sparkContext.setLogLevel("OFF")
     return spark
 
 
