@@ -24,7 +24,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-matrix check format jar wheel venv bench clean
+.PHONY: help demo test test-scala test-python test-matrix check format docs jar wheel venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -59,6 +59,9 @@ format: $(VENV)/.requirements ## put all sources into the format that check want
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code
+	scripts/sbt "spark/Test/runMain io.epochal.spark.Documents"
 
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 

@@ -58,7 +58,7 @@ object EpochDecision {
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
         case Some(last) if attempt.epoch == last.epoch + 1 => Right(apply(attempt, row))
         case Some(last) if attempt.epoch == last.epoch     => replay(attempt, last, row, onMismatch)
-        case Some(last) if attempt.epoch > last.epoch      =>
+        case Some(last) if attempt.epoch > last.epoch =>
           Left(
             Conditions.EpochGap(
               "epoch" -> attempt.epoch,
@@ -101,7 +101,7 @@ object EpochDecision {
           )
         )
       case (Some(then), Some(now)) if then == now => Right(AlreadyApplied(contentDiffers))
-      case (Some(then), Some(now))                =>
+      case (Some(then), Some(now)) =>
         Left(
           Conditions.EpochRangeChanged(
             "epoch" -> attempt.epoch,
@@ -111,7 +111,7 @@ object EpochDecision {
           )
         )
       case _ if !contentDiffers || onMismatch == OnEpochMismatch.Keep => Right(AlreadyApplied(contentDiffers))
-      case _                                                          =>
+      case _ =>
         Left(
           Conditions.EpochContentChanged(
             "epoch" -> attempt.epoch,

@@ -32,9 +32,9 @@ object Admission {
     *   when the last batch that took rows was planned; before the first one, when the query started
     */
   def admit(limit: ReadLimit, backlog: Backlog, lastBatch: Instant, now: Instant): Long = limit match {
-    case ReadLimit.Unlimited               => backlog.rows
-    case ReadLimit.MaxRows(rows)           => math.min(rows, backlog.rows)
-    case ReadLimit.MaxBytes(size)          => math.min(backlog.rows, math.max(1L, backlog.rowsWithin(size)))
+    case ReadLimit.Unlimited      => backlog.rows
+    case ReadLimit.MaxRows(rows)  => math.min(rows, backlog.rows)
+    case ReadLimit.MaxBytes(size) => math.min(backlog.rows, math.max(1L, backlog.rowsWithin(size)))
     case ReadLimit.MinRows(rows, maxDelay) =>
       val due = Duration.between(lastBatch, now).compareTo(maxDelay) >= 0
       if (backlog.rows >= rows || due) backlog.rows else 0L

@@ -25,7 +25,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   private def parseOne(name: String, text: String): OptionGroup.Parsed =
     byName.get(name.toLowerCase) match {
       case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
-      case None       =>
+      case None =>
         families.find(family => startsWith(name, family.prefix)) match {
           case Some(family) =>
             parseValue(family, name, text).map(v => Map(family.prefix + name.substring(family.prefix.length) -> v))

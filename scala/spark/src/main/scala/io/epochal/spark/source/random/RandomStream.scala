@@ -113,7 +113,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
     val from = position(start)
     val rate = options.pace match {
       case Pace.Steady(rowsPerSecond) => rowsPerSecond
-      case _: Pace.PerBatch           =>
+      case _: Pace.PerBatch =>
         throw Conditions.ModeUnsupported(
           "format" -> RandomOptions.Format,
           "mode" -> "take rowsPerBatch in a continuous query",
