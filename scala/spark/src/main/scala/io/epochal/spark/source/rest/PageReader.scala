@@ -42,8 +42,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
 
   def skip(): Unit = {
-    page.cursor.parser.skipChildren()
-    ()
+    val _ = page.cursor.parser.skipChildren()
   }
 
   /** Converts the record.
@@ -60,7 +59,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
       case NonFatal(e) =>
         if (page.proven || isJson) throw invalid(why(reason).getOrElse(HttpFailure.shown(e.toString)))
         reload(index)
-        page.cursor.next()
+        val _ = page.cursor.next()
         read(convert)(reason)
     }
   }
@@ -104,13 +103,12 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   /** Positions the page before a record. */
   private def open(record: Long): Unit = {
     page.cursor = new RecordCursor(page.buffer, options.records, options.endpoint)
-    page.cursor.skip(record - page.request.first)
-    ()
+    val _ = page.cursor.skip(record - page.request.first)
   }
 
   /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    client.start(page.request, page.buffer)(count).await()
+    val _ = client.start(page.request, page.buffer)(count).await()
     page.proven = true
     open(record)
   }
@@ -123,7 +121,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
 
   private def why(reason: (PageBuffer, Int) => Option[String]): Option[String] = {
     open(index)
-    page.cursor.next()
+    val _ = page.cursor.next()
     reason(page.buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
   }
 

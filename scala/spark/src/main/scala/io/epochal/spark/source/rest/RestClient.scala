@@ -134,8 +134,7 @@ final private[rest] class PendingPage[A](call: RestClient.Call, future: Future[A
   /** Breaks the request off, whatever it waits for. */
   def cancel(): Unit = {
     call.cancel()
-    future.cancel(true)
-    ()
+    val _ = future.cancel(true)
   }
 }
 
@@ -157,13 +156,12 @@ private[rest] object RestClient {
 
     def use(next: HttpGet): Unit = {
       request = next
-      if (broken) next.cancel()
+      if (broken) cancel()
     }
 
     def cancel(): Unit = {
       broken = true
-      val current = request
-      if (current != null) current.cancel()
+      Option(request).foreach(_.cancel())
     }
   }
 }

@@ -36,8 +36,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: RestCount
   /** Asks for one record, so that a server that does not answer is found before tasks are started. */
   def contact(record: Long): Unit =
     if (!contacted) {
-      count(options.pagination.request(record, record + 1))
-      ()
+      val _ = count(options.pagination.request(record, record + 1))
     }
 
   private def lost(has: Long, start: Long): Unit = {
