@@ -44,6 +44,7 @@ final class RestStream private[rest] (
   private val frontier = new RestFrontier(options, counters)
   private val factory = new RestReaderFactory(options, reading, counters)
   private var lastBatch: Instant = clock.instant()
+  private var availableNow = false
   private var target = Option.empty[Long]
   private var lastAtEnd = Option.empty[Instant]
 
@@ -55,19 +56,18 @@ final class RestStream private[rest] (
   override def deserializeOffset(json: String): RestOffset =
     RestOffset(options.source, RestOffset.fromJson(options.source, json).fold(throw _, identity))
 
-  override def prepareForTriggerAvailableNow(): Unit = target = Some(frontier.exists(0, Long.MaxValue))
+  override def prepareForTriggerAvailableNow(): Unit = availableNow = true
 
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(options.limit)
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = {
     val from = records(start)
     val limit = ReadLimits.fromSpark(sparkLimit)
-    val ceiling = Admission.ceiling(limit)
-    val until = target.fold(frontier.exists(from, ceiling))(end => frontier.exists(from, math.max(0L, end - from)))
+    val until = exists(from, Admission.ceiling(limit))
     val now = clock.instant()
     if (frontier.known.exists(extent => extent.exact && extent.ends <= from)) lastAtEnd = Some(now)
     // A minimum would hold the last rows back for ever under AvailableNow.
-    val since = if (target.isDefined) Instant.EPOCH else lastBatch
+    val since = if (availableNow) Instant.EPOCH else lastBatch
     val rows = Admission.admit(limit, Backlog(until - from), since, now)
     if (rows > 0) lastBatch = now
     // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
@@ -116,6 +116,12 @@ final class RestStream private[rest] (
   override def commit(end: Offset): Unit = ()
 
   override def stop(): Unit = ()
+
+  /** Under AvailableNow the end is looked for once, when the first batch is planned. */
+  private def exists(from: Long, most: Long): Long = {
+    if (availableNow && target.isEmpty) target = Some(frontier.exists(from, Long.MaxValue))
+    frontier.exists(from, target.fold(most)(end => math.max(0L, end - from)))
+  }
 
   private def records(offset: Offset): Long = offset match {
     case ours: RestOffset => ours.position.records
