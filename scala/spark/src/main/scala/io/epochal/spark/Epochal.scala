@@ -1,6 +1,7 @@
 package io.epochal.spark
 
 import io.epochal.core.option.OptionGroup
+import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.source.random.RandomOptions
 
 /** What the jar tells of itself. */
@@ -10,7 +11,7 @@ object Epochal {
   val version: String = BuildInfo.version
 
   /** The options of every format, in the order of the documentation. */
-  val formats: Seq[OptionGroup] = Seq(RandomOptions.group)
+  val formats: Seq[OptionGroup] = Seq(RandomOptions.group, JdbcOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)
