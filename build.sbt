@@ -29,22 +29,19 @@ lazy val testkit = project
   .settings(Common.settings)
   .settings(
     name := "epochal-testkit",
+    Compile / tpolecatExcludeOptions ++= Common.assertions,
     libraryDependencies ++= Seq(sparkSql % Provided) ++ unitTesting
   )
 
 /** The connectors, and the one jar that users put on Spark's class path. */
 lazy val spark = project
   .in(file("scala/spark"))
-  .enablePlugins(BuildInfoPlugin)
   .dependsOn(core, testkit % Test)
   .settings(Common.settings, Packaging.settings)
   .settings(
     name := "epochal-spark",
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
-    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test),
-    buildInfoPackage := "io.epochal.spark",
-    buildInfoKeys := Seq[BuildInfoKey](version),
-    buildInfoOptions += BuildInfoOption.PackagePrivate
+    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test)
   )
 
 lazy val bench = project

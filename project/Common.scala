@@ -10,12 +10,14 @@ object Common {
 
   val settings: Seq[Setting[_]] = compiling ++ testing
 
+  val assertions = Set(ScalacOptions.warnNonUnitStatement, ScalacOptions.warnValueDiscard)
+
   private lazy val compiling = Seq(
     scalacOptions ++= Seq(s"-release:$Java"),
     javacOptions ++= Seq("--release", Java, "-Xlint:all,-processing", "-Werror"),
     tpolecatOptionsMode := CiMode,
     // In a suite an assertion is a statement, and its value is rightly dropped.
-    Test / tpolecatExcludeOptions ++= Set(ScalacOptions.warnNonUnitStatement, ScalacOptions.warnValueDiscard),
+    Test / tpolecatExcludeOptions ++= assertions,
     semanticdbEnabled := true,
     semanticdbVersion := Dependencies.Versions.semanticdb
   )

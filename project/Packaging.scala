@@ -2,7 +2,7 @@ import sbt._
 import sbt.Keys._
 import sbtassembly.AssemblyPlugin.autoImport._
 import sbtassembly.{CustomMergeStrategy, MergeStrategy}
-import sbtassembly.Assembly.{Dependency, Library, Project}
+import sbtassembly.Assembly.{Library, Project}
 
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {
@@ -14,16 +14,16 @@ object Packaging {
     assemblyPackageScala / assembleArtifact := false,
     assembly / assemblyShadeRules := shaded.map(name => ShadeRule.rename(s"$name.**" -> "io.epochal.shaded.@0").inAll),
     assembly / assemblyExcludedJars := (assembly / fullClasspath).value.filter(entry =>
-      providedBySpark(entry.data.getName)
-    ),
+      providedBySpark(entry.data.getName)),
     assembly / assemblyMergeStrategy := strategy,
     Compile / resourceGenerators += Def.task {
       val here = (LocalRootProject / baseDirectory).value
-      Seq("LICENSE", "NOTICE").map { name =>
-        val copy = (Compile / resourceManaged).value / "META-INF" / name
-        IO.copyFile(here / name, copy, preserveLastModified = true)
-        copy
-      }
+      val to = (Compile / resourceManaged).value
+      Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+        .map { case (name, path) =>
+          IO.copyFile(here / name, to / path, preserveLastModified = true)
+          to / path
+        }
     }.taskValue
   )
 
@@ -48,9 +48,14 @@ object Packaging {
       case "META-INF" :: "io.epochal" :: _                                  => MergeStrategy.deduplicate
       case "META-INF" :: _                                                  => MergeStrategy.discard
       case "org" :: "sqlite" :: "native" :: os :: cpu :: _ if !nativeLibraries(s"$os/$cpu") => MergeStrategy.discard
-      case parts if parts.last == "module-info.class"                                       => MergeStrategy.discard
+      case parts if parts.last == "module-info.class" || unused(path)                                       => MergeStrategy.discard
       case _                                                                                => MergeStrategy.deduplicate
     }
+
+  /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those. */
+  private def unused(path: String): Boolean =
+    Seq("hibernate/", "metrics/dropwizard/", "metrics/micrometer/", "metrics/prometheus/", "util/JavassistProxyFactory")
+      .exists(part => path.contains(s"com/zaxxer/hikari/$part"))
 
   /** Ours stays where it is; a library's goes to `META-INF/licenses/<library>/`. */
   private val ofEachLibrary: MergeStrategy = CustomMergeStrategy.rename {

@@ -1,5 +1,4 @@
 addSbtPlugin("com.eed3si9n" % "sbt-assembly" % "2.3.1")
-addSbtPlugin("com.eed3si9n" % "sbt-buildinfo" % "0.13.2")
 addSbtPlugin("org.scalameta" % "sbt-scalafmt" % "2.5.6")
 addSbtPlugin("ch.epfl.scala" % "sbt-scalafix" % "0.14.3")
 addSbtPlugin("org.typelevel" % "sbt-tpolecat" % "0.5.5")

@@ -1,5 +1,9 @@
 package io.epochal.spark
 
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.util.Using
+
 import io.epochal.core.option.OptionGroup
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.source.random.RandomOptions
@@ -8,7 +12,9 @@ import io.epochal.spark.source.random.RandomOptions
 object Epochal {
 
   /** The release, as in the jar's name. */
-  val version: String = BuildInfo.version
+  val version: String =
+    Using.resource(getClass.getResourceAsStream("/io/epochal/version.txt"))(in =>
+      new String(in.readAllBytes(), UTF_8).trim)
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] = Seq(RandomOptions.group, JdbcOptions.group)

@@ -39,11 +39,13 @@ private[spark] object OptionsDocument {
       }
       s"## `${group.format}`\n\n${group.description}\n\n| option | type | default | meaning |\n|---|---|---|---|\n${rows.mkString("\n")}\n"
     }
-    s"""# Options
-       |
-       |Generated from the declarations in the code by `make docs`. Names are matched whatever their case; an unknown name is
-       |refused. Python arguments are the same names in snake_case.
-       |
-       |${sections.mkString("\n")}""".stripMargin
+    val head = Seq(
+      "# Options",
+      "",
+      "Generated from the declarations in the code by `make docs`. Names are matched whatever their case; an unknown name is",
+      "refused. Python arguments are the same names in snake_case.",
+      "",
+      "")
+    head.mkString("\n") + sections.mkString("\n")
   }
 }

@@ -10,37 +10,48 @@ object Conditions {
   val OptionInvalid = Condition(
     "OPTION_INVALID",
     "The option '<option>' of <format> is '<value>', which is not <expected>.",
-    "Set it to <expected>, for example <example>.")
+    "Set it to <expected>, for example <example>."
+  )
   val OptionsConflict =
     Condition("OPTIONS_CONFLICT", "<format> was given options that exclude each other: <options>.", "<suggestion>")
   val SchemaRequired = Condition(
     "SCHEMA_REQUIRED",
     "<format> was given no schema.",
-    "Give one with .schema(\"id INT, name STRING\") or the option 'schema'.")
+    "Give one with .schema(\"id INT, name STRING\") or the option 'schema'."
+  )
   val SchemaInvalid =
-    Condition("SCHEMA_INVALID", "The schema '<schema>' of <format> cannot be used: <reason>.", "Write it as DDL, for example \"id INT, name STRING\".")
+    Condition(
+      "SCHEMA_INVALID",
+      "The schema '<schema>' of <format> cannot be used: <reason>.",
+      "Write it as DDL, for example \"id INT, name STRING\"."
+    )
   val SchemaUnsupported = Condition(
     "SCHEMA_UNSUPPORTED",
     "<format> has the fixed columns <columns>, but was given the schema <schema>.",
-    "Leave .schema(...) out.")
+    "Leave .schema(...) out."
+  )
 
   // Offsets and checkpoints.
   val OffsetVersion = Condition(
     "OFFSET_VERSION",
     "The checkpoint holds an offset of <format> in version <found>, but this release reads up to version <supported>.",
-    "Run the release of Epochal that wrote the checkpoint, or a newer one.")
+    "Run the release of Epochal that wrote the checkpoint, or a newer one."
+  )
   val OffsetInvalid = Condition(
     "OFFSET_INVALID",
     "The checkpoint holds '<offset>', which is not an offset of <format>: <reason>.",
-    "Point the query at the checkpoint that belongs to it; a file of the checkpoint may be damaged.")
+    "Point the query at the checkpoint that belongs to it; a file of the checkpoint may be damaged."
+  )
   val OffsetSourceChanged = Condition(
     "OFFSET_SOURCE_CHANGED",
     "The checkpoint's offsets belong to the source '<found>', but the query now reads '<expected>'.",
-    "Use a new checkpoint for the new source. If both are the same data, set sourceId to one name for them before the first run.")
+    "Use a new checkpoint for the new source. If both are the same data, set sourceId to one name for them before the first run."
+  )
   val DataLoss = Condition(
     "DATA_LOSS",
     "Rows of <source> from offset <from> to <until> are gone: <reason>.",
-    "Find out what removed them. With failOnDataLoss=false the query skips what is gone and goes on with a warning.")
+    "Find out what removed them. With failOnDataLoss=false the query skips what is gone and goes on with a warning."
+  )
 
   // What a mode of Spark cannot do here.
   val TriggerUnsupported =
@@ -51,135 +62,167 @@ object Conditions {
   val HttpUnreachable = Condition(
     "HTTP_UNREACHABLE",
     "<url> could not be reached: <reason> (<attempts> attempts).",
-    "Check the address and the network; retry.maxAttempts and retry.deadline set how long to go on.")
+    "Check the address and the network; retry.maxAttempts and retry.deadline set how long to go on."
+  )
   val HttpTimeout = Condition(
     "HTTP_TIMEOUT",
     "<url> did not answer within <timeout> (<attempts> attempts).",
-    "Raise the option 'timeout', or ask for smaller pages with 'pageSize'.")
+    "Raise the option 'timeout', or ask for smaller pages with 'pageSize'."
+  )
   val HttpStatus = Condition(
     "HTTP_STATUS",
     "<url> answered with status <status> (<attempts> attempts): <body>",
-    "A 4xx status means that the request is wrong: check url, params.* and headers.*; 5xx and 429 were retried.")
+    "A 4xx status means that the request is wrong: check url, params.* and headers.*; 5xx and 429 were retried."
+  )
   val HttpResponseTooLarge = Condition(
     "HTTP_RESPONSE_TOO_LARGE",
     "A response of <url> is larger than <limit> bytes.",
-    "Ask for smaller pages with 'pageSize', or raise 'maxResponseBytes'.")
+    "Ask for smaller pages with 'pageSize', or raise 'maxResponseBytes'."
+  )
   val HttpBodyInvalid = Condition(
     "HTTP_BODY_INVALID",
     "<url> answered with a body that is not JSON (<attempts> attempts): <reason>.",
-    "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place.")
+    "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place."
+  )
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
     "The response of <url> has no array at '<pointer>', but <found>.",
-    "Set 'records' to the JSON Pointer of the array, for example /data/items.")
+    "Set 'records' to the JSON Pointer of the array, for example /data/items."
+  )
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",
-    "Correct the schema (a STRING column takes any JSON value).")
+    "Correct the schema (a STRING column takes any JSON value)."
+  )
 
   // Databases: checks before the start.
   val DatabaseUnreachable = Condition(
     "DATABASE_UNREACHABLE",
     "The database <url> could not be reached: <reason>.",
-    "Check url, user and password, and that the server is running.")
+    "Check url, user and password, and that the server is running."
+  )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
     "No JDBC driver was found for <url>.",
-    "Put the driver's jar on the class path (spark.jars) and name its class with the option 'driver'.")
+    "Put the driver's jar on the class path (spark.jars) and name its class with the option 'driver'."
+  )
   val DatabaseError = Condition(
     "DATABASE_ERROR",
     "<url> failed in <step>: SQLSTATE <state>, <reason>.",
-    "Nothing of this epoch was written. Correct the cause and start the query again on its checkpoint.")
+    "Nothing of this epoch was written. Correct the cause and start the query again on its checkpoint."
+  )
   val TableMissing = Condition(
     "TABLE_MISSING",
     "The table <table> does not exist in <url>.",
-    "Create it, set createTable=true, or correct 'dbtable'<nearest>.")
+    "Create it, set createTable=true, or correct 'dbtable'<nearest>."
+  )
   val ColumnMissing = Condition(
     "COLUMN_MISSING",
     "The query's column '<column>' is not in the table <table>, which has <columns>.",
-    "Rename or drop the column in the query, or add it to the table.")
+    "Rename or drop the column in the query, or add it to the table."
+  )
   val ColumnRequired = Condition(
     "COLUMN_REQUIRED",
     "The table <table> needs a value for '<column>' (NOT NULL without a default), but the query has no such column.",
-    "Add the column to the query, or give it a default in the table.")
+    "Add the column to the query, or give it a default in the table."
+  )
   val ColumnTypeMismatch = Condition(
     "COLUMN_TYPE_MISMATCH",
     "The query's column '<column>' is <sparkType>, but the table <table> has <columnType>.",
-    "Cast the column in the query, for example CAST(<column> AS <suggestion>).")
+    "Cast the column in the query, for example CAST(<column> AS <suggestion>)."
+  )
   val TypeUnsupported = Condition(
     "TYPE_UNSUPPORTED",
     "The query's column '<column>' is <sparkType>, which <database> has no type for here.",
-    "Cast it in the query, for example with to_json(<column>) or CAST(<column> AS STRING).")
+    "Cast it in the query, for example with to_json(<column>) or CAST(<column> AS STRING)."
+  )
   val KeyColumnsRequired = Condition(
     "KEY_COLUMNS_REQUIRED",
     "<mode> needs 'keyColumns', which name the rows to replace.",
-    "Set keyColumns=id, or several names with commas.")
+    "Set keyColumns=id, or several names with commas."
+  )
   val KeyNotUnique = Condition(
     "KEY_NOT_UNIQUE",
     "The table <table> has no primary key or unique index on exactly (<columns>).",
-    "Create one, for example CREATE UNIQUE INDEX ON <table> (<columns>).")
+    "Create one, for example CREATE UNIQUE INDEX ON <table> (<columns>)."
+  )
   val DuplicateKeys = Condition(
     "DUPLICATE_KEYS",
     "Epoch <epoch> holds <rows> rows with the same key (<columns>), and nothing says which of them is the last.",
-    "Set orderColumn (the greatest wins), or aggregate by the key first.")
+    "Set orderColumn (the greatest wins), or aggregate by the key first."
+  )
 
   // Rows and epochs at the sink.
   val BadRow = Condition(
     "BAD_ROW",
     "Row <row> of partition <partition> in epoch <epoch> cannot be stored in <table>: column '<column>' of type <valueType>: <reason>.",
-    "Nothing of the epoch was written. Correct the row in the query or the column in the table.")
+    "Nothing of the epoch was written. Correct the row in the query or the column in the table."
+  )
   val EpochTooLarge = Condition(
     "EPOCH_TOO_LARGE",
     "Epoch <epoch> holds more than <limit> bytes, which the inline transport cannot carry.",
-    "Lower the source's maxRowsPerBatch, or raise inlineMaxBytes together with spark.driver.maxResultSize and the driver's memory.")
+    "Lower the source's maxRowsPerBatch, or raise inlineMaxBytes together with spark.driver.maxResultSize and the driver's memory."
+  )
   val EpochGap = Condition(
     "EPOCH_GAP",
     "The query commits epoch <epoch> to sink '<sinkId>', but the ledger's last epoch is <last>: <missing> epochs are missing.",
-    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore the checkpoint of epoch <last> with it.")
+    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore the checkpoint of epoch <last> with it."
+  )
   val EpochRegressed = Condition(
     "EPOCH_REGRESSED",
     "The query commits epoch <epoch> to sink '<sinkId>', but the ledger already has epoch <last>.",
-    "The checkpoint was rewound or is an old copy. Use the newest one, or restore the database to epoch <epoch> too.")
+    "The checkpoint was rewound or is an old copy. Use the newest one, or restore the database to epoch <epoch> too."
+  )
   val EpochRangeChanged = Condition(
     "EPOCH_RANGE_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with other source offsets (<ledgerHash>) than the checkpoint has now (<checkpointHash>).",
-    "Two runs gave this epoch different rows: a checkpoint was edited, or two queries share a sinkId. Nothing was written.")
+    "Two runs gave this epoch different rows: a checkpoint was edited, or two queries share a sinkId. Nothing was written."
+  )
   val EpochContentChanged = Condition(
     "EPOCH_CONTENT_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with <ledgerRows> rows (digest <ledgerDigest>), but came again with <rows> rows (digest <digest>), and its offsets cannot be read to tell whether it is the same.",
-    "If the plan is not repeatable (rand(), a UDF), onEpochMismatch=keep keeps the first application.")
+    "If the plan is not repeatable (rand(), a UDF), onEpochMismatch=keep keeps the first application."
+  )
   val NewQuery = Condition(
     "NEW_QUERY",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
-    "A deleted checkpoint would send all rows again. To go on in the same table with this query's rows added, set onNewQuery=append.")
+    "A deleted checkpoint would send all rows again. To go on in the same table with this query's rows added, set onNewQuery=append."
+  )
   val LedgerEmpty = Condition(
     "LEDGER_EMPTY",
     "The query is at epoch <epoch>, but the ledger has nothing of sink '<sinkId>'.",
-    "The ledger was lost, or sinkId, url or dbtable changed. If the earlier epochs are where you want them, set onNewQuery=append.")
+    "The ledger was lost, or sinkId, url or dbtable changed. If the earlier epochs are where you want them, set onNewQuery=append."
+  )
   val TargetShared = Condition(
     "TARGET_SHARED",
     "The table <table> is already written by sink '<other>'; this query is sink '<sinkId>'.",
-    "If both are meant to write there, set onNewQuery=append; if this is the same job, set its sinkId to '<other>'.")
+    "If both are meant to write there, set onNewQuery=append; if this is the same job, set its sinkId to '<other>'."
+  )
   val TargetChanged = Condition(
     "TARGET_CHANGED",
     "Sink '<sinkId>' has written to <known> so far, and now writes to <table>.",
-    "A table that was dropped and made again counts as another one. If that is meant, set onNewQuery=append.")
+    "A table that was dropped and made again counts as another one. If that is meant, set onNewQuery=append."
+  )
   val TriggerChanged = Condition(
     "TRIGGER_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' was written under the <known> trigger and comes again under <trigger>.",
-    "Run the query once more with the <known> trigger, let it commit, and change the trigger then.")
+    "Run the query once more with the <known> trigger, let it commit, and change the trigger then."
+  )
   val SinkFenced = Condition(
     "SINK_FENCED",
     "This run of sink '<sinkId>' (generation <generation>) was replaced by a newer run (generation <current>).",
-    "Another driver runs this query now; stop one of them. Nothing was written by this run since.")
+    "Another driver runs this query now; stop one of them. Nothing was written by this run since."
+  )
   val RowsDropped = Condition(
     "ROWS_DROPPED",
     "The database stored <stored> of the <sent> rows of epoch <epoch> in <table>.",
-    "A trigger, a rule or row security swallows rows. Nothing of the epoch was kept; disable it for this user.")
+    "A trigger, a rule or row security swallows rows. Nothing of the epoch was kept; disable it for this user."
+  )
   val MessageCorrupted = Condition(
     "MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
-    "Nothing was written. Start the query again; if it happens again, report it.")
+    "Nothing was written. Start the query again; if it happens again, report it."
+  )
 
   val CommitUnknown = Condition(
     "COMMIT_UNKNOWN",
@@ -196,11 +239,53 @@ object Conditions {
 
   /** In the order of the documentation. */
   val all: Seq[Condition] = Seq(
-    UnknownOption, OptionRequired, OptionInvalid, OptionsConflict, SchemaRequired, SchemaInvalid, SchemaUnsupported,
-    OffsetVersion, OffsetInvalid, OffsetSourceChanged, DataLoss, TriggerUnsupported, ModeUnsupported, HttpUnreachable,
-    HttpTimeout, HttpStatus, HttpResponseTooLarge, HttpBodyInvalid, RecordsNotFound, RecordInvalid, DatabaseUnreachable,
-    DriverMissing, DatabaseError, TableMissing, ColumnMissing, ColumnRequired, ColumnTypeMismatch, TypeUnsupported,
-    KeyColumnsRequired, KeyNotUnique, DuplicateKeys, BadRow, EpochTooLarge, EpochGap, EpochRegressed, EpochRangeChanged,
-    EpochContentChanged, NewQuery, LedgerEmpty, TargetShared, TargetChanged, TriggerChanged, SinkFenced, RowsDropped,
-    MessageCorrupted, CommitUnknown, LedgerVersion, QueryUnknown)
+    UnknownOption,
+    OptionRequired,
+    OptionInvalid,
+    OptionsConflict,
+    SchemaRequired,
+    SchemaInvalid,
+    SchemaUnsupported,
+    OffsetVersion,
+    OffsetInvalid,
+    OffsetSourceChanged,
+    DataLoss,
+    TriggerUnsupported,
+    ModeUnsupported,
+    HttpUnreachable,
+    HttpTimeout,
+    HttpStatus,
+    HttpResponseTooLarge,
+    HttpBodyInvalid,
+    RecordsNotFound,
+    RecordInvalid,
+    DatabaseUnreachable,
+    DriverMissing,
+    DatabaseError,
+    TableMissing,
+    ColumnMissing,
+    ColumnRequired,
+    ColumnTypeMismatch,
+    TypeUnsupported,
+    KeyColumnsRequired,
+    KeyNotUnique,
+    DuplicateKeys,
+    BadRow,
+    EpochTooLarge,
+    EpochGap,
+    EpochRegressed,
+    EpochRangeChanged,
+    EpochContentChanged,
+    NewQuery,
+    LedgerEmpty,
+    TargetShared,
+    TargetChanged,
+    TriggerChanged,
+    SinkFenced,
+    RowsDropped,
+    MessageCorrupted,
+    CommitUnknown,
+    LedgerVersion,
+    QueryUnknown
+  )
 }

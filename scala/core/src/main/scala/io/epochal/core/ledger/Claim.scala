@@ -67,10 +67,14 @@ object Claim {
           "sinkId" -> claim.sinkId,
           "known" -> row.queryId,
           "last" -> row.last.fold("none")(_.epoch.toString),
-          "queryId" -> claim.queryId))
+          "queryId" -> claim.queryId
+        )
+      )
     else if (claim.onNewQuery == OnNewQuery.Fail && !sameTarget)
       Left(
-        Conditions.TargetChanged("sinkId" -> claim.sinkId, "known" -> row.target.toString, "table" -> claim.target.toString))
+        Conditions
+          .TargetChanged("sinkId" -> claim.sinkId, "known" -> row.target.toString, "table" -> claim.target.toString)
+      )
     else {
       val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
       Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, row.generation + 1, claim.runId, claim.server))

@@ -64,7 +64,9 @@ object EpochDecision {
               "epoch" -> attempt.epoch,
               "sinkId" -> row.sinkId,
               "last" -> last.epoch,
-              "missing" -> (attempt.epoch - last.epoch - 1)))
+              "missing" -> (attempt.epoch - last.epoch - 1)
+            )
+          )
         case Some(last) =>
           Left(Conditions.EpochRegressed("epoch" -> attempt.epoch, "sinkId" -> row.sinkId, "last" -> last.epoch))
       }
@@ -95,7 +97,9 @@ object EpochDecision {
             "epoch" -> attempt.epoch,
             "sinkId" -> row.sinkId,
             "known" -> last.trigger.name,
-            "trigger" -> attempt.trigger.name))
+            "trigger" -> attempt.trigger.name
+          )
+        )
       case (Some(then), Some(now)) if then == now => Right(AlreadyApplied(contentDiffers))
       case (Some(then), Some(now)) =>
         Left(
@@ -103,7 +107,9 @@ object EpochDecision {
             "epoch" -> attempt.epoch,
             "sinkId" -> row.sinkId,
             "ledgerHash" -> then,
-            "checkpointHash" -> now))
+            "checkpointHash" -> now
+          )
+        )
       case _ if !contentDiffers || onMismatch == OnEpochMismatch.Keep => Right(AlreadyApplied(contentDiffers))
       case _ =>
         Left(
@@ -113,13 +119,12 @@ object EpochDecision {
             "ledgerRows" -> last.digest.rows,
             "ledgerDigest" -> last.digest.hex,
             "rows" -> attempt.digest.rows,
-            "digest" -> attempt.digest.hex))
+            "digest" -> attempt.digest.hex
+          )
+        )
     }
   }
 
   private def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
-    Conditions.SinkFenced(
-      "sinkId" -> row.sinkId,
-      "generation" -> attempt.generation,
-      "current" -> row.generation)
+    Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> attempt.generation, "current" -> row.generation)
 }

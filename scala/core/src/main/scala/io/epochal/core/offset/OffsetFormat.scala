@@ -42,12 +42,15 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
       fields <- Try(OffsetFormat.mapper.readTree(json)).toOption
         .collect { case node: ObjectNode => node }
         .toRight(invalid(json, "it is not a JSON object"))
-      found <- Option(fields.get("v")).filter(v => v.isInt && v.intValue >= 1).map(_.intValue)
+      found <- Option(fields.get("v"))
+        .filter(v => v.isInt && v.intValue >= 1)
+        .map(_.intValue)
         .toRight(invalid(json, "it has no version \"v\""))
       _ <- Either.cond(
         found <= version,
         (),
-        Conditions.OffsetVersion("format" -> format, "found" -> found, "supported" -> version))
+        Conditions.OffsetVersion("format" -> format, "found" -> found, "supported" -> version)
+      )
       _ <- sameSource(source, fields)
       position <- Try(read(found, fields)).toEither.left.map {
         case NonFatal(e) => invalid(json, Option(e.getMessage).getOrElse(e.toString))
@@ -61,11 +64,16 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
     Either.cond(
       format == this.format && owner == source,
       (),
-      Conditions.OffsetSourceChanged("found" -> s"$format $owner".trim, "expected" -> s"${this.format} $source"))
+      Conditions.OffsetSourceChanged("found" -> s"$format $owner".trim, "expected" -> s"${this.format} $source")
+    )
   }
 
   private def invalid(json: String, reason: String): EpochalException =
-    Conditions.OffsetInvalid("format" -> format, "offset" -> Redaction.text(String.valueOf(json).take(300)), "reason" -> reason)
+    Conditions.OffsetInvalid(
+      "format" -> format,
+      "offset" -> Redaction.text(String.valueOf(json).take(300)),
+      "reason" -> reason
+    )
 
   /** For `read`: a field that must be a whole number of at least 0. */
   final protected def count(fields: ObjectNode, name: String): Long = {

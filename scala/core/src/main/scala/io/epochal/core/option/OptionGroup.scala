@@ -43,7 +43,8 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
         "format" -> format,
         "value" -> (if (spec.secret) Redaction.Mask else Redaction.text(text)),
         "expected" -> spec.kind.expected,
-        "example" -> spec.example)
+        "example" -> spec.example
+      )
     }
 
   private def unknown(name: String): EpochalException =
@@ -52,7 +53,8 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       "option" -> name,
       "suggestion" -> Nearest
         .of(name, specs.map(_.name))
-        .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?"))
+        .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?")
+    )
 
   private def missing(spec: OptionSpec[_]): EpochalException =
     Conditions.OptionRequired("format" -> format, "option" -> spec.name, "doc" -> spec.doc, "example" -> spec.example)

@@ -29,23 +29,27 @@ object OptionType {
   val boolean: OptionType[Boolean] =
     new OptionType[Boolean]("boolean", "true or false", "true", Seq("true", "false"))(
       _.trim.toLowerCase.toBooleanOption,
-      _.toString)
+      _.toString
+    )
 
   def int(min: Int, max: Int = Int.MaxValue): OptionType[Int] =
     new OptionType[Int]("int", range(min.toLong, max.toLong, Int.MaxValue.toLong), math.max(min, 1).toString)(
       s => s.trim.toIntOption.filter(n => n >= min && n <= max),
-      _.toString)
+      _.toString
+    )
 
   def long(min: Long = Long.MinValue, max: Long = Long.MaxValue): OptionType[Long] =
     new OptionType[Long]("long", range(min, max, Long.MaxValue), math.max(min, 1L).toString)(
       s => s.trim.toLongOption.filter(n => n >= min && n <= max),
-      _.toString)
+      _.toString
+    )
 
   /** One of a few words, whatever their case; the value is spelled as in `words`. */
   def oneOf(words: String*): OptionType[String] =
     new OptionType[String]("string", s"one of ${words.mkString(", ")}", words.head, words)(
       s => words.find(_.equalsIgnoreCase(s.trim)),
-      identity)
+      identity
+    )
 
   /** A length of time: a number with ms, s, m, h or d (`500ms`, `30s`); also Spark's spelling, `10 seconds`. */
   val duration: OptionType[Duration] =
@@ -53,24 +57,30 @@ object OptionType {
 
   /** A size in bytes: a number, alone or with k, m or g (powers of 1024). */
   val bytes: OptionType[Long] =
-    new OptionType[Long]("bytes", "a size in bytes, alone or with k, m or g", "64m")(Quantity.bytes, Quantity.renderBytes)
+    new OptionType[Long]("bytes", "a size in bytes, alone or with k, m or g", "64m")(
+      Quantity.bytes,
+      Quantity.renderBytes
+    )
 
   /** Names with commas between them. */
   val names: OptionType[Seq[String]] =
     new OptionType[Seq[String]]("names", "one or more names with commas between them", "id,name")(
       s => Some(s.split(',').toSeq.map(_.trim).filter(_.nonEmpty)).filter(_.nonEmpty),
-      _.mkString(","))
+      _.mkString(",")
+    )
 
   /** An RFC 6901 JSON Pointer: empty, or starting with a slash. */
   val jsonPointer: OptionType[String] =
     new OptionType[String]("JSON Pointer", "a JSON Pointer (empty, or starting with /)", "/data/items")(
       s => Some(s.trim).filter(p => p.isEmpty || p.startsWith("/")),
-      identity)
+      identity
+    )
 
   val instant: OptionType[java.time.Instant] =
     new OptionType[java.time.Instant]("instant", "a moment in UTC (ISO 8601)", "2026-01-01T00:00:00Z")(
       s => Try(java.time.Instant.parse(s.trim)).toOption,
-      _.toString)
+      _.toString
+    )
 
   private def range(min: Long, max: Long, top: Long): String =
     if (max < top) s"a whole number from $min to $max"

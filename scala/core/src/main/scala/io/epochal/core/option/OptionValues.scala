@@ -25,16 +25,16 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
     if (set.size <= 1) Right(())
     else
       Left(
-        Conditions.OptionsConflict(
-          "format" -> group.format,
-          "options" -> set.mkString(", "),
-          "suggestion" -> suggestion))
+        Conditions
+          .OptionsConflict("format" -> group.format, "options" -> set.mkString(", "), "suggestion" -> suggestion)
+      )
   }
 
   override def toString: String = {
     val secrets = group.specs.filter(_.secret).map(_.prefix).toSet
     def isSecret(name: String): Boolean = secrets.exists(s => if (s.endsWith(".")) name.startsWith(s) else name == s)
-    values.toSeq.sortBy(_._1)
+    values.toSeq
+      .sortBy(_._1)
       .map { case (name, value) => s"$name=${if (isSecret(name)) Redaction.Mask else Redaction.text(value.toString)}" }
       .mkString(s"${group.format}(", ", ", ")")
   }

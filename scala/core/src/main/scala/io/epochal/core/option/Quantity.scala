@@ -39,11 +39,11 @@ private[option] object Quantity {
   def bytes(text: String): Option[Long] = text match {
     case Amount(number, unit) =>
       val factor = unit.toLowerCase(Locale.ROOT) match {
-        case "" | "b"               => Some(1L)
-        case "k" | "kb" | "kib"     => Some(1L << 10)
-        case "m" | "mb" | "mib"     => Some(1L << 20)
-        case "g" | "gb" | "gib"     => Some(1L << 30)
-        case _                      => None
+        case "" | "b"           => Some(1L)
+        case "k" | "kb" | "kib" => Some(1L << 10)
+        case "m" | "mb" | "mib" => Some(1L << 20)
+        case "g" | "gb" | "gib" => Some(1L << 30)
+        case _                  => None
       }
       for {
         f <- factor

@@ -13,7 +13,8 @@ object RetryOptions {
     "retry.initialDelay",
     OptionType.duration,
     "Upper bound of the first delay; it doubles with every try. The delay itself is drawn between 0 and the bound.",
-    Some(Duration.ofMillis(200)))
+    Some(Duration.ofMillis(200))
+  )
   val MaxDelay: OptionSpec[Duration] =
     OptionSpec("retry.maxDelay", OptionType.duration, "Upper bound of any delay.", Some(Duration.ofSeconds(20)))
   val Deadline: OptionSpec[Duration] =

@@ -12,27 +12,32 @@ object SourceOptions {
   val MinRowsPerBatch: OptionSpec[Long] = OptionSpec(
     "minRowsPerBatch",
     OptionType.long(1),
-    "Rows to wait for before a micro-batch starts, for maxBatchDelay at the most. Unset: any row starts one.")
+    "Rows to wait for before a micro-batch starts, for maxBatchDelay at the most. Unset: any row starts one."
+  )
   val MaxBatchDelay: OptionSpec[Duration] = OptionSpec(
     "maxBatchDelay",
     OptionType.duration,
     "How long minRowsPerBatch may hold rows back.",
-    Some(Duration.ofMinutes(15)))
+    Some(Duration.ofMinutes(15))
+  )
   val FailOnDataLoss: OptionSpec[Boolean] = OptionSpec(
     "failOnDataLoss",
     OptionType.boolean,
     "Whether rows that are gone from the source fail the query; if not, they are skipped with a warning.",
-    Some(true))
+    Some(true)
+  )
   val SourceId: OptionSpec[String] = OptionSpec(
     "sourceId",
     OptionType.string,
     "The source's name in the offsets. A checkpoint is refused when it differs. Unset: made from the options that decide the rows.",
-    sample = Some("comments"))
+    sample = Some("comments")
+  )
 
   val all: Seq[OptionSpec[_]] = Seq(MaxRowsPerBatch, MinRowsPerBatch, MaxBatchDelay, FailOnDataLoss, SourceId)
 
   /** The read limit that the options ask for. */
   def limit(values: OptionValues): ReadLimit = ReadLimit.all(
     values.get(MaxRowsPerBatch).map(ReadLimit.MaxRows).toSeq ++
-      values.get(MinRowsPerBatch).map(ReadLimit.MinRows(_, values(MaxBatchDelay))))
+      values.get(MinRowsPerBatch).map(ReadLimit.MinRows(_, values(MaxBatchDelay)))
+  )
 }

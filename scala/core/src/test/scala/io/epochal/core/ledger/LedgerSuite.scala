@@ -14,7 +14,12 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val server = ServerIdentity("server", Some(1L))
   private val digest = ContentDigest(10, 99)
 
-  private def claim(query: String = "q", run: String = "run 1", on: OnNewQuery = OnNewQuery.Fail, table: Target = target) =
+  private def claim(
+      query: String = "q",
+      run: String = "run 1",
+      on: OnNewQuery = OnNewQuery.Fail,
+      table: Target = target
+  ) =
     Claim("sink", query, run, table, server, on)
 
   private def claimed(row: Option[LedgerRow] = None, of: Claim = claim(), others: Seq[String] = Nil): LedgerRow =

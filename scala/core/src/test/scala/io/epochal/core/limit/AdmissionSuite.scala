@@ -18,7 +18,8 @@ final class AdmissionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Gen.const(Unlimited),
     Gen.choose(1L, 100L).map(MaxRows),
     Gen.choose(1L, 1000L).map(MaxBytes),
-    Gen.choose(1L, 100L).flatMap(n => Gen.choose(0L, 100L).map(s => MinRows(n, Duration.ofSeconds(s)))))
+    Gen.choose(1L, 100L).flatMap(n => Gen.choose(0L, 100L).map(s => MinRows(n, Duration.ofSeconds(s))))
+  )
   implicit private val limits: Arbitrary[ReadLimit] =
     Arbitrary(Gen.oneOf(simple, Gen.listOf(simple).map(ReadLimit.all)))
   private val backlogs = Gen.choose(0L, 200L)

@@ -50,9 +50,19 @@ final class OffsetFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   }
 
   test("whatever is no offset is refused with a reason, and nothing else happens") {
-    val broken = Seq("", "5", "[]", "{", "null", """{"rows":1}""", """{"v":"1"}""", """{"v":0}""",
-      """{"v":2,"format":"test","source":"s"}""", """{"v":2,"format":"test","source":"s","rows":-1}""",
-      """{"v":2,"format":"test","source":"s","rows":1.5}""")
+    val broken = Seq(
+      "",
+      "5",
+      "[]",
+      "{",
+      "null",
+      """{"rows":1}""",
+      """{"v":"1"}""",
+      """{"v":0}""",
+      """{"v":2,"format":"test","source":"s"}""",
+      """{"v":2,"format":"test","source":"s","rows":-1}""",
+      """{"v":2,"format":"test","source":"s","rows":1.5}"""
+    )
     broken.foreach { json =>
       val error = Rows.fromJson("s", json).left.toOption
       assert(error.exists(_.condition == Conditions.OffsetInvalid), json)

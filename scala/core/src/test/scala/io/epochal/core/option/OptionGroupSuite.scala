@@ -57,7 +57,9 @@ final class OptionGroupSuite extends AnyFunSuite {
         ("pageSize", "ten", "a whole number from 1 to 1000"),
         ("timeout", "30", "a length of time"),
         ("timeout", "99999999999999999999s", "a length of time"),
-        ("pagination", "both", "one of none, offset"))) { (option, value, expected) =>
+        ("pagination", "both", "one of none, offset")
+      )
+    ) { (option, value, expected) =>
       val (condition, message) = refused(option -> value)
       assert(condition == Conditions.OptionInvalid && message.contains(expected) && message.contains(s"'$value'"))
     }
@@ -84,7 +86,12 @@ final class OptionGroupSuite extends AnyFunSuite {
     forAll(Table("text" -> "millis", "500ms" -> 500L, "30s" -> 30000L, "2 minutes" -> 120000L, "1h" -> 3600000L)) {
       (text, millis) =>
         assert(OptionType.duration.parse(text).map(_.toMillis).contains(millis))
-        assert(OptionType.duration.parse(OptionType.duration.render(Duration.ofMillis(millis))).map(_.toMillis).contains(millis))
+        assert(
+          OptionType.duration
+            .parse(OptionType.duration.render(Duration.ofMillis(millis)))
+            .map(_.toMillis)
+            .contains(millis)
+        )
     }
     forAll(Table("text" -> "bytes", "64m" -> (64L << 20), "1024" -> 1024L, "2 KB" -> 2048L, "1g" -> (1L << 30))) {
       (text, bytes) =>

@@ -32,14 +32,18 @@ final class RetrierSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the last failure comes out as it was thrown, after as many tries as allowed") {
     var tries = 0
-    val error = intercept[IOException](new Retrier(quick, retryAll).run[Int] { _ => tries += 1; throw new IOException(s"$tries") })
+    val error = intercept[IOException](new Retrier(quick, retryAll).run[Int] { _ =>
+      tries += 1; throw new IOException(s"$tries")
+    })
     assert(tries == 5 && error.getMessage == "5")
   }
 
   test("what cannot succeed is not tried again") {
     var tries = 0
     val classify: Throwable => Verdict = { case _: IOException => Verdict.Retry; case _ => Verdict.GiveUp }
-    intercept[IllegalStateException](new Retrier(quick, classify).run[Int] { _ => tries += 1; throw new IllegalStateException })
+    intercept[IllegalStateException](new Retrier(quick, classify).run[Int] { _ =>
+      tries += 1; throw new IllegalStateException
+    })
     assert(tries == 1)
   }
 

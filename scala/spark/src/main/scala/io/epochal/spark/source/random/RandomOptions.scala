@@ -66,27 +66,31 @@ object RandomOptions {
     "alphabet",
     OptionType.string,
     "The characters to draw from; one that stands twice is drawn twice as often.",
-    Some("abcdefghijklmnopqrstuvwxyz"))
+    Some("abcdefghijklmnopqrstuvwxyz")
+  )
   val MaxRows: OptionSpec[Long] =
     OptionSpec("maxRows", OptionType.long(0), "Rows in all; the stream idles after the last. Unset: no end.")
   val StartTimestamp: OptionSpec[Instant] = OptionSpec(
     "startTimestamp",
     OptionType.instant,
     "The timestamp of row 0; the others follow at the rate.",
-    Some(Instant.EPOCH))
+    Some(Instant.EPOCH)
+  )
 
   val group: OptionGroup = OptionGroup(
     Format,
     "Random strings with a stable replay. Batch, micro-batch and continuous reads.",
     Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
-      ++ SourceOptions.all)
+      ++ SourceOptions.all
+  )
 
   def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
     for {
       values <- group.parse(raw)
       _ <- values.exclusive("Give rowsPerSecond for a steady rate, or rowsPerBatch for batches of one size.")(
         RowsPerSecond,
-        RowsPerBatch)
+        RowsPerBatch
+      )
       _ <- Either.cond(values(MinLength) <= values(MaxLength), (), lengthsConflict(values))
     } yield RandomOptions(
       values.get(RowsPerBatch).fold[Pace](Pace.Steady(values(RowsPerSecond)))(Pace.PerBatch(_)),
@@ -102,7 +106,8 @@ object RandomOptions {
     Conditions.OptionsConflict(
       "format" -> Format,
       "options" -> s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
-      "suggestion" -> "Make minLength the smaller one.")
+      "suggestion" -> "Make minLength the smaller one."
+    )
 
   /** Whatever changes a row changes the source; the rate does only through the timestamps. */
   private def identity(values: OptionValues): String = {

@@ -1,5 +1,6 @@
 package io.epochal.spark.source.random
 
+import java.time.Clock
 import java.util
 
 import scala.jdk.CollectionConverters._
@@ -40,7 +41,7 @@ final class RandomProvider extends TableProvider with DataSourceRegister {
       schema: StructType,
       partitioning: Array[Transform],
       properties: util.Map[String, String]
-  ): Table = new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity))
+  ): Table = new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity), Clock.systemUTC())
 }
 
 object RandomProvider {
@@ -50,11 +51,13 @@ object RandomProvider {
       StructField("id", LongType, nullable = false),
       StructField("value", StringType, nullable = false),
       StructField("length", LongType, nullable = false),
-      StructField("timestamp", TimestampType, nullable = false)))
+      StructField("timestamp", TimestampType, nullable = false)
+    )
+  )
 }
 
 /** What can be read, and in which modes. */
-final private class RandomTable(options: RandomOptions) extends Table with SupportsRead {
+final private[random] class RandomTable(options: RandomOptions, clock: Clock) extends Table with SupportsRead {
 
   override def name(): String = RandomOptions.Format
 
@@ -67,11 +70,11 @@ final private class RandomTable(options: RandomOptions) extends Table with Suppo
   override def capabilities(): util.Set[TableCapability] =
     util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new RandomScan(options)
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new RandomScan(options, clock)
 }
 
 /** One reading of the table: Spark asks it for the stream (or batch) of the mode that the query runs in. */
-final private class RandomScan(options: RandomOptions) extends Scan {
+final private class RandomScan(options: RandomOptions, clock: Clock) extends Scan {
 
   override def readSchema(): StructType = RandomProvider.schema
 
@@ -80,7 +83,7 @@ final private class RandomScan(options: RandomOptions) extends Scan {
 
   override def toBatch: Batch = new RandomBatch(options)
 
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RandomStream(options, checkpoint)
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RandomStream(options, checkpoint, clock)
 
-  override def toContinuousStream(checkpoint: String): ContinuousStream = RandomStream(options, checkpoint)
+  override def toContinuousStream(checkpoint: String): ContinuousStream = RandomStream(options, checkpoint, clock)
 }

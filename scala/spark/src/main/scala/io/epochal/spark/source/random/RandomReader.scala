@@ -95,14 +95,11 @@ final private class RandomRow(options: RandomOptions) {
   private val row = new UnsafeRow(Columns)
 
   def of(id: Long): UnsafeRow = {
-    val length = strings.length(id)
-    val size = strings.write(id, length, buffer, Fixed)
+    val start = strings.start(id)
+    val length = strings.length(start)
+    val size = strings.write(start, length, buffer, Fixed)
     val padded = roundUp(size)
-    var i = Fixed + size
-    while (i < Fixed + padded) {
-      buffer(i) = 0
-      i += 1
-    }
+    java.util.Arrays.fill(buffer, Fixed + size, Fixed + padded, 0.toByte)
     put(Id, id)
     put(Value, (Fixed.toLong << 32) | size)
     put(Length, length.toLong)

@@ -90,14 +90,18 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
     held.map(RandomOffset(options.source, _)).orNull
 
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] =
-    latestConsumed.toScala.map(position).zip(held).fold(Map.empty[String, String]) { case (consumed, now) =>
-      val behind = math.max(0L, now.rows - consumed.delivered)
-      val seconds = options.pace match {
-        case Pace.Steady(rate) => behind.toDouble / rate
-        case _: Pace.PerBatch  => 0.0
+    latestConsumed.toScala
+      .map(position)
+      .zip(held)
+      .fold(Map.empty[String, String]) { case (consumed, now) =>
+        val behind = math.max(0L, now.rows - consumed.delivered)
+        val seconds = options.pace match {
+          case Pace.Steady(rate) => behind.toDouble / rate
+          case _: Pace.PerBatch  => 0.0
+        }
+        Map("rowsBehind" -> behind.toString, "secondsBehind" -> f"$seconds%.3f")
       }
-      Map("rowsBehind" -> behind.toString, "secondsBehind" -> f"$seconds%.3f")
-    }.asJava
+      .asJava
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
     RandomPlan.slices(position(start), position(end), numPartitions).toArray
@@ -114,7 +118,8 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
           "format" -> RandomOptions.Format,
           "mode" -> "take rowsPerBatch in a continuous query",
           "reason" -> "it has no batches",
-          "suggestion" -> "Use rowsPerSecond.")
+          "suggestion" -> "Use rowsPerSecond."
+        )
     }
     val counts = if (from.partitions.isEmpty) Vector.fill(numPartitions)(0L) else from.partitions
     counts.indices.map { p =>
@@ -162,13 +167,14 @@ object RandomStream {
   /** @param checkpoint
     *   this source's own directory in the query's checkpoint
     */
-  def apply(options: RandomOptions, checkpoint: String): RandomStream = {
+  def apply(options: RandomOptions, checkpoint: String, clock: Clock): RandomStream = {
     val spark = SparkSession.active
     new RandomStream(
       options,
       new InitialOffset(checkpoint, spark.sparkContext.hadoopConfiguration),
       spark.sparkContext.defaultParallelism,
-      Clock.systemUTC())
+      clock
+    )
   }
 }
 
@@ -187,5 +193,6 @@ final private class RandomBatch(options: RandomOptions) extends Batch {
     "format" -> RandomOptions.Format,
     "option" -> RandomOptions.MaxRows.name,
     "doc" -> "a batch read must end",
-    "example" -> RandomOptions.MaxRows.example)
+    "example" -> RandomOptions.MaxRows.example
+  )
 }

@@ -20,21 +20,21 @@ final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alpha
   /** Bytes that a string can have at the most. */
   val maxBytes: Int = Math.multiplyExact(maxLength, characters.map(_.length).max)
 
-  /** How many characters the string of `id` has. */
-  def length(id: Long): Int = {
-    val span = maxLength - minLength + 1
-    minLength + below(mix(start(id)), span)
-  }
+  /** Where the random words of an id start; everything else is asked with it. */
+  def start(id: Long): Long = mix(seed ^ mix(id + Gamma))
 
-  /** Writes the string of `id` in UTF-8.
+  /** How many characters the string has. */
+  def length(start: Long): Int = minLength + below(start, maxLength - minLength + 1)
+
+  /** Writes the string in UTF-8.
     *
     * @param length
-    *   its length in characters, from `length(id)`
+    *   its length in characters, from `length(start)`
     * @return
     *   its length in bytes
     */
-  def write(id: Long, length: Int, into: Array[Byte], offset: Int): Int = {
-    var state = start(id)
+  def write(start: Long, length: Int, into: Array[Byte], offset: Int): Int = {
+    var state = start
     var end = offset
     var i = 0
     while (i < length) {
@@ -59,8 +59,6 @@ final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alpha
       System.arraycopy(character, 0, into, end, character.length)
       end + character.length
     }
-
-  private def start(id: Long): Long = mix(seed ^ mix(id + Gamma))
 }
 
 object RandomStrings {

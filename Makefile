@@ -1,0 +1,98 @@
+# Every target does only what is missing or older than its sources. `make` or `make help` lists them.
+
+PYTHON  ?= python3
+PYSPARK ?= 4.3.0
+MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
+PYTEST  ?=
+
+VERSION := $(shell cat version.txt)
+JAR     := dist/epochal-spark_2.13-$(VERSION).jar
+WHEEL   := dist/epochal-$(VERSION)-py3-none-any.whl
+VENV    := build/venv-$(PYSPARK)
+BIN     := $(VENV)/bin
+
+# Directories are sources too: theirs is the time at which a file was added or removed.
+sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
+JAR_SOURCES   := $(call sources,scala/core/src/main scala/spark/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
+WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
+
+# Spark must be the one of the virtual environment, and stay on this machine.
+unexport SPARK_HOME PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS
+export SPARK_LOCAL_IP := 127.0.0.1
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-scala test-python test-matrix check format docs jar wheel venv bench clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
+	  printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+demo: venv ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
+	$(BIN)/python -m epochal demo $(ARGS)
+
+test: ## all tests, Scala and Python side by side; logs in build/logs
+	@$(MAKE) --no-print-directory --output-sync=target -j2 venv
+	@scripts/side-by-side test-scala test-python
+
+test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's StreamTest)
+	scripts/sbt test
+
+test-python: venv ## the tests from end to end (PYTEST="-k demo" passes arguments on)
+	$(BIN)/python -m pytest tests $(PYTEST)
+
+test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
+
+test-matrix-%: build/venv-%/.wheel
+	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
+
+check: $(VENV)/.requirements ## formats, lints, types, and warnings as errors
+	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd python && ../$(BIN)/mypy
+	$(BIN)/python scripts/check_tree.py
+
+format: $(VENV)/.requirements ## put all sources into the format that check wants
+	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code
+	scripts/sbt "spark/Test/runMain io.epochal.spark.Documents"
+
+jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
+
+$(JAR): $(JAR_SOURCES)
+	scripts/sbt "spark/assembly"
+	@touch $@
+
+wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the jar
+
+$(WHEEL): $(JAR) $(WHEEL_SOURCES) | $(VENV)/.requirements
+	cd python && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+	@touch $@
+
+venv: $(VENV)/.wheel ## build/venv: Python with pyspark, the wheel and what the tests need
+	@ln -sfn $(notdir $(VENV)) build/venv
+
+# One environment for each Spark; build/venv points to the one that is used.
+.PRECIOUS: build/venv-%/.requirements build/venv-%/.wheel
+build/venv-%/.requirements: python/requirements-test.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< pyspark==$*
+	@touch $@
+
+build/venv-%/.wheel: $(WHEEL) build/venv-%/.requirements
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall $<
+	@touch $@
+
+bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
+	$(BIN)/python bench/run.py $(ARGS)
+
+clean: ## remove everything that was built
+	rm -rf build dist target project/target project/project scala/*/target
+	find python tests -name __pycache__ -prune -exec rm -rf {} +

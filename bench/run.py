@@ -1,0 +1,21 @@
+"""Runs the benchmarks named on the command line, or all. Exits with 1 when a goal is missed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+BENCHMARKS = {"random": "random_source", "rest": "rest"}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    met = [importlib.import_module(BENCHMARKS[name]).main() for name in names or BENCHMARKS]
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""What all benchmarks share: a Spark session, the steady state of a query, and rounds in turn."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import epochal
+from pyspark.sql import DataFrame, SparkSession
+
+WARM_UP_ROUNDS = 2
+
+
+def session(**conf: str) -> SparkSession:
+    """A session on two cores with the jar, quiet and without the web UI."""
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("bench")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "3g")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    )
+    for name, value in conf.items():
+        builder = builder.config(name.replace("_", "."), value)
+    spark = epochal.configure(builder).getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def steady_state(df: DataFrame, batches: int) -> float:
+    """Rows a second of a streaming frame into noop: rows / (triggerExecution - walCommit - commitOffsets).
+
+    The first two batches are left out.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
+        query = df.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+        try:
+            while True:
+                done = [p for p in query.recentProgress if p["numInputRows"]]
+                if len(done) >= batches or query.awaitTermination(1):
+                    break
+        finally:
+            query.stop()
+        counted = done[2:batches]
+        rows = sum(p["numInputRows"] for p in counted)
+        millis = sum(
+            p["durationMs"]["triggerExecution"] - p["durationMs"].get("walCommit", 0) - p["durationMs"].get("commitOffsets", 0)
+            for p in counted
+        )
+        return 1000 * rows / millis
+
+
+@dataclass
+class Contest:
+    """Contenders that take turns. The first one is ours; ratios are ours over theirs, pair by pair."""
+
+    title: str
+    contenders: Mapping[str, Callable[[], float]]
+    goals: Mapping[str, float]
+    rounds: int = 5
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    def run(self) -> bool:
+        """Measures, prints, and says whether every goal is met."""
+        for _ in range(WARM_UP_ROUNDS):
+            for measure in self.contenders.values():
+                measure()
+        self.figures = {name: [] for name in self.contenders}
+        for _ in range(self.rounds):
+            for name, measure in self.contenders.items():
+                self.figures[name].append(measure())
+        return self._report()
+
+    def _report(self) -> bool:
+        ours, *others = self.contenders
+        print(f"\n{self.title}: medians of {self.rounds} rounds in turn")
+        for name, values in self.figures.items():
+            print(f"  {name:<34} {statistics.median(values):>12,.0f} rows/s   ({min(values):,.0f} .. {max(values):,.0f})")
+        met = True
+        for other in others:
+            ratio = statistics.median(a / b for a, b in zip(self.figures[ours], self.figures[other], strict=True))
+            goal = self.goals.get(other)
+            verdict = "" if goal is None else f"   goal {goal:.2f}: {'met' if ratio >= goal else 'MISSED'}"
+            met = met and (goal is None or ratio >= goal)
+            print(f"  {ours} / {other}: {ratio:.2f}{verdict}")
+        return met

@@ -1,0 +1,125 @@
+"""``python -m epochal info``: what is installed here, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from epochal._session import jar_path
+from epochal._version import JAVA, SPARK_LINES, VERSION
+from epochal.errors import ConfigurationError
+
+_JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that Epochal needs.
+
+    Attributes:
+        remedy: how to get it; empty when all is well.
+        needed: whether nothing runs without it.
+    """
+
+    name: str
+    found: str
+    remedy: str = ""
+    needed: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return not self.remedy
+
+
+def findings() -> list[Finding]:
+    """Everything that is needed, in the order in which one would install it."""
+    return [
+        Finding("Python", platform.python_version()),
+        java(),
+        spark(_installed("pyspark")),
+        Finding("Epochal (Python)", VERSION),
+        jar(),
+        _optional("psycopg", "the demo on PostgreSQL", "pip install 'epochal[postgres]'"),
+    ]
+
+
+def runs(found: list[Finding]) -> bool:
+    """Whether nothing that is needed is missing."""
+    return all(finding.ok for finding in found if finding.needed)
+
+
+def java() -> Finding:
+    """The Java that pyspark would start."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    remedy = f"Install a JDK, {JAVA} or newer, and set JAVA_HOME or put java on the PATH."
+    if program is None:
+        return Finding("Java", "not found", remedy)
+    try:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("Java", f"{program} does not run: {error}", remedy)
+    match = _JAVA_VERSION.search(said)
+    if match is None:
+        return Finding("Java", f"{program}, of unknown version", remedy)
+    version = f"{match[1]}{match[2]} ({program})"
+    return Finding("Java", version, "" if int(match[1]) >= JAVA else remedy)
+
+
+def spark(version: str | None) -> Finding:
+    """Whether a version of pyspark is one of the lines that the jar is tested on."""
+    newest = SPARK_LINES[-1]
+    if version is None:
+        remote = _installed("pyspark-client") or _installed("pyspark-connect")
+        if remote:
+            return Finding("Spark", f"Connect client {remote}: the jar belongs to the server")
+        return Finding("Spark", "not found", "pip install 'epochal[spark]'")
+    line = ".".join(version.split(".")[:2])
+    if line in SPARK_LINES:
+        return Finding("Spark", f"{version} (supported)")
+    lines = f"{SPARK_LINES[0]} to {newest}"
+    return Finding("Spark", f"{version} (not supported: {lines} are)", f"pip install 'pyspark~={newest}.0'")
+
+
+def jar() -> Finding:
+    """The jar, and whether it is of the package's release."""
+    try:
+        path = jar_path()
+    except ConfigurationError as error:
+        return Finding("Epochal (jar)", "not found", f"{error.problem} {error.hint}")
+    version = _jar_version(path)
+    if version != VERSION:
+        return Finding("Epochal (jar)", f"{version} ({path})", f"The jar must be of the package's release, {VERSION}.")
+    return Finding("Epochal (jar)", f"{version} ({path})")
+
+
+def _jar_version(path: Path) -> str:
+    """What the jar's manifest says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = archive.read("META-INF/MANIFEST.MF").decode("utf-8")
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        return f"unreadable: {error}"
+    match = re.search(r"^Implementation-Version: (.*?)\s*$", manifest, re.MULTILINE)
+    return match[1] if match else "unknown"
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _optional(distribution: str, purpose: str, remedy: str) -> Finding:
+    version = _installed(distribution)
+    if version:
+        return Finding(distribution, version, needed=False)
+    return Finding(distribution, "not found", f"For {purpose}: {remedy}", needed=False)

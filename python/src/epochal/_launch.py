@@ -1,0 +1,66 @@
+"""Where a JVM that is yet to be launched will find its ``spark.jars``.
+
+``spark-submit``, which pyspark uses to launch it, takes ``--jars`` before ``--conf spark.jars`` before
+``spark-defaults.conf``, and the last of equal ones; it never joins them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+_SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
+_KEY = "spark.jars"
+
+
+def split(jars: str | None) -> list[str]:
+    return [jar.strip() for jar in (jars or "").split(",") if jar.strip()]
+
+
+def submit_jars() -> list[str] | None:
+    """The jars that the environment's arguments for ``spark-submit`` name; None when they do not."""
+    named = list(_positions(shlex.split(os.environ.get(_SUBMIT_ARGS, ""))))
+    return split(named[-1][2]) if named else None
+
+
+def set_submit_jars(jars: list[str]) -> None:
+    """Puts ``jars`` in place of those that the environment's arguments name."""
+    args = shlex.split(os.environ[_SUBMIT_ARGS])
+    for index, before, _ in _positions(args):
+        args[index] = before + ",".join(jars)
+    os.environ[_SUBMIT_ARGS] = shlex.join(args)
+
+
+def default_jars() -> list[str]:
+    """The jars of ``spark-defaults.conf``."""
+    home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_spark_home(), "conf")
+    path = Path(home) / "spark-defaults.conf"
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    found: list[str] = []
+    for line in lines:
+        key, _, value = line.strip().replace("=", " ", 1).partition(" ")
+        if key == _KEY:
+            found = split(value)
+    return found
+
+
+def _spark_home() -> str:
+    from pyspark.find_spark_home import _find_spark_home
+
+    return str(_find_spark_home())
+
+
+def _positions(args: list[str]) -> Iterator[tuple[int, str, str]]:
+    """(index, text before the jars, jars) of every argument that sets the jars, in order of rising precedence."""
+    found: list[tuple[int, int, str, str]] = []
+    for index, arg in enumerate(args):
+        previous = args[index - 1] if index else ""
+        for flag, prefix, rank in (("--jars", "", 1), ("--conf", f"{_KEY}=", 0), ("-c", f"{_KEY}=", 0)):
+            joined = f"{flag}={prefix}"
+            if previous == flag and arg.startswith(prefix):
+                found.append((rank, index, prefix, arg[len(prefix) :]))
+            elif flag.startswith("--") and arg.startswith(joined):
+                found.append((rank, index, joined, arg[len(joined) :]))
+    yield from ((index, before, jars) for _, index, before, jars in sorted(found))

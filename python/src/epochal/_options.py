@@ -1,0 +1,59 @@
+"""How Python's values become option texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+
+#: A length of time: ``timedelta``, or a text such as ``"500ms"`` or ``"30 seconds"``.
+Duration = timedelta | str
+
+#: A size: bytes, or a text such as ``"64m"`` (powers of 1024).
+Size = int | str
+
+#: A place in a file system, local or any that Spark knows.
+Location = str | os.PathLike[str]
+
+_Value = str | bool | int | timedelta | datetime | os.PathLike[str] | Iterable[str]
+
+
+def text(value: _Value) -> str:
+    """The text that the jar reads for a value of Python."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, timedelta):
+        return f"{milliseconds(value)}ms"
+    if isinstance(value, datetime):
+        return instant(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, int):
+        return str(value)
+    return ",".join(value)
+
+
+def milliseconds(value: timedelta) -> int:
+    """Whole milliseconds; what is shorter counts as one.
+
+    Raises:
+        ValueError: the length is negative.
+    """
+    if value < timedelta(0):
+        raise ValueError(f"a length of time cannot be negative: {value}")
+    return -(-value // timedelta(milliseconds=1))
+
+
+def instant(value: datetime) -> str:
+    """ISO 8601 in UTC; a ``datetime`` without a zone is local time."""
+    return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def given(values: Mapping[str, _Value | None], **families: Mapping[str, str] | None) -> dict[str, str]:
+    """The options that are set, as texts. A family's members get its name and a dot in front."""
+    options = {name: text(value) for name, value in values.items() if value is not None}
+    for family, members in families.items():
+        options.update({f"{family}.{name}": value for name, value in (members or {}).items()})
+    return options

@@ -1,0 +1,186 @@
+"""The jar, and the sessions that carry it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from epochal import _launch
+from epochal._version import SCALA, VERSION
+from epochal.errors import (
+    ConfigurationError,
+    ConnectUnsupportedError,
+    SessionWithoutJarError,
+    VersionMismatchError,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Names a jar to be used in place of the package's own, for work on Epochal itself.
+JAR_VARIABLE = "EPOCHAL_JAR"
+
+_PREFIX = f"epochal-spark_{SCALA}-"
+_NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
+_COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
+_ENTRY = "io.epochal.spark.Epochal"
+_RESTART = (
+    "Call epochal.configure before the first session of this process, or start Spark with the jar: "
+    "spark-submit --jars {jar}. In a notebook, restart the kernel first."
+)
+
+
+def jar_path() -> Path:
+    """The jar that belongs to this package: what to give to ``spark-submit --jars`` or to a Spark Connect server.
+
+    The environment variable ``EPOCHAL_JAR`` names another one.
+
+    Raises:
+        ConfigurationError: there is no such file (``JAR_MISSING``).
+    """
+    override = os.environ.get(JAR_VARIABLE)
+    own = Path(__file__).resolve().parent / "jars" / f"{_PREFIX}{VERSION}.jar"
+    path = Path(override).resolve() if override else own
+    if not path.is_file():
+        raise ConfigurationError(
+            "JAR_MISSING",
+            f"There is no jar at {path}.",
+            f"Correct the environment variable {JAR_VARIABLE}."
+            if override
+            else f"Install the wheel again, or name a jar with the environment variable {JAR_VARIABLE}.",
+        )
+    return path
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Adds Epochal's jar to the sessions that ``builder`` makes, beside the jars that are configured already.
+
+    The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
+    variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again.
+
+    On a Spark Connect client (``builder.remote("sc://…")``) nothing is changed: the jar belongs to the server, which is
+    started with ``--jars`` and the path that :func:`jar_path` gives.
+
+    >>> spark = epochal.configure(SparkSession.builder.appName("comments")).getOrCreate()  # doctest: +SKIP
+
+    Returns:
+        The same builder.
+
+    Raises:
+        SessionWithoutJarError: this process's JVM runs without the jar. A JVM cannot take it later: Spark would show it
+            in the session's configuration and not find the formats.
+        VersionMismatchError: the jar that is there is of another release than this package.
+        ConfigurationError: this package's jar is missing.
+    """
+    options: dict[str, Any] = getattr(builder, "_options", {})
+    if _is_remote(options):
+        return builder
+    if (jvm := _running_jvm()) is not None:
+        _check_jvm(jvm)
+        if _is_running():
+            return builder
+    jars = list(dict.fromkeys(_configured_jars(options)))
+    for name in [*(_basename(jar) for jar in jars), *_packages(options)]:
+        _check_release(name)
+    if not _packages(options) and not any(_NAME.fullmatch(_basename(jar)) for jar in jars):
+        jars.append(str(jar_path()))
+        if _launch.submit_jars() is not None:
+            _launch.set_submit_jars(jars)
+    return builder.config("spark.jars", ",".join(jars)) if jars else builder
+
+
+def check_version(spark: SparkSession) -> str:
+    """Asks the driver's JVM for the version of the jar that it runs with.
+
+    Returns:
+        The version, which is the package's own (``epochal.__version__``).
+
+    Raises:
+        SessionWithoutJarError: the session runs without the jar.
+        VersionMismatchError: the jar is of another release than this package.
+        ConnectUnsupportedError: ``spark`` is a Spark Connect session, where there is no JVM to ask.
+    """
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise ConnectUnsupportedError(
+            "CONNECT_UNSUPPORTED",
+            "check_version asks the driver's JVM, which a Spark Connect client does not have.",
+            f"Look at the server's --jars: it needs {_PREFIX}{VERSION}.jar.",
+        )
+    return _check_jvm(jvm)
+
+
+def _is_remote(options: dict[str, Any]) -> bool:
+    """Whether the session will live in a server that this process does not start."""
+    from pyspark.util import is_remote_only
+
+    url = options.get("spark.remote") or os.environ.get("SPARK_REMOTE") or ""
+    return bool(is_remote_only()) or str(url).startswith("sc://")
+
+
+def _running_jvm() -> Any:
+    """The JVM of this process, when it was started; a JVM outlives the sessions that are stopped."""
+    from pyspark import SparkContext
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # started by spark-submit, which started this process too
+        SparkContext._ensure_initialized()
+    return SparkContext._jvm
+
+
+def _is_running() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def _check_jvm(jvm: Any) -> str:
+    """Asks the JVM itself: the conf of a session shows any jar that was set too late."""
+    version = _jar_version(jvm)
+    if version is None:
+        raise SessionWithoutJarError(
+            "SESSION_WITHOUT_JAR",
+            "This process's JVM already runs without Epochal's jar, and cannot take it any more.",
+            _RESTART.format(jar=f"{_PREFIX}{VERSION}.jar"),
+        )
+    _check_release(f"{_PREFIX}{version}.jar")
+    return version
+
+
+def _jar_version(jvm: Any) -> str | None:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource(_ENTRY.replace(".", "/") + ".class") is None:
+        return None
+    return str(jvm.io.epochal.spark.Epochal.version())
+
+
+def _check_release(name: str) -> None:
+    match = _NAME.fullmatch(name) or _COORDINATES.fullmatch(name)
+    if match and match["version"] != VERSION:
+        raise VersionMismatchError(
+            "VERSION_MISMATCH",
+            f"The session has Epochal's jar {match['version']} ({name}), but the Python package is {VERSION}.",
+            f"Install the package of the jar (pip install 'epochal=={match['version']}'), or give Spark the jar "
+            f"{_PREFIX}{VERSION}.jar; epochal.configure adds it when no other one is set.",
+        )
+
+
+def _configured_jars(options: dict[str, Any]) -> list[str]:
+    from pyspark import SparkConf, SparkContext
+
+    jars = _launch.split(options.get("spark.jars"))
+    if SparkContext._jvm is not None:
+        return jars or _launch.split(SparkConf().get("spark.jars", ""))
+    submitted = _launch.submit_jars()
+    if not jars and submitted is None:
+        return _launch.default_jars()
+    return jars + (submitted or [])
+
+
+def _packages(options: dict[str, Any]) -> list[str]:
+    return [match.group(0) for match in _COORDINATES.finditer(str(options.get("spark.jars.packages", "")))]
+
+
+def _basename(jar: str) -> str:
+    return jar.replace("\\", "/").rsplit("/", 1)[-1]

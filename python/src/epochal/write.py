@@ -1,0 +1,229 @@
+"""Sinks: plain ``DataStreamWriter`` and ``DataFrameWriter`` calls with typed arguments.
+
+Every argument but the DataFrame and ``url`` is keyword-only and named like the jar's option, in snake case (``table``
+is ``dbtable``, ``checkpoint`` is ``checkpointLocation``). ``None`` means "not set": the default of the jar holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, overload
+
+from epochal._options import Duration, Location, Size, given, milliseconds, text
+from epochal.errors import OptionError, named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["jdbc"]
+
+_Mode = Literal["append", "upsert"]
+_OutputMode = Literal["append", "update", "complete"]
+
+
+@overload
+def jdbc(
+    df: DataFrame,
+    url: str,
+    *,
+    table: str,
+    checkpoint: Location,
+    output_mode: _OutputMode = "append",
+    available_now: bool = False,
+    processing_time: Duration | None = None,
+    query_name: str | None = None,
+    sink_id: str | None = None,
+    mode: _Mode | None = None,
+    key_columns: Sequence[str] | None = None,
+    order_column: str | None = None,
+    create_table: bool | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    driver: str | None = None,
+    connection: Mapping[str, str] | None = None,
+    on_new_query: Literal["fail", "append"] | None = None,
+    on_epoch_mismatch: Literal["fail", "keep"] | None = None,
+    transport: Literal["auto", "inline"] | None = None,
+    inline_max_bytes: Size | None = None,
+    batch_size: int | None = None,
+    lock_timeout: Duration | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> StreamingQuery: ...
+@overload
+def jdbc(
+    df: DataFrame,
+    url: str,
+    *,
+    table: str,
+    checkpoint: None = None,
+    mode: _Mode | None = None,
+    key_columns: Sequence[str] | None = None,
+    order_column: str | None = None,
+    create_table: bool | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    driver: str | None = None,
+    connection: Mapping[str, str] | None = None,
+    transport: Literal["auto", "inline"] | None = None,
+    inline_max_bytes: Size | None = None,
+    batch_size: int | None = None,
+    lock_timeout: Duration | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> None: ...
+def jdbc(
+    df: DataFrame,
+    url: str,
+    *,
+    table: str,
+    checkpoint: Location | None = None,
+    output_mode: _OutputMode = "append",
+    available_now: bool = False,
+    processing_time: Duration | None = None,
+    query_name: str | None = None,
+    sink_id: str | None = None,
+    mode: _Mode | None = None,
+    key_columns: Sequence[str] | None = None,
+    order_column: str | None = None,
+    create_table: bool | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    driver: str | None = None,
+    connection: Mapping[str, str] | None = None,
+    on_new_query: Literal["fail", "append"] | None = None,
+    on_epoch_mismatch: Literal["fail", "keep"] | None = None,
+    transport: Literal["auto", "inline"] | None = None,
+    inline_max_bytes: Size | None = None,
+    batch_size: int | None = None,
+    lock_timeout: Duration | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> StreamingQuery | None:
+    """Writes a DataFrame into a database table: a streaming one exactly once, a batch in one transaction.
+
+    Args:
+        df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
+            stay unset).
+        url: JDBC URL. PostgreSQL and SQLite have their drivers in the jar.
+        table: the table, with its schema where it needs one.
+        checkpoint: directory of the query's state. Exactly-once needs the same one after a restart.
+        output_mode: ``"update"`` upserts by ``key_columns``; ``"complete"`` replaces the table's rows every time.
+        available_now: whether to write what there is now, in batches, and end.
+        processing_time: time from the start of one micro-batch to the next; unset, as fast as possible.
+        query_name: the query's name in Spark's UI and in ``spark.streams``.
+        sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.
+        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query.
+        key_columns: names of the columns that identify a row.
+        order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
+        create_table: whether to make a missing table from the DataFrame's schema.
+        user: database user.
+        password: its password; secret.
+        driver: class of the JDBC driver, where the URL does not tell it.
+        connection: properties for the driver; secret.
+        on_new_query: what to do when the ledger knows the sink, or the table, from another query.
+        on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
+        transport: how rows come from the tasks to the database.
+        inline_max_bytes: bytes that one epoch may carry in Spark's commit messages.
+        batch_size: rows of one INSERT batch.
+        lock_timeout: how long to wait for the ledger's lock.
+        retry_max_attempts: tries in all, the first one included.
+        retry_initial_delay: upper bound of the first delay; it doubles with every try.
+        retry_max_delay: upper bound of any delay.
+        retry_deadline: time for all tries together.
+
+    Returns:
+        The started query; None for a batch, which is then written.
+
+    Raises:
+        OptionError: an option is missing, wrong, or does not go with a batch.
+        TableError: the table does not fit the DataFrame.
+        DatabaseError: the database cannot be reached.
+        SinkError: the ledger refuses the query. See ``epochal.errors`` for all of them.
+    """
+    options = given(
+        {
+            "url": url,
+            "dbtable": table,
+            "sinkId": sink_id,
+            "mode": mode,
+            "keyColumns": key_columns,
+            "orderColumn": order_column,
+            "createTable": create_table,
+            "user": user,
+            "password": password,
+            "driver": driver,
+            "onNewQuery": on_new_query,
+            "onEpochMismatch": on_epoch_mismatch,
+            "transport": transport,
+            "inlineMaxBytes": inline_max_bytes,
+            "batchSize": batch_size,
+            "lockTimeout": lock_timeout,
+            "retry.maxAttempts": retry_max_attempts,
+            "retry.initialDelay": retry_initial_delay,
+            "retry.maxDelay": retry_max_delay,
+            "retry.deadline": retry_deadline,
+        },
+        connection=connection,
+    )
+    if not df.isStreaming:
+        _refuse_for_batch(checkpoint, output_mode, available_now, processing_time, query_name)
+        with named():
+            df.write.format("epochal-jdbc").options(**options).mode("append").save()
+        return None
+    if checkpoint is None:
+        raise OptionError(
+            "OPTION_REQUIRED",
+            "epochal.write.jdbc needs 'checkpoint' for a streaming DataFrame (the directory of the query's state).",
+            "Set it, for example checkpoint='checkpoints/comments'.",
+        )
+    writer = df.writeStream.format("epochal-jdbc").options(**options).outputMode(output_mode)
+    writer = writer.option("checkpointLocation", text(checkpoint))
+    if query_name is not None:
+        writer = writer.queryName(query_name)
+    if available_now and processing_time is not None:
+        raise OptionError(
+            "OPTIONS_CONFLICT",
+            "epochal.write.jdbc was given options that exclude each other: available_now, processing_time.",
+            "A query that ends has no interval: leave processing_time out.",
+        )
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    elif processing_time is not None:
+        writer = writer.trigger(processingTime=_interval(processing_time))
+    with named():
+        return writer.start()
+
+
+def _interval(value: Duration) -> str:
+    return f"{milliseconds(value)} milliseconds" if isinstance(value, timedelta) else value
+
+
+def _refuse_for_batch(
+    checkpoint: Location | None,
+    output_mode: str,
+    available_now: bool,
+    processing_time: Duration | None,
+    query_name: str | None,
+) -> None:
+    wrong = {
+        "checkpoint": checkpoint is not None,
+        "output_mode": output_mode != "append",
+        "available_now": available_now,
+        "processing_time": processing_time is not None,
+        "query_name": query_name is not None,
+    }
+    if names := [name for name, is_set in wrong.items() if is_set]:
+        raise OptionError(
+            "OPTIONS_CONFLICT",
+            f"The DataFrame is a batch, and epochal.write.jdbc was given what only a stream has: {', '.join(names)}.",
+            "Leave them out, or read the source as a stream.",
+        )

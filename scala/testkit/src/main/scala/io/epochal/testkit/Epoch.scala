@@ -1,0 +1,40 @@
+package io.epochal.testkit
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.{PhysicalWriteInfo, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+
+/** Plays the engine's part towards a sink for one epoch, in one thread and without a session. */
+final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) {
+
+  private val factory: StreamingDataWriterFactory = write.createStreamingWriterFactory(new PhysicalWriteInfo {
+    override def numPartitions(): Int = partitions
+  })
+
+  /** One task attempt that succeeds: what the driver receives of it. */
+  def task(partition: Int, attempt: Long, rows: Seq[InternalRow]): WriterCommitMessage = {
+    val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
+    try {
+      rows.foreach(writer.write(_))
+      Serialization.copy(writer.commit())
+    } catch {
+      case NonFatal(e) =>
+        writer.abort()
+        throw e
+    } finally writer.close()
+  }
+
+  /** One task attempt that dies after writing. */
+  def deadTask(partition: Int, attempt: Long, rows: Seq[InternalRow]): Unit = {
+    val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
+    rows.foreach(writer.write(_))
+    writer.abort()
+    writer.close()
+  }
+
+  def commit(messages: Seq[WriterCommitMessage]): Unit = write.commit(number, messages.toArray)
+
+  def abort(messages: Seq[WriterCommitMessage]): Unit = write.abort(number, messages.toArray)
+}

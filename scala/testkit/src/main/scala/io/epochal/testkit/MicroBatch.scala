@@ -1,0 +1,27 @@
+package io.epochal.testkit
+
+import scala.util.Using
+
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsAdmissionControl}
+import org.apache.spark.sql.types.StructType
+
+/** Plays the engine's part towards a stream, in one thread and without a session. */
+object MicroBatch {
+
+  /** The end of the next batch; None when there is nothing to read. */
+  def next(stream: MicroBatchStream, start: Offset, limit: ReadLimit): Option[Offset] =
+    Option(stream match {
+      case limited: SupportsAdmissionControl => limited.latestOffset(start, limit)
+      case plain                             => plain.latestOffset()
+    }).filter(_.json != start.json)
+
+  /** All rows between two offsets, partition after partition, each as its values. */
+  def read(stream: MicroBatchStream, schema: StructType, start: Offset, end: Offset): Seq[Seq[Any]] = {
+    val factory = stream.createReaderFactory()
+    stream.planInputPartitions(start, end).toSeq.flatMap { partition =>
+      Using.resource(factory.createReader(Serialization.copy(partition))) { reader =>
+        Iterator.continually(reader).takeWhile(_.next()).map(_.get().copy().toSeq(schema)).toVector
+      }
+    }
+  }
+}

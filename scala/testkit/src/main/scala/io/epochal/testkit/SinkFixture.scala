@@ -1,0 +1,36 @@
+package io.epochal.testkit
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite
+import org.apache.spark.sql.types.StructType
+
+/** What the checks need to know of a streaming sink under test. Only Spark's public API.
+  *
+  * One fixture is one target with one checkpoint. The schema's first column must be a BIGINT; `row(n)` holds n there.
+  */
+trait SinkFixture {
+
+  def schema: StructType
+
+  /** A row of the schema that is unlike that of any other number. */
+  def row(n: Long): InternalRow
+
+  /** A driver that starts: `query` is the checkpoint's id, the same over restarts. */
+  def newRun(query: String): SinkRun
+
+  /** Puts the offsets of an epoch where Spark logs them: into the checkpoint, before the epoch is written. */
+  def logOffsets(epoch: Long, offsets: String): Unit
+
+  /** The numbers of the rows that readers of the target see. */
+  def stored(): Seq[Long]
+
+  /** Called after each check. */
+  def close(): Unit = ()
+}
+
+/** One run of a query, from start to stop. */
+trait SinkRun {
+
+  /** What Spark makes for every micro-batch anew. */
+  def newWrite(): StreamingWrite
+}

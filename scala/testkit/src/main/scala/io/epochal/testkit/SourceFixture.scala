@@ -1,0 +1,37 @@
+package io.epochal.testkit
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.types.StructType
+
+/** What the checks need to know of a source under test. Only Spark's public API: any connector can be put through them.
+  *
+  * The rows of the source must be numbered from 0 in the order in which they are delivered, so that two deliveries can be
+  * compared, and `makeAvailable` must be the only thing that makes rows appear.
+  */
+trait SourceFixture {
+
+  def schema: StructType
+
+  /** A new stream over the source, as a new driver would make it.
+    *
+    * @param checkpoint
+    *   the source's own directory in the checkpoint; the same directory is the same query
+    * @param partitions
+    *   how many partitions a batch may have
+    */
+  def newStream(checkpoint: Path, partitions: Int): MicroBatchStream
+
+  /** The same kind of source over another origin: its offsets belong to somebody else. */
+  def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream
+
+  /** Makes this many more rows exist at the origin. */
+  def makeAvailable(rows: Int): Unit
+
+  /** How many rows, from the first one on, lie before an offset. */
+  def rowsBefore(offset: Offset): Long
+
+  /** Called after each check. */
+  def close(): Unit = ()
+}

@@ -1,0 +1,50 @@
+"""What no other tool checks: no registry host is named, no source file is longer than 400 lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LONGEST = 400
+CODE = {".scala", ".java", ".py", ".sbt"}
+NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
+
+# Hosts that serve packages. Builds use the registries that the user's own tools are set up for.
+REGISTRY = re.compile(
+    r"(?:[\w-]+[.])*(?:maven[.](?:org|apache[.]org)|sonatype[.](?:org|com)|pypi[.]org|pythonhosted[.]org"
+    r"|scala-sbt[.]org|typesafe[.]com|jitpack[.]io|bintray[.]com|npmjs[.](?:org|com)|docker[.]io|ghcr[.]io)\b"
+)
+
+
+def sources() -> Iterator[Path]:
+    for directory, below, files in os.walk(ROOT):
+        below[:] = [name for name in below if name not in NOT_OURS and (not name.startswith(".") or name == ".ci")]
+        yield from (Path(directory, name) for name in files if not Path(directory, name).is_symlink())
+
+
+def problems(path: Path) -> list[str]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        return []
+    name = path.relative_to(ROOT)
+    found = [
+        f"{name}:{n}: names the registry host {m[0]}" for n, line in enumerate(lines, 1) if (m := REGISTRY.search(line))
+    ]
+    if path.suffix in CODE and len(lines) > LONGEST:
+        found.append(f"{name}: {len(lines)} lines, more than {LONGEST}")
+    return found
+
+
+def main() -> int:
+    found = [problem for path in sources() for problem in problems(path)]
+    print("\n".join(found) or "check_tree: nothing to complain about")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""One Spark session and one PostgreSQL server per pytest process; a database of its own per test."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import api as api_support
+from support.places import prepare_environment
+
+prepare_environment()
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from support.databases import Database, Postgres, Sqlite
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A classic session with the jar, in UTC, on two cores."""
+    from pyspark.sql import SparkSession
+
+    import epochal
+
+    builder = SparkSession.builder.master("local[2]").appName("epochal tests")
+    settings = {
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.log.level": os.environ.get("EPOCHAL_TEST_LOG_LEVEL", "OFF"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    session = epochal.configure(builder.config(map=settings)).getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_query_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Stops what a failed test left running."""
+    yield
+    if "spark" in request.fixturenames:
+        for query in request.getfixturevalue("spark").streams.active:
+            query.stop()
+
+
+@pytest.fixture
+def api() -> Iterator[api_support.Api]:
+    """An API without records."""
+    with api_support.serve(api_support.Api()) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Connection string of the tests' PostgreSQL."""
+    from support import postgres
+
+    with postgres.server() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Postgres:
+    """An empty PostgreSQL database."""
+    from support.databases import new_postgres
+
+    return new_postgres(postgres_server, f"test_{uuid.uuid4().hex[:12]}")
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Sqlite:
+    """An SQLite file that does not exist yet."""
+    from support.databases import Sqlite
+
+    return Sqlite(tmp_path / "test.db")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> Database:
+    """An empty database, once of each kind."""
+    found: Database = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """Where a query may keep its checkpoint."""
+    return tmp_path / "checkpoint"

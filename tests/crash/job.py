@@ -1,0 +1,53 @@
+"""A streaming job to be killed: an API into one or more tables. Settings come as JSON on the first line of its input.
+
+It starts its session, says ``ready``, waits for a second line, and then streams until it is killed or told to end with
+what there is now.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import epochal
+from support.data import SCHEMA
+
+QUICK = {
+    "spark.ui.enabled": False,
+    "spark.ui.showConsoleProgress": False,
+    "spark.sql.shuffle.partitions": 2,
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def main() -> None:
+    settings: dict[str, Any] = json.loads(sys.stdin.readline())
+    spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=QUICK)).getOrCreate()
+    print("ready", flush=True)
+    if not sys.stdin.readline():
+        return
+    comments = epochal.read.rest(
+        spark,
+        settings["api"],
+        schema=SCHEMA,
+        pagination="offset",
+        page_size=settings["rows_per_batch"],
+        max_rows_per_batch=settings["rows_per_batch"],
+    )
+    queries = [
+        epochal.write.jdbc(comments, available_now=settings["available_now"], **target)
+        for target in settings["targets"]
+    ]
+    if settings["available_now"]:
+        for query in queries:
+            query.awaitTermination()
+    else:
+        spark.streams.awaitAnyTermination()
+
+
+if __name__ == "__main__":
+    with epochal.errors.named():
+        main()

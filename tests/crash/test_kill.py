@@ -1,0 +1,140 @@
+"""Twenty runs of REST → SQLite and REST → PostgreSQL, killed with SIGKILL at random moments and resumed.
+
+Every run first brings both tables up to the source, which is checked row by row; then the source grows and the run is
+killed at a moment drawn from the seed. Some runs are killed while they start. ``EPOCHAL_KILL_SEED`` and
+``EPOCHAL_KILL_RUNS`` set the seed and the number of runs; the seed of a run stands in its output.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.api import Api
+from support.data import as_rows, comments, create_comments, ledger, stored
+from support.databases import Database, Postgres, Sqlite
+from support.jobs import Job
+from support.streams import numbers
+from support.waiting import until
+
+RUNS = int(os.environ.get("EPOCHAL_KILL_RUNS", "20"))
+SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+ROWS_PER_BATCH = 10
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(60 + 20 * RUNS)]
+
+
+class Scene:
+    """The API, the two tables, and the job that copies one into the others."""
+
+    def __init__(self, api: Api, databases: dict[str, Database], directory: Path) -> None:
+        self.api = api
+        self.databases = databases
+        self.checkpoints = {name: directory / f"checkpoint-{name}" for name in databases}
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "api": self.api.url,
+            "rows_per_batch": ROWS_PER_BATCH,
+            "available_now": False,
+            "targets": [
+                {
+                    "url": database.url,
+                    "user": database.user,
+                    "table": "comments",
+                    "sink_id": "comments",
+                    "checkpoint": str(self.checkpoints[name]),
+                }
+                for name, database in self.databases.items()
+            ],
+        }
+
+    def grow(self, count: int) -> None:
+        self.api.records += comments(len(self.api.records) + 1, count)
+
+    def counts(self) -> list[int]:
+        return [database.query("SELECT count(*) FROM comments")[0][0] for database in self.databases.values()]
+
+    def catch_up(self, job: Job) -> None:
+        """Waits until both tables have as many rows as the source, and compares them row by row."""
+        goal = len(self.api.records)
+
+        def there() -> bool:
+            job.assert_runs()
+            return min(self.counts()) >= goal
+
+        until(there, f"{goal} rows in both tables")
+        for name, database in self.databases.items():
+            assert stored(database) == as_rows(self.api.records), f"{name} differs from the source (seed {SEED})"
+
+    def check_after_kill(self) -> Iterator[str]:
+        """Whatever the moment: the rows are the source's first ones, whole epochs, and the ledger agrees."""
+        for name, database in self.databases.items():
+            rows = stored(database)
+            assert rows == as_rows(self.api.records)[: len(rows)], f"{name} differs from the source (seed {SEED})"
+            history = database.query("SELECT epoch, rows FROM epochal_ledger_history ORDER BY epoch")
+            assert [epoch for epoch, _ in history] == list(range(history[0][0], len(history) + history[0][0]))
+            (line,) = ledger(database)
+            assert line["last_epoch"] == history[-1][0]
+            if history[0][0] == 0:
+                assert sum(count for _, count in history) == len(rows)
+            planned, done = (numbers(self.checkpoints[name], log)[-1] for log in ("offsets", "commits"))
+            yield moment(planned, done, int(str(line["last_epoch"])))
+
+
+def moment(planned: int, done: int, applied: int) -> str:
+    """Where in an epoch's life the kill came."""
+    if planned == done:
+        return "between epochs"
+    return "after the sink's commit, before Spark's" if applied == planned else "before the sink's commit"
+
+
+@pytest.fixture
+def scene(api: Api, sqlite: Sqlite, postgres: Postgres, tmp_path: Path) -> Scene:
+    databases: dict[str, Database] = {"sqlite": sqlite, "postgres": postgres}
+    for database in databases.values():
+        create_comments(database)
+    return Scene(api, databases, tmp_path)
+
+
+def test_rows_equal_the_source_however_often_the_job_is_killed(scene: Scene) -> None:
+    draw = random.Random(SEED)
+    print(f"\nseed {SEED}, {RUNS} runs")
+    moments: Counter[str] = Counter()
+    scene.grow(37)
+    with ExitStack() as stack:
+
+        def start() -> Job:
+            job = Job(scene.settings())
+            stack.callback(job.kill)
+            return job
+
+        next_job = start()
+        for run in range(RUNS):
+            job, next_job = next_job, start()
+            job.go()
+            while_starting = run > 0 and draw.random() < 0.2
+            if while_starting:
+                pause = draw.uniform(0, 3)
+            else:
+                scene.catch_up(job)
+                scene.grow(draw.randrange(200, 600))
+                pause = draw.uniform(0, 1.2)
+            time.sleep(pause)
+            job.assert_runs()
+            job.kill()
+            after = list(scene.check_after_kill())
+            moments.update(after)
+            print(f"run {run + 1}: killed after {pause:.2f} s, {scene.counts()} of {len(scene.api.records)}: {after}")
+        next_job.go()
+        scene.catch_up(next_job)
+    print(dict(moments))
+    assert sum(moments.values()) == RUNS * len(scene.databases)

@@ -1,0 +1,101 @@
+"""A JSON API in this process that grows, shrinks, fails and dawdles on command."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asked for."""
+
+    path: str
+    params: dict[str, str]
+    headers: dict[str, str]
+
+
+@dataclass
+class Api:
+    """Serves ``records`` by ``_start``/``_limit``, or by ``page``/``per_page`` (pages count from 1).
+
+    Attributes:
+        wrap: what the answer's JSON is for a page of records.
+        failures: statuses for the next requests, before any is served.
+        hold: requests wait until it is set.
+        requests: all requests so far, in order of arrival.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    wrap: Callable[[list[Record]], Any] = lambda page: page
+    failures: deque[int] = field(default_factory=deque)
+    hold: threading.Event = field(default_factory=threading.Event)
+    requests: list[Request] = field(default_factory=list)
+    url: str = ""
+
+    def page(self, params: dict[str, str]) -> list[Record]:
+        """The records that a request asks for."""
+        if "page" in params:
+            size = int(params["per_page"])
+            start = (int(params["page"]) - 1) * size
+        else:
+            start = int(params.get("_start", 0))
+            size = int(params.get("_limit", len(self.records)))
+        return self.records[start : start + size]
+
+    def answer(self, request: Request) -> tuple[int, bytes]:
+        """Status and body."""
+        self.requests.append(request)
+        self.hold.wait(60)
+        if self.failures:
+            return self.failures.popleft(), b'{"error": "as told"}'
+        return 200, json.dumps(self.wrap(self.page(request.params))).encode()
+
+
+@contextmanager
+def serve(api: Api) -> Iterator[Api]:
+    """Serves ``api`` on a free port of 127.0.0.1; its ``url`` tells where."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, body = api.answer(Request(parts.path, dict(parse_qsl(parts.query)), headers))
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except ConnectionError:  # the client was killed
+                self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    api.url = f"http://127.0.0.1:{server.server_port}/comments"
+    api.hold.set()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        yield api
+    finally:
+        api.hold.set()
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,30 @@
+"""Where things of this repository are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
+
+
+def prepare_environment() -> None:
+    """Makes ``epochal`` importable, and its jar found, in this process and in those that it starts.
+
+    The installed package is used where there is one, the source tree otherwise. The jar is that of ``EPOCHAL_JAR``, of
+    ``dist/``, or of the installed package, in this order.
+    """
+    try:
+        import epochal  # noqa: F401
+    except ImportError:
+        source = str(ROOT / "python" / "src")
+        sys.path.insert(0, source)
+        inherited = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{inherited}" if inherited else source
+    built = ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
+    if "EPOCHAL_JAR" not in os.environ and built.is_file():
+        os.environ["EPOCHAL_JAR"] = str(built)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

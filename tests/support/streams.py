@@ -1,0 +1,40 @@
+"""Checkpoints and queries, as the tests handle them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+
+def drain(query: StreamingQuery) -> None:
+    """Waits until everything that the source has now is written, and stops the query."""
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+
+def finish(query: StreamingQuery, timeout: int = 120) -> None:
+    """Waits for a query that ends by itself; raises what it failed with."""
+    assert query.awaitTermination(timeout), f"the query still runs after {timeout} s"
+
+
+def rows_by_batch(query: StreamingQuery) -> list[int]:
+    """Rows of each batch that had any, in order."""
+    progress: list[dict[str, Any]] = [dict(p) for p in query.recentProgress]  # type: ignore[arg-type]
+    return [p["numInputRows"] for p in progress if p["numInputRows"]]
+
+
+def numbers(checkpoint: Path, log: str) -> list[int]:
+    """The batches in ``offsets`` or ``commits``, ascending."""
+    return sorted(int(file.name) for file in (checkpoint / log).iterdir() if file.name.isdigit())
+
+
+def forget_last_commit(checkpoint: Path) -> int:
+    """Makes the checkpoint what it is when Spark dies between the sink's commit and its own; gives the batch."""
+    last = numbers(checkpoint, "commits")[-1]
+    (checkpoint / "commits" / str(last)).unlink()
+    (checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    return last

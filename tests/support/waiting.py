@@ -1,0 +1,19 @@
+"""Waiting for something to become true, never for time to pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(condition: Callable[[], T], what: str, timeout: float = 60.0) -> T:
+    """The first true value of ``condition``; an AssertionError that names ``what`` when it stays false."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout:.0f} s: {what}")
+        time.sleep(0.02)
+    return value

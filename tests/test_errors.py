@@ -1,0 +1,217 @@
+"""Whatever is wrong is refused by name before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from epochal.errors import named
+from support.api import Api
+from support.data import SCHEMA, comments, create_comments, stored
+from support.databases import Database, Postgres, Sqlite
+from support.streams import finish
+
+
+@pytest.fixture
+def source(spark: SparkSession, api: Api) -> DataFrame:
+    api.records = comments(1, 20)
+    return epochal.read.rest(spark, api.url, schema=SCHEMA)
+
+
+def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any) -> None:
+    options = {"table": "comments", "sink_id": "comments", "available_now": True} | options
+    with named():
+        finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
+
+
+def assert_untouched(database: Database, checkpoint: Path) -> None:
+    """No row and no ledger row was written, and no batch committed."""
+    tables = database.tables()
+    if "comments" in tables:
+        assert database.query("SELECT count(*) FROM comments") == [(0,)]
+    if "epochal_ledger" in tables:
+        assert database.query("SELECT count(*) FROM epochal_ledger WHERE last_epoch >= 0") == [(0,)]
+    assert not list((checkpoint / "commits").glob("[0-9]*"))
+
+
+@pytest.mark.parametrize(
+    ("source", "option", "nearest"),
+    [("epochal-rest", "pagesize2", "pageSize"), ("epochal-random", "rowPerSecond", "rowsPerSecond")],
+)
+def test_a_misspelled_option_of_a_source_is_refused_with_the_right_one(
+    spark: SparkSession, source: str, option: str, nearest: str
+) -> None:
+    reader = spark.readStream.format(source).option(option, "1").option("url", "http://127.0.0.1:1")
+    if source == "epochal-random":
+        reader = spark.readStream.format(source).option(option, "1")
+    with pytest.raises(epochal.OptionError, match=rf"UNKNOWN_OPTION.*{option}.*{nearest}"), named():
+        reader.load()
+
+
+def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
+    source: DataFrame, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    writer = (
+        source.writeStream.format("epochal-jdbc")
+        .options(url=database.url, dbtable="comments", keyColums="id")
+        .option("checkpointLocation", str(checkpoint))
+    )
+    if database.user:
+        writer = writer.option("user", database.user)
+    with pytest.raises(epochal.OptionError, match=r"UNKNOWN_OPTION.*keyColums.*keyColumns"), named():
+        finish(writer.start())
+    assert_untouched(database, checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("options", "condition"),
+    [
+        ({"pagination": "sideways"}, "OPTION_INVALID.*pagination.*sideways.*none, offset, page"),
+        ({"page_size": 0, "pagination": "offset"}, "OPTION_INVALID.*pageSize.*'0'"),
+        ({"timeout": "soon"}, "OPTION_INVALID.*timeout.*soon.*30s"),
+        ({"records": "data.items"}, "OPTION_INVALID.*records.*/data/items"),
+        ({"page_size": 10}, "OPTIONS_CONFLICT.*pageSize"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_expected(
+    spark: SparkSession, options: dict[str, Any], condition: str
+) -> None:
+    with pytest.raises(epochal.OptionError, match=condition):
+        epochal.read.rest(spark, "http://127.0.0.1:1", schema=SCHEMA, **options)
+
+
+def test_a_source_without_a_schema_is_refused(spark: SparkSession) -> None:
+    reader = spark.readStream.format("epochal-rest").option("url", "http://127.0.0.1:1")
+    with pytest.raises(epochal.SchemaError, match="SCHEMA_REQUIRED"), named():
+        reader.load()
+
+
+def test_a_schema_for_fixed_columns_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(epochal.SchemaError, match="SCHEMA_UNSUPPORTED"), named():
+        spark.readStream.format("epochal-random").schema("a INT").load()
+
+
+def test_a_url_that_is_none_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(epochal.OptionError, match=r"OPTION_INVALID.*url"):
+        epochal.read.rest(spark, "comments.example", schema=SCHEMA)
+
+
+def test_a_missing_table_is_refused_and_a_near_one_named(
+    source: DataFrame, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    with pytest.raises(epochal.TableError, match=r"TABLE_MISSING.*coments.*comments"):
+        write(source, database, checkpoint, table="coments")
+    assert_untouched(database, checkpoint)
+
+
+def test_a_missing_column_is_refused_and_the_table_s_columns_named(
+    source: DataFrame, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    with pytest.raises(epochal.TableError, match=r"COLUMN_MISSING.*mail.*email"):
+        write(source.withColumnRenamed("email", "mail"), database, checkpoint)
+    assert_untouched(database, checkpoint)
+
+
+def test_a_column_that_the_table_needs_is_named(source: DataFrame, database: Database, checkpoint: Path) -> None:
+    create_comments(database)
+    database.execute("DROP TABLE comments", "CREATE TABLE comments (id INTEGER, name TEXT NOT NULL)")
+    with pytest.raises(epochal.TableError, match=r"COLUMN_REQUIRED.*name"):
+        write(source.select("id"), database, checkpoint)
+    assert_untouched(database, checkpoint)
+
+
+def test_a_column_of_another_type_is_refused_with_the_cast(
+    source: DataFrame, postgres: Postgres, checkpoint: Path
+) -> None:
+    create_comments(postgres)
+    with pytest.raises(epochal.TableError, match=r"COLUMN_TYPE_MISMATCH.*name.*(?i:binary).*text"):
+        write(source.selectExpr("id", "CAST(name AS BINARY) AS name"), postgres, checkpoint)
+    assert_untouched(postgres, checkpoint)
+
+
+def test_an_unknown_kind_of_database_is_refused(source: DataFrame, checkpoint: Path) -> None:
+    with pytest.raises(epochal.EpochalError, match="jdbc:nosuch") as caught, named():
+        finish(epochal.write.jdbc(source, "jdbc:nosuch:x", table="t", checkpoint=checkpoint, available_now=True))
+    assert caught.value.condition in ("OPTION_INVALID", "DRIVER_MISSING")
+
+
+def test_a_database_that_is_not_there_is_named_without_its_password(source: DataFrame, checkpoint: Path) -> None:
+    options = {"table": "t", "user": "someone", "password": "s3cret", "retry_max_attempts": 1}
+    with pytest.raises(epochal.DatabaseError, match=r"DATABASE_UNREACHABLE.*127\.0\.0\.1:1") as caught, named():
+        finish(epochal.write.jdbc(source, "jdbc:postgresql://127.0.0.1:1/none", checkpoint=checkpoint, **options))
+    assert "s3cret" not in str(caught.value) + str(caught.value.__cause__)
+
+
+def test_a_directory_that_is_not_there_is_no_place_for_sqlite(
+    source: DataFrame, tmp_path: Path, checkpoint: Path
+) -> None:
+    missing = Sqlite(tmp_path / "nowhere" / "test.db")
+    with pytest.raises(epochal.SinkError, match="nowhere"):
+        write(source, missing, checkpoint, create_table=True, retry_max_attempts=1)
+    assert not missing.path.parent.exists()
+
+
+def test_upsert_without_key_columns_is_refused(source: DataFrame, database: Database, checkpoint: Path) -> None:
+    create_comments(database)
+    with pytest.raises(epochal.TableError, match="KEY_COLUMNS_REQUIRED"):
+        write(source, database, checkpoint, mode="upsert")
+    assert_untouched(database, checkpoint)
+
+
+def test_upsert_on_columns_that_are_not_unique_is_refused(
+    source: DataFrame, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    with pytest.raises(epochal.TableError, match="KEY_NOT_UNIQUE"):
+        write(source, database, checkpoint, mode="upsert", key_columns=["id"])
+    assert_untouched(database, checkpoint)
+
+
+def test_a_continuous_trigger_is_refused_by_name(spark: SparkSession, database: Database, checkpoint: Path) -> None:
+    database.execute("CREATE TABLE numbers (id BIGINT)")
+    writer = (
+        epochal.read.random(spark)
+        .select("id")
+        .writeStream.format("epochal-jdbc")
+        .options(url=database.url, dbtable="numbers", checkpointLocation=str(checkpoint))
+        .trigger(continuous="1 second")
+    )
+    if database.user:
+        writer = writer.option("user", database.user)
+    with pytest.raises(epochal.ModeError, match=r"TRIGGER_UNSUPPORTED.*continuous"), named():
+        finish(writer.start())
+    assert database.query("SELECT count(*) FROM numbers") == [(0,)]
+
+
+def test_a_row_that_cannot_be_stored_fails_its_epoch_whole(
+    spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
+) -> None:
+    create_comments(postgres)
+    api.records = [*comments(1, 5), {"id": 6, "body": "zero \0 byte"}]
+    with pytest.raises(epochal.SinkError, match=r"BAD_ROW.*body"):
+        write(epochal.read.rest(spark, api.url, schema=SCHEMA), postgres, checkpoint)
+    assert stored(postgres) == []
+
+
+def test_a_stream_needs_a_checkpoint(source: DataFrame, sqlite: Sqlite) -> None:
+    with pytest.raises(epochal.OptionError, match=r"OPTION_REQUIRED.*checkpoint"):
+        epochal.write.jdbc(source, sqlite.url, table="comments")
+
+
+def test_a_batch_takes_nothing_that_only_a_stream_has(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
+    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*checkpoint, available_now"):
+        epochal.write.jdbc(spark.range(3), sqlite.url, table="t", checkpoint=checkpoint, available_now=True)
+
+
+def test_an_interval_and_available_now_exclude_each_other(source: DataFrame, sqlite: Sqlite, checkpoint: Path) -> None:
+    with pytest.raises(epochal.OptionError, match="OPTIONS_CONFLICT"):
+        epochal.write.jdbc(
+            source, sqlite.url, table="t", checkpoint=checkpoint, available_now=True, processing_time="1 second"
+        )

@@ -1,0 +1,77 @@
+"""Spark's exceptions become Epochal's, without a session."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+import epochal
+from epochal.errors import _TYPES, from_spark, named
+from support.places import ROOT
+
+GAP = "[EPOCHAL.EPOCH_GAP] The query commits epoch 9. Hint: Restore the checkpoint. It is old."
+
+
+def test_an_error_is_found_in_the_message_of_a_failed_query() -> None:
+    found = from_spark(RuntimeError(f"[STREAM_FAILED] Query [id = 1] terminated with exception: {GAP} SQLSTATE: XXKST"))
+    assert isinstance(found, epochal.EpochGapError)
+    assert found.condition == "EPOCH_GAP"
+    assert found.problem == "The query commits epoch 9."
+    assert found.hint == "Restore the checkpoint. It is old."
+    assert str(found) == GAP
+
+
+def test_the_stack_trace_of_the_jvm_is_left_out() -> None:
+    found = from_spark(RuntimeError(f"An error occurred\n: io.epochal.X: {GAP}\n\tat io.epochal.Y(Z.scala:1)\n"))
+    assert found is not None
+    assert found.hint == "Restore the checkpoint. It is old."
+
+
+def test_a_problem_may_have_several_lines() -> None:
+    found = from_spark(RuntimeError("[EPOCHAL.HTTP_STATUS] http://x answered: a\nb\n Hint: Look."))
+    assert isinstance(found, epochal.HttpError)
+    assert found.problem == "http://x answered: a\nb\n"
+
+
+def test_an_error_is_found_among_the_causes() -> None:
+    error = RuntimeError("something else")
+    error.__cause__ = ValueError(GAP)
+    assert isinstance(from_spark(error), epochal.EpochGapError)
+
+
+def test_an_unknown_condition_is_still_an_error_of_ours() -> None:
+    found = from_spark(RuntimeError("[EPOCHAL.FROM_THE_FUTURE] Something. Hint: Wait."))
+    assert type(found) is epochal.EpochalError
+    assert found.condition == "FROM_THE_FUTURE"
+
+
+def test_other_exceptions_are_not_ours() -> None:
+    assert from_spark(ValueError("no")) is None
+    assert from_spark(None) is None
+
+
+def test_named_raises_ours_from_sparks() -> None:
+    spark_error = RuntimeError(GAP)
+    with pytest.raises(epochal.SinkError) as caught, named():
+        raise spark_error
+    assert caught.value.__cause__ is spark_error
+
+
+def test_named_leaves_other_exceptions_alone() -> None:
+    with pytest.raises(KeyError), named():
+        raise KeyError("x")
+
+
+def test_an_error_survives_pickling() -> None:
+    error = epochal.DataLossError("DATA_LOSS", "gone", "look")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.hint) == (type(error), str(error), "look")
+
+
+def test_every_condition_of_the_jar_has_an_exception() -> None:
+    scala = ROOT / "scala/core/src/main/scala/io/epochal/core/error/Conditions.scala"
+    conditions = set(re.findall(r'Condition\(\s*"([A-Z_]+)"', scala.read_text("utf-8")))
+    assert len(conditions) > 30
+    assert conditions - set(_TYPES) == set()

@@ -1,0 +1,118 @@
+"""The packaged jar: what is inside, what is not, and under which names."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
+JAR = ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
+JAVA_17 = 61  # the class file's major version
+
+SHADED = ("dev/failsafe", "org/apache/hc", "com/zaxxer/hikari")
+NATIVE = {f"{system}/{cpu}" for system in ("Linux", "Linux-Musl", "Mac", "Windows") for cpu in ("x86_64", "aarch64")}
+
+
+@pytest.fixture(scope="module")
+def jar() -> Iterator[zipfile.ZipFile]:
+    if not JAR.is_file():
+        pytest.fail(f"{JAR} is missing: run 'make jar' first")
+    with zipfile.ZipFile(JAR) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def names(jar: zipfile.ZipFile) -> list[str]:
+    return [name for name in jar.namelist() if not name.endswith("/")]
+
+
+def services(jar: zipfile.ZipFile) -> dict[str, list[str]]:
+    """Interface -> implementations, as the service files list them."""
+    prefix = "META-INF/services/"
+    files = [name for name in jar.namelist() if name.startswith(prefix) and not name.endswith("/")]
+    texts = {name.removeprefix(prefix): jar.read(name).decode() for name in files}
+    return {
+        interface: [line for raw in text.splitlines() if (line := raw.partition("#")[0].strip())]
+        for interface, text in texts.items()
+    }
+
+
+def test_no_name_appears_twice(names: list[str]) -> None:
+    assert sorted(names) == sorted(set(names))
+
+
+def test_only_our_code_and_the_two_drivers_have_names_of_their_own(names: list[str]) -> None:
+    owners = ("io/epochal/", "org/postgresql/", "org/sqlite/")
+    assert [name for name in names if name.endswith(".class") and not name.startswith(owners)] == []
+
+
+def test_what_is_no_class_is_known(names: list[str]) -> None:
+    known = re.compile(
+        r"META-INF/(MANIFEST\.MF|LICENSE|NOTICE|(licenses|services|native-image)/.+)"
+        r"|io/epochal/(version\.txt|shaded/org/apache/hc/\w+/version\.properties)"
+        r"|org/publicsuffix/list/effective_tld_names\.dat|org/sqlite/native/.+|sqlite-jdbc\.properties"
+    )
+    assert [name for name in names if not name.endswith(".class") and not known.fullmatch(name)] == []
+
+
+def test_shaded_libraries_are_there_and_are_called_by_their_shaded_names_only(
+    jar: zipfile.ZipFile, names: list[str]
+) -> None:
+    for package in SHADED:
+        assert any(name.startswith(f"io/epochal/shaded/{package}/") for name in names), package
+    either = "|".join(package.replace("/", "[./]") for package in SHADED)
+    unshaded = re.compile(rf"(?<!epochal[./]shaded[./])(?:{either})[./]".encode())
+    assert [name for name in names if name.endswith(".class") and unshaded.search(jar.read(name))] == []
+
+
+def test_every_service_is_a_class_of_the_jar(jar: zipfile.ZipFile, names: list[str]) -> None:
+    implementations = [name for listed in services(jar).values() for name in listed]
+    assert [name for name in implementations if f"{name.replace('.', '/')}.class" not in names] == []
+
+
+def test_spark_finds_the_formats_and_the_driver_manager_both_drivers(jar: zipfile.ZipFile) -> None:
+    found = services(jar)
+    assert found["java.sql.Driver"] == ["org.postgresql.Driver", "org.sqlite.JDBC"]
+    formats = found["org.apache.spark.sql.sources.DataSourceRegister"]
+    assert len(formats) >= 3
+    assert all(name.startswith("io.epochal.spark.") for name in formats)
+
+
+def test_no_module_descriptor_and_no_signature_is_left(names: list[str]) -> None:
+    unwanted = re.compile(r"(.*/)?module-info\.class|META-INF/(versions/.*|.*\.(SF|RSA|DSA|EC|LIST))")
+    assert [name for name in names if unwanted.fullmatch(name)] == []
+
+
+def test_sqlite_has_its_library_for_each_of_eight_platforms_and_no_more(names: list[str]) -> None:
+    libraries = [name.removeprefix("org/sqlite/native/") for name in names if name.startswith("org/sqlite/native/")]
+    assert sorted(name.rpartition("/")[0] for name in libraries) == sorted(NATIVE)
+
+
+def test_all_classes_run_on_java_17_and_ours_are_made_for_it(jar: zipfile.ZipFile, names: list[str]) -> None:
+    classes = [name for name in names if name.endswith(".class")]
+    majors = {name: int.from_bytes(jar.read(name)[6:8], "big") for name in classes}
+    assert [name for name, major in majors.items() if major > JAVA_17] == []
+    ours = {name: major for name, major in majors.items() if name.startswith(("io/epochal/core/", "io/epochal/spark/"))}
+    assert ours
+    assert set(ours.values()) == {JAVA_17}
+
+
+def test_the_jar_tells_its_version(jar: zipfile.ZipFile) -> None:
+    assert jar.read("io/epochal/version.txt").decode().strip() == VERSION
+    assert f"Implementation-Version: {VERSION}" in jar.read("META-INF/MANIFEST.MF").decode()
+
+
+def test_licences_travel_with_the_code(jar: zipfile.ZipFile, names: list[str]) -> None:
+    for name in ("LICENSE", "NOTICE"):
+        assert jar.read(f"META-INF/{name}") == (ROOT / name).read_bytes()
+    for library in ("httpclient5", "httpcore5", "postgresql", "sqlite-jdbc"):
+        assert f"META-INF/licenses/{library}/LICENSE" in names
+
+
+def test_the_jar_is_small_enough_to_be_sent_to_executors() -> None:
+    assert JAR.stat().st_size < 12 * 1024 * 1024

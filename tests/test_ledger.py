@@ -1,0 +1,170 @@
+"""What the ledger refuses: each by name, and with nothing written. On SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from support.api import Api
+from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
+from support.databases import Database, Postgres
+from support.streams import finish
+from support.waiting import until
+
+Job = Callable[..., None]
+
+
+@pytest.fixture
+def job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Job:
+    """Writes what the API has into ``comments`` and ends."""
+    create_comments(database)
+    return make_job(spark, api, database, checkpoint)
+
+
+def make_job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Job:
+    def run(**options: Any) -> None:
+        defaults = {"table": "comments", "sink_id": "comments", "checkpoint": checkpoint, "available_now": True}
+        frame = epochal.read.rest(
+            spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=10
+        )
+        with epochal.errors.named():
+            finish(epochal.write.jdbc(frame, database.url, user=database.user, **(defaults | options)))
+
+    return run
+
+
+@pytest.fixture
+def written(job: Job, api: Api) -> Job:
+    """The same after a first run of 30 comments; ten more are there to be written."""
+    api.records = comments(1, 30)
+    job()
+    api.records += comments(31, 10)
+    return job
+
+
+def nothing_was_added(database: Database) -> bool:
+    return stored(database) == as_rows(comments(1, 30))
+
+
+def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database: Database, checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint)
+    with pytest.raises(epochal.SinkIdentityError, match=r"NEW_QUERY.*onNewQuery"):
+        written()
+    assert nothing_was_added(database)
+
+
+def test_a_new_query_that_is_meant_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
+    written(checkpoint=tmp_path / "other", on_new_query="append")
+    assert len(stored(database)) == 30 + 40
+
+
+def test_a_second_sink_on_one_table_is_refused(written: Job, database: Database, tmp_path: Path) -> None:
+    with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_SHARED.*'comments'"):
+        written(sink_id="other", checkpoint=tmp_path / "other")
+    assert nothing_was_added(database)
+
+
+def test_a_sink_that_moves_to_another_table_is_refused(written: Job, database: Database) -> None:
+    create_comments(database, "elsewhere")
+    with pytest.raises(epochal.SinkIdentityError, match=r"TARGET_CHANGED.*elsewhere"):
+        written(table="elsewhere")
+    assert stored(database, "elsewhere") == []
+
+
+def test_an_empty_ledger_met_by_a_later_epoch_is_refused(written: Job, database: Database) -> None:
+    database.execute("DELETE FROM epochal_ledger")
+    with pytest.raises(epochal.SinkIdentityError, match="LEDGER_EMPTY"):
+        written()
+    assert nothing_was_added(database)
+
+
+def test_a_database_restored_to_an_earlier_state_is_an_epoch_gap(written: Job, database: Database) -> None:
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch - 1")
+    with pytest.raises(epochal.EpochGapError, match=r"EPOCH_GAP.*1 epochs are missing"):
+        written()
+    assert nothing_was_added(database)
+
+
+def test_a_rewound_checkpoint_is_refused(written: Job, database: Database) -> None:
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 5")
+    with pytest.raises(epochal.EpochRegressedError, match="EPOCH_REGRESSED"):
+        written()
+    assert nothing_was_added(database)
+
+
+def test_an_epoch_that_comes_again_with_other_offsets_is_refused(written: Job, database: Database) -> None:
+    database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 1")
+    with pytest.raises(epochal.EpochChangedError, match="EPOCH_RANGE_CHANGED"):
+        written()
+    assert nothing_was_added(database)
+
+
+def test_a_run_that_was_replaced_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
+    create_comments(database)
+    api.records = comments(1, 10)
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pagination="offset", page_size=10)
+    query = epochal.write.jdbc(
+        frame, database.url, user=database.user, table="comments", sink_id="comments", checkpoint=checkpoint
+    )
+    query.processAllAvailable()
+    database.execute("UPDATE epochal_ledger SET generation = generation + 1, run_id = 'another'")
+    api.records += comments(11, 10)
+    with pytest.raises(epochal.SinkFencedError, match="SINK_FENCED"), epochal.errors.named():
+        query.awaitTermination(60)
+    assert stored(database) == as_rows(comments(1, 10))
+
+
+def test_a_dropped_and_recreated_table_is_another_target(
+    spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
+) -> None:
+    create_comments(postgres)
+    job = make_job(spark, api, postgres, checkpoint)
+    api.records = comments(1, 30)
+    job()
+    postgres.execute("DROP TABLE comments")
+    create_comments(postgres)
+    api.records += comments(31, 10)
+    with pytest.raises(epochal.SinkIdentityError, match="TARGET_CHANGED"):
+        job()
+    assert stored(postgres) == []
+
+
+def test_rows_that_a_trigger_swallows_fail_the_epoch(
+    spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
+) -> None:
+    create_comments(postgres)
+    postgres.execute(
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE TRIGGER swallow BEFORE INSERT ON comments FOR EACH ROW WHEN (NEW.id = 7) EXECUTE FUNCTION swallow()",
+    )
+    api.records = comments(1, 10)
+    with pytest.raises(epochal.RowError, match=r"ROWS_DROPPED.*9 of the 10"):
+        make_job(spark, api, postgres, checkpoint)()
+    assert stored(postgres) == []
+
+
+def test_a_server_that_comes_back_is_written_to_by_the_same_query(
+    spark: SparkSession, api: Api, postgres: Postgres, checkpoint: Path
+) -> None:
+    create_comments(postgres)
+    api.records = comments(1, 10)
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pagination="offset", page_size=10)
+    query = epochal.write.jdbc(
+        frame, postgres.url, user=postgres.user, table="comments", sink_id="comments", checkpoint=checkpoint
+    )
+    query.processAllAvailable()
+    postgres.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    api.records += comments(11, 10)
+    until(lambda: len(stored(postgres)) == 20 or query.exception(), "the rows after the connections were cut")
+    query.stop()
+    assert stored(postgres) == as_rows(api.records)
+    assert [row["last_epoch"] for row in ledger(postgres)] == [1]

@@ -1,0 +1,74 @@
+"""What users import, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import epochal
+from epochal import errors, read, write
+from support.places import ROOT, VERSION
+
+
+@pytest.mark.parametrize("module", [epochal, errors, read, write])
+def test_all_is_sorted_and_every_name_in_it_exists(module: ModuleType) -> None:
+    assert module.__all__ == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("module", [epochal, errors, read, write])
+def test_every_public_class_and_function_is_in_all(module: ModuleType) -> None:
+    own = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__.startswith("epochal")
+    }
+    imported = {"given", "milliseconds", "text"} | ({"OptionError", "named"} if module in (read, write) else set())
+    assert own - imported - set(module.__all__) == set()
+
+
+def test_modules_are_private_but_for_three() -> None:
+    names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
+    assert {name for name in names if not name.startswith("_")} == {"errors", "read", "write"}
+
+
+def test_every_public_name_is_documented() -> None:
+    for module in (errors, read, write, epochal):
+        assert module.__doc__
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                assert value.__doc__, name
+
+
+def test_the_version_is_that_of_the_repository() -> None:
+    assert epochal.__version__ == VERSION
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(epochal.__file__).parent / "py.typed").is_file()
+
+
+def test_every_error_is_exported_flat_and_shown_in_the_tree() -> None:
+    for name in errors.__all__:
+        value = getattr(errors, name)
+        if inspect.isclass(value):
+            assert issubclass(value, epochal.EpochalError)
+            assert getattr(epochal, name) is value
+            assert errors.__doc__
+            assert name in errors.__doc__
+
+
+def test_readers_and_writers_do_not_touch_the_jvm() -> None:
+    source = ROOT / "python" / "src" / "epochal"
+    for name in ("read.py", "write.py", "_options.py", "errors.py"):
+        text = (source / name).read_text("utf-8")
+        assert "_jvm" not in text, name
+        assert "import py4j" not in text, name
+        assert "from py4j" not in text, name

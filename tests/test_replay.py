@@ -1,0 +1,123 @@
+"""Spark dies between the sink's commit and its own: the epoch comes again and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import count
+
+import epochal
+from support.api import Api
+from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
+from support.databases import Database
+from support.streams import finish, forget_last_commit, numbers
+
+HISTORY = "SELECT epoch, rows, digest FROM epochal_ledger_history ORDER BY epoch"
+
+
+@pytest.fixture
+def run(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Callable[..., None]:
+    """Writes what the API has into a table, as append or upsert or as a complete aggregate, and ends."""
+
+    def run(table: str = "comments", output_mode: str = "append", mode: str | None = None, size: int = 10) -> None:
+        frame: DataFrame = epochal.read.rest(
+            spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=size
+        )
+        if table == "counts":
+            frame = frame.groupBy("postId").agg(count("*").alias("n"))
+        keys = {"comments": ["id"], "counts": ["postId"]}[table] if mode or output_mode == "update" else None
+        query = epochal.write.jdbc(
+            frame,
+            database.url,
+            user=database.user,
+            table=table,
+            sink_id=table,
+            checkpoint=checkpoint,
+            available_now=True,
+            output_mode=output_mode,
+            mode=mode,
+            key_columns=keys,  # type: ignore[arg-type]
+        )
+        with epochal.errors.named():
+            finish(query)
+
+    return run
+
+
+def test_a_replayed_epoch_writes_nothing(
+    run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    api.records = comments(1, 35)
+    run()
+    before, history = ledger(database), database.query(HISTORY)
+    last = forget_last_commit(checkpoint)
+    run()
+    assert stored(database) == as_rows(api.records)
+    (after,) = ledger(database)
+    assert after["last_epoch"] == before[0]["last_epoch"] == last
+    assert after["digest"] == before[0]["digest"]
+    assert database.query(HISTORY)[: len(history)] == history
+    assert numbers(checkpoint, "commits")[-1] >= last
+
+
+def test_after_a_replay_new_rows_follow(
+    run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    for first in (1, 26, 51):
+        api.records += comments(first, 25)
+        run()
+        forget_last_commit(checkpoint)
+    run()
+    assert stored(database) == as_rows(api.records)
+
+
+def test_a_replay_keeps_its_rows_though_the_source_has_grown(
+    run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    api.records = comments(1, 7)
+    run()
+    forget_last_commit(checkpoint)
+    api.records += comments(8, 9)
+    run()
+    assert stored(database) == as_rows(api.records)
+
+
+def test_a_replay_with_other_limits_is_the_same_epoch(
+    run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database)
+    api.records = comments(1, 25)
+    run(size=10)
+    forget_last_commit(checkpoint)
+    run(size=3)
+    assert stored(database) == as_rows(api.records)
+
+
+def test_a_replayed_upsert_does_not_undo_what_others_wrote_since(
+    run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    create_comments(database, key="PRIMARY KEY")
+    api.records = comments(1, 15)
+    run(mode="upsert")
+    database.execute("UPDATE comments SET name = 'corrected' WHERE id = 12")
+    forget_last_commit(checkpoint)
+    run(mode="upsert")
+    assert [row[2] for row in stored(database) if row[1] == 12] == ["corrected"]
+
+
+@pytest.mark.parametrize("output_mode", ["update", "complete"])
+def test_a_replayed_aggregate_is_the_same(
+    output_mode: str, run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+) -> None:
+    database.execute('CREATE TABLE counts ("postId" INTEGER PRIMARY KEY, "n" BIGINT)')
+    api.records = comments(1, 33)
+    run("counts", output_mode)
+    forget_last_commit(checkpoint)
+    run("counts", output_mode)
+    assert database.query('SELECT * FROM counts ORDER BY "postId"') == [(n, 5) for n in range(1, 7)] + [(7, 3)]

@@ -1,0 +1,170 @@
+"""``epochal-rest`` through Python, against an API that misbehaves on command."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from epochal.errors import from_spark
+from support.api import Api
+from support.data import SCHEMA, as_rows, comments, stored
+from support.databases import Sqlite
+from support.streams import drain, finish, rows_by_batch
+
+
+def read(spark: SparkSession, api: Api, **options: Any) -> DataFrame:
+    defaults: dict[str, Any] = {"schema": SCHEMA, "pagination": "offset", "page_size": 10}
+    return epochal.read.rest(spark, api.url, **(defaults | options))
+
+
+def copy(frame: DataFrame, database: Sqlite, checkpoint: Path, **options: Any) -> list[int]:
+    """Writes what there is into ``comments``; gives the rows of each batch."""
+    options = {"create_table": True, "sink_id": "comments", "available_now": True} | options
+    query = epochal.write.jdbc(frame, database.url, table="comments", checkpoint=checkpoint, **options)
+    finish(query)
+    return rows_by_batch(query)
+
+
+def test_a_batch_read_has_all_pages_in_the_order_of_the_api(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 57)
+    found = read(spark, api, streaming=False, num_partitions=3).collect()
+    assert [tuple(row) for row in found] == as_rows(api.records)
+
+
+def test_pages_are_counted_from_the_first_page(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 25)
+    found = read(spark, api, pagination="page", streaming=False).collect()
+    assert [row.id for row in found] == list(range(1, 26))
+    assert {"1", "2", "3"} <= {request.params["page"] for request in api.requests}
+
+
+def test_without_pagination_one_answer_is_everything(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 25)
+    found = read(spark, api, pagination="none", page_size=None, streaming=False).collect()
+    assert [row.id for row in found] == list(range(1, 26))
+    assert all(request.params == {} for request in api.requests)
+
+
+def test_records_are_found_by_a_json_pointer(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 12)
+    api.wrap = lambda page: {"data": {"items": page}, "total": 12}
+    assert read(spark, api, records="/data/items", streaming=False).count() == 12
+
+
+def test_headers_and_parameters_go_with_every_request(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 12)
+    read(spark, api, headers={"X-Key": "k"}, params={"lang": "en"}, streaming=False).collect()
+    assert api.requests
+    assert all(r.headers["x-key"] == "k" and r.params["lang"] == "en" for r in api.requests)
+
+
+def test_a_stream_goes_on_from_the_checkpoint_and_reads_only_what_is_new(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 35)
+    assert copy(read(spark, api, max_rows_per_batch=10), sqlite, checkpoint) == [10, 10, 10, 5]
+    api.records += comments(36, 20)
+    api.requests.clear()
+    assert copy(read(spark, api, max_rows_per_batch=10), sqlite, checkpoint) == [10, 10]
+    assert stored(sqlite) == as_rows(api.records)
+    assert min(int(request.params["_start"]) for request in api.requests) >= 30
+
+
+def test_a_running_stream_follows_a_growing_api(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 5)
+    query = epochal.write.jdbc(read(spark, api), sqlite.url, table="comments", checkpoint=checkpoint, create_table=True)
+    query.processAllAvailable()
+    api.records += comments(6, 40)
+    drain(query)
+    assert stored(sqlite) == as_rows(api.records)
+
+
+def test_an_api_that_is_busy_for_a_while_is_asked_again(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 20)
+    api.failures.extend([503, 429, 500])
+    copy(read(spark, api, retry_initial_delay=timedelta(milliseconds=1)), sqlite, checkpoint)
+    assert stored(sqlite) == as_rows(api.records)
+
+
+def test_an_api_that_stays_down_fails_the_query_by_name(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.failures.extend([503] * 100)
+    frame = read(spark, api, retry_max_attempts=2, retry_initial_delay="1ms")
+    with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*503.*2 attempts"), epochal.errors.named():
+        copy(frame, sqlite, checkpoint)
+
+
+def test_a_refused_request_is_not_tried_again(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+    api.failures.extend([403] * 100)
+    with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*403.*1 attempt"), epochal.errors.named():
+        copy(read(spark, api), sqlite, checkpoint)
+
+
+def test_an_api_that_shrank_below_the_offset_is_data_loss(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 30)
+    copy(read(spark, api), sqlite, checkpoint)
+    api.records = comments(1, 20)
+    with pytest.raises(epochal.DataLossError, match=r"DATA_LOSS.*20.*30"), epochal.errors.named():
+        copy(read(spark, api), sqlite, checkpoint)
+    assert len(stored(sqlite)) == 30
+
+
+def test_a_record_that_does_not_fit_the_schema_fails_the_query_by_name(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = [*comments(1, 5), {"id": "not a number"}]
+    with pytest.raises(epochal.RecordError, match="RECORD_INVALID"), epochal.errors.named():
+        copy(read(spark, api), sqlite, checkpoint)
+
+
+def test_a_checkpoint_of_another_url_is_refused(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 5)
+    copy(read(spark, api), sqlite, checkpoint)
+    api.url += "/other"
+    with pytest.raises(epochal.CheckpointError, match=r"OFFSET_SOURCE_CHANGED.*other"), epochal.errors.named():
+        copy(read(spark, api), sqlite, checkpoint)
+
+
+def test_secrets_are_neither_in_the_plan_nor_in_progress_nor_in_errors(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.failures.extend([401] * 100)
+    frame = read(spark, api, headers={"Authorization": "Bearer s3cret"}, params={"api_key": "s3cret"})
+    frame.explain(extended=True)
+    query = epochal.write.jdbc(
+        frame, sqlite.url, table="comments", checkpoint=checkpoint, create_table=True, password="s3cret"
+    )
+    with pytest.raises(Exception, match="HTTP_STATUS") as caught:
+        query.awaitTermination(60)
+    said = capsys.readouterr().out + str(caught.value) + str(from_spark(caught.value)) + str(query.recentProgress)
+    assert "HTTP_STATUS" in said
+    assert "s3cret" not in said
+
+
+def test_progress_tells_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+    api.records = comments(1, 30)
+    query = epochal.write.jdbc(
+        read(spark, api, max_rows_per_batch=10),
+        sqlite.url,
+        table="comments",
+        checkpoint=checkpoint,
+        create_table=True,
+        available_now=True,
+    )
+    finish(query)
+    sources = [dict(progress)["sources"][0] for progress in query.recentProgress]  # type: ignore[call-overload]
+    assert any(source["metrics"] for source in sources)

@@ -1,0 +1,74 @@
+"""The packaged wheel: installed offline into an empty environment, it has all it needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
+JAR = ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    path = ROOT / "dist" / f"epochal-{VERSION}-py3-none-any.whl"
+    if not path.is_file():
+        pytest.fail(f"{path} is missing: run 'make wheel' first")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with this wheel and nothing else."""
+    directory = tmp_path_factory.mktemp("wheel")
+    venv.create(directory, with_pip=False, symlinks=True)
+    python = directory / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "--no-deps", str(wheel))
+    return python
+
+
+def run(*command: str) -> str:
+    """Standard output of a command that must succeed, without what this process tells its children of Epochal."""
+    unset = {"EPOCHAL_JAR", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_wheel_carries_the_one_jar_of_its_version(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        jars = [name for name in opened.namelist() if name.endswith(".jar")]
+        assert jars == [f"epochal/jars/{JAR.name}"]
+        assert opened.read(jars[0]) == JAR.read_bytes()
+
+
+def test_the_wheel_is_typed_and_licensed(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        metadata = Parser().parsestr(opened.read(f"epochal-{VERSION}.dist-info/METADATA").decode())
+    assert "epochal/py.typed" in names
+    assert {f"epochal-{VERSION}.dist-info/licenses/{name}" for name in ("LICENSE", "NOTICE")} <= set(names)
+    assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def test_spark_is_an_extra_and_needed_by_no_import(installed: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        metadata = Parser().parsestr(opened.read(f"epochal-{VERSION}.dist-info/METADATA").decode())
+    needed = [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text]
+    assert not any("pyspark" in text for text in needed)
+    assert run(str(installed), "-I", "-c", "import epochal; print(epochal.__version__)") == VERSION
+
+
+def test_the_installed_package_finds_its_jar(installed: Path) -> None:
+    path = Path(run(str(installed), "-I", "-c", "import epochal; print(epochal.jar_path())"))
+    assert path.name == JAR.name
+    assert path.read_bytes() == JAR.read_bytes()
