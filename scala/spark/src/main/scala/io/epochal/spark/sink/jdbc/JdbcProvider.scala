@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.seam.SinkEngine
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
   *
@@ -51,7 +52,8 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
         "reason" -> "that is the database's part",
         "suggestion" -> "Leave partitionBy out.")
     val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
-    val table = new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema)
+    val table = 
+      new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
     table.check()
     table
   }
@@ -71,8 +73,12 @@ private object JdbcProvider {
 }
 
 /** The target of one query, from its start to its end. */
-final private[jdbc] class JdbcTable(options: JdbcOptions, dialect: Dialect, querySchema: StructType)
-    extends Table
+final private[jdbc] class JdbcTable(
+    options: JdbcOptions,
+    dialect: Dialect,
+    querySchema: StructType,
+    engine: SinkEngine
+) extends Table
     with SupportsWrite
     with ReportsSinkMetrics {
 
@@ -115,5 +121,5 @@ final private[jdbc] class JdbcTable(options: JdbcOptions, dialect: Dialect, quer
     TableCapability.ACCEPT_ANY_SCHEMA)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
-    new JdbcWriteBuilder(database, info.schema, info.queryId, sinkMetrics)
+    new JdbcWriteBuilder(database, info.schema, info.queryId, sinkMetrics, engine)
 }

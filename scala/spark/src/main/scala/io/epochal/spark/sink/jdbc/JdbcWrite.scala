@@ -1,6 +1,5 @@
 package io.epochal.spark.sink.jdbc
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, PhysicalWriteInfo, Write, WriteBuilder, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
@@ -9,11 +8,16 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
-import io.epochal.spark.seam.{EveryOutputMode, RunningQuery}
+import io.epochal.spark.seam.{EveryOutputMode, SinkEngine}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
-final private[jdbc] class JdbcWriteBuilder(database: Database, schema: StructType, queryId: String, metrics: SinkMetrics)
-    extends EveryOutputMode {
+final private[jdbc] class JdbcWriteBuilder(
+    database: Database,
+    schema: StructType,
+    queryId: String,
+    metrics: SinkMetrics,
+    engine: SinkEngine
+) extends EveryOutputMode {
   private var whole = false
 
   /** Complete mode, or a batch write in overwrite mode. */
@@ -22,7 +26,7 @@ final private[jdbc] class JdbcWriteBuilder(database: Database, schema: StructTyp
     this
   }
 
-  override def build(): Write = new JdbcWrite(database, schema, queryId, whole, metrics)
+  override def build(): Write = new JdbcWrite(database, schema, queryId, whole, metrics, engine)
 }
 
 /** @param truncate
@@ -33,11 +37,12 @@ final private class JdbcWrite(
     schema: StructType,
     queryId: String,
     truncate: Boolean,
-    metrics: SinkMetrics
+    metrics: SinkMetrics,
+    engine: SinkEngine
 ) extends Write {
   override def description(): String = s"${JdbcOptions.Format} ${database.options.table} in ${database.place}"
-  override def toStreaming: StreamingWrite = new JdbcStreamingWrite(database, schema, queryId, truncate, metrics)
-  override def toBatch: BatchWrite = new JdbcBatchWrite(database, schema, truncate)
+  override def toStreaming: StreamingWrite = new JdbcStreamingWrite(database, schema, queryId, truncate, metrics, engine)
+  override def toBatch: BatchWrite = new JdbcBatchWrite(database, schema, truncate, engine)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
 
@@ -47,14 +52,15 @@ final private class JdbcStreamingWrite(
     schema: StructType,
     queryId: String,
     truncate: Boolean,
-    metrics: SinkMetrics
+    metrics: SinkMetrics,
+    engine: SinkEngine
 ) extends StreamingWrite {
 
   private val options = database.options
   private val sinkId = options.sinkId.getOrElse(queryId)
-  private lazy val query = RunningQuery.find(queryId).fold(throw _, identity)
+  private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
   private lazy val claimed = Claims.of(database, schema, Run(sinkId, queryId, query.runId))
-  private lazy val transport = InlineLimit.transport(options)
+  private lazy val transport = InlineLimit.transport(options, engine)
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
@@ -87,7 +93,7 @@ final private class JdbcStreamingWrite(
       epoch,
       claimed.row.generation,
       query.trigger,
-      CheckpointOffsets.hash(query.checkpoint, epoch, SparkSession.active.sparkContext.hadoopConfiguration),
+      CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
       shipment.digest)
     val outcome = new EpochCommit(database, claimed, truncate).commit(attempt, shipment)
     metrics.committed(sinkId, attempt, shipment, transport.name, outcome)
@@ -101,9 +107,10 @@ final private class JdbcStreamingWrite(
   override def toString: String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"
 }
 
-final private class JdbcBatchWrite(database: Database, schema: StructType, truncate: Boolean) extends BatchWrite {
+final private class JdbcBatchWrite(database: Database, schema: StructType, truncate: Boolean, engine: SinkEngine)
+    extends BatchWrite {
 
-  private lazy val transport = InlineLimit.transport(database.options)
+  private lazy val transport = InlineLimit.transport(database.options, engine)
 
   private lazy val bound = database.transaction("making the table ready") { (connection, _) =>
     database.dialect.ledger.serializeClaims(connection)
@@ -141,9 +148,6 @@ private object TaskMessages {
 
 /** Task results also count against Spark's own limit, whose error would not say what to do. */
 private object InlineLimit {
-  def transport(options: JdbcOptions): Transport = {
-    val results = SparkSession.active.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
-    val limit = if (results > 0) math.min(options.inlineMaxBytes, results / 10 * 9) else options.inlineMaxBytes
-    Transport.Inline(limit)
-  }
+  def transport(options: JdbcOptions, engine: SinkEngine): Transport =
+    Transport.Inline(engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9)))
 }

@@ -22,7 +22,7 @@ private[postgres] object PostgresCatalog {
     Sql.query(
       connection,
       """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ? IS NULL AND n.nspname = ANY (current_schemas(false)))
+        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
         |ORDER BY c.relname LIMIT 1000""".stripMargin,
       name.schema.map(_.text),
       name.schema.map(_.text)
@@ -46,7 +46,7 @@ private[postgres] object PostgresCatalog {
       """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind
         |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        |  AND (n.nspname = ? OR ? IS NULL AND n.nspname = ANY (current_schemas(false)))
+        |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
         |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
       table,
       schema,
