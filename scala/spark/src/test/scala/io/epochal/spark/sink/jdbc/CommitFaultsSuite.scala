@@ -1,20 +1,53 @@
 package io.epochal.spark.sink.jdbc
 
 import java.nio.file.Files
-import java.util.concurrent.TimeUnit
 
 import scala.concurrent.{Await, Future}
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 
+import org.scalatest.concurrent.Eventually.{eventually, scaled, PatienceConfig}
+import org.scalatest.time.{Millis, Seconds, Span}
+
 import io.epochal.core.error.Conditions
 import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends CommitFaults(Sqlite)
-final class PostgresCommitFaultsSuite extends CommitFaults(Postgres)
+
+final class PostgresCommitFaultsSuite extends CommitFaults(Postgres) {
+
+  on("a zombie that wakes before its COMMIT writes nothing", table) { f =>
+    val zombie = f.newRun(query)
+    write(f, zombie, 0, numbers(f, 0 until 10))
+    val gate = Files.createTempFile("epochal", "gate")
+    Failpoints.arm(s"ledger.before-lock=hold:$gate@1")
+    val late = Future(refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 10 until 20))))
+    eventually(assert(Failpoints.isHeld(Failpoint.BeforeLedgerLock)))
+    write(f, f.newRun(query), 1, numbers(f, 10 until 20))
+    Files.delete(gate)
+    Await.result(late, 30.seconds)
+    holds(f, 0 until 20)
+  }
+
+  on("a commit waits for one that holds the ledger row, and sees what it did", table) { f =>
+    val run = f.newRun(query)
+    write(f, run, 0, numbers(f, 0 until 10))
+    val gate = Files.createTempFile("epochal", "gate")
+    Failpoints.arm(s"commit.before=hold:$gate@1")
+    val first = Future(write(f, run, 1, numbers(f, 10 until 20)))
+    eventually(assert(Failpoints.isHeld(Failpoint.BeforeCommit)))
+    val second = Future(write(f, run, 1, numbers(f, 10 until 20)))
+    eventually(assert(f.database.one("SELECT count(*) FROM pg_locks WHERE NOT granted") != 0L))
+    Files.delete(gate)
+    Await.result(first.zip(second), 30.seconds)
+    holds(f, 0 until 20)
+  }
+}
 
 /** What goes wrong between the tasks and the commit (K6 to K8, K13). */
 abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(databases) {
+
+  implicit protected val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
 
   private val steps = Failpoint.all.filterNot(_.name.startsWith("task"))
 
@@ -64,25 +97,6 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     }
   }
 
-  on("a zombie that wakes before its COMMIT writes nothing", table) { f =>
-    val zombie = f.newRun(query)
-    write(f, zombie, 0, numbers(f, 0 until 10))
-    val gate = Files.createTempFile("epochal", "gate")
-    Failpoints.arm(s"ledger.before-lock=hold:$gate@1")
-    val late = Future(refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 10 until 20))))
-    if (databases.kind == Postgres.kind) {
-      // On SQLite the zombie's transaction holds the file: nobody else can claim before it ends.
-      waitFor(Failpoints.isHeld(Failpoint.BeforeLedgerLock))
-      write(f, f.newRun(query), 1, numbers(f, 10 until 20))
-      Files.delete(gate)
-      Await.result(late, 30.seconds)
-    } else {
-      Files.delete(gate)
-      intercept[Exception](Await.result(late, 30.seconds))
-    }
-    holds(f, 0 until 20)
-  }
-
   on("a message that was changed on its way is refused", table) { f =>
     f.logOffsets(0, "{}")
     val epoch = new Epoch(0, f.newRun(query).newWrite(), 1)
@@ -121,13 +135,5 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     assert(error.values("step") == "the commit of epoch 0")
     assert(run.metrics("retries") == "0")
     holds(f, 0 until 0)
-  }
-
-  private def waitFor(condition: => Boolean): Unit = {
-    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30)
-    while (!condition) {
-      assert(System.nanoTime() < deadline, "waited too long")
-      Thread.sleep(5)
-    }
   }
 }

@@ -20,7 +20,7 @@ abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {
   protected def onSchema(claim: String, schema: StructType, ddl: String*)(body: JdbcSinkFixture => Any): Unit =
     test(s"${databases.kind}: $claim") {
       val database = databases.newDatabase()
-      database.execute(ddl: _*)
+      if (ddl.nonEmpty) database.execute(ddl: _*)
       val fixture = new JdbcSinkFixture(database, schema)
       try { body(fixture); () }
       finally {
