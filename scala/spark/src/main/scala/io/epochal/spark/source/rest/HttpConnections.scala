@@ -38,7 +38,10 @@ private[rest] object HttpConnections {
     val connections = PoolingHttpClientConnectionManagerBuilder
       .create()
       .setConnectionFactory(
-        ManagedHttpClientConnectionFactory.builder().http1Config(Http1Config.custom().setBufferSize(BufferSize).build()).build())
+        ManagedHttpClientConnectionFactory
+          .builder()
+          .http1Config(Http1Config.custom().setBufferSize(BufferSize).build())
+          .build())
       .setDefaultConnectionConfig(
         ConnectionConfig
           .custom()
@@ -54,7 +57,8 @@ private[rest] object HttpConnections {
     HttpClients
       .custom()
       .setConnectionManager(connections)
-      .setDefaultRequestConfig(RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
+      .setDefaultRequestConfig(
+        RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()
       .disableAuthCaching()
       .disableRedirectHandling()

@@ -29,7 +29,8 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
     *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
     *   [[FirstContactAttempts]] attempts
     */
-  def start[A](request: PageRequest, buffer: PageBuffer, first: Boolean = false)(read: PageBuffer => A): PendingPage[A] = {
+  def start[A](request: PageRequest, buffer: PageBuffer, first: Boolean = false)(
+      read: PageBuffer => A): PendingPage[A] = {
     val call = new Call
     new PendingPage(call, HttpConnections.threads.submit(() => run(request, buffer, first, call, read)))
   }
@@ -38,12 +39,13 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
     var attempts = 0
     val lastFirst = if (first) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
-      case _ if call.cancelled                                        => Verdict.GiveUp
+      case _ if call.cancelled                                                 => Verdict.GiveUp
       case failure: HttpFailure if !failure.connected && attempts >= lastFirst => Verdict.GiveUp
-      case failure: HttpFailure                                       => failure.verdict
-      case _                                                          => Verdict.GiveUp
+      case failure: HttpFailure                                                => failure.verdict
+      case _                                                                   => Verdict.GiveUp
     }
-    try new Retrier(options.retry, classify, retried).run { failures =>
+    try
+      new Retrier(options.retry, classify, retried).run { failures =>
         attempts = failures + 1
         attempt(request, buffer, call)
         try read(buffer)

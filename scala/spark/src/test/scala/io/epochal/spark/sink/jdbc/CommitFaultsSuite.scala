@@ -84,7 +84,9 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     holds(f, 0 until 20)
   }
 
-  on("a failure at any step of claim and commit leaves an epoch whole or not at all, and it can be written after", table) { f =>
+  on(
+    "a failure at any step of claim and commit leaves an epoch whole or not at all, and it can be written after",
+    table) { f =>
     steps.zipWithIndex.foreach { case (step, i) =>
       val rows = numbers(f, 10 * i until 10 * (i + 1))
       Failpoints.arm(s"${step.name}=fail")
