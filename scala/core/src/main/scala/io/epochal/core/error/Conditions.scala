@@ -89,6 +89,10 @@ object Conditions {
     "The response of <url> has no array at '<pointer>', but <found>.",
     "Set 'records' to the JSON Pointer of the array, for example /data/items."
   )
+  val PaginationMismatch = Condition(
+    "PAGINATION_MISMATCH",
+    "<url> does not page as the options say: <reason>.",
+    "Check pagination=<pagination> and its options against the API's documentation: the parameters' names, and the largest pageSize.")
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",
@@ -258,6 +262,7 @@ object Conditions {
     HttpResponseTooLarge,
     HttpBodyInvalid,
     RecordsNotFound,
+    PaginationMismatch,
     RecordInvalid,
     DatabaseUnreachable,
     DriverMissing,

@@ -1,0 +1,73 @@
+package io.epochal.spark.source.rest
+
+import java.time.Duration
+import java.util.concurrent.{ConcurrentHashMap, ExecutorService, Executors}
+import java.util.concurrent.atomic.AtomicLong
+
+import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
+import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
+import org.apache.hc.client5.http.impl.io.{
+  ManagedHttpClientConnectionFactory,
+  PoolingHttpClientConnectionManagerBuilder
+}
+import org.apache.hc.core5.http.config.Http1Config
+import org.apache.hc.core5.http.io.SocketConfig
+import org.apache.hc.core5.util.{TimeValue, Timeout}
+
+/** What all tasks of a JVM share: connections that are kept alive, and the threads that wait for answers. */
+private[rest] object HttpConnections {
+
+  private val clients = new ConcurrentHashMap[Duration, CloseableHttpClient]()
+
+  /** One client, and so one pool of connections, for each timeout that queries ask for. */
+  def client(timeout: Duration): CloseableHttpClient = clients.computeIfAbsent(timeout, build(_))
+
+  /** As many as there are requests under way: a task has one at a time, and one thread here. */
+  val threads: ExecutorService = {
+    val count = new AtomicLong()
+    Executors.newCachedThreadPool { task =>
+      val thread = new Thread(task, s"epochal-rest-${count.incrementAndGet()}")
+      thread.setDaemon(true)
+      thread
+    }
+  }
+
+  // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
+  private def build(timeout: Duration): CloseableHttpClient = {
+    val wait = Timeout.of(timeout)
+    val connections = PoolingHttpClientConnectionManagerBuilder
+      .create()
+      .setConnectionFactory(
+        ManagedHttpClientConnectionFactory.builder().http1Config(Http1Config.custom().setBufferSize(BufferSize).build()).build())
+      .setDefaultConnectionConfig(
+        ConnectionConfig
+          .custom()
+          .setConnectTimeout(wait)
+          .setSocketTimeout(wait)
+          .setValidateAfterInactivity(TimeValue.ofSeconds(1))
+          .setTimeToLive(TimeValue.ofMinutes(10))
+          .build())
+      .setDefaultSocketConfig(SocketConfig.custom().setSoTimeout(wait).setTcpNoDelay(true).build())
+      .setMaxConnPerRoute(MaxConnections)
+      .setMaxConnTotal(MaxConnections)
+      .build()
+    HttpClients
+      .custom()
+      .setConnectionManager(connections)
+      .setDefaultRequestConfig(RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
+      .disableCookieManagement()
+      .disableAuthCaching()
+      .disableRedirectHandling()
+      .disableAutomaticRetries()
+      .disableContentCompression()
+      .disableConnectionState()
+      .disableDefaultUserAgent()
+      .build()
+  }
+
+  /** Holds a page of usual size with its head: one read from the socket for an answer. */
+  private val BufferSize = 64 << 10
+
+  /** More than a JVM has tasks. */
+  private val MaxConnections = 4096
+}

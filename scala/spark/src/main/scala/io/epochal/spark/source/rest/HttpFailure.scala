@@ -1,0 +1,111 @@
+package io.epochal.spark.source.rest
+
+import java.io.{IOException, InterruptedIOException}
+import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
+import java.time.{Duration, Instant, ZonedDateTime}
+import java.time.format.DateTimeFormatter
+import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedException}
+
+import scala.util.Try
+
+import org.apache.hc.client5.http.ConnectTimeoutException
+import org.apache.hc.core5.http.{ConnectionClosedException, MalformedChunkCodingException, TruncatedChunkException}
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.retry.Verdict
+
+/** Why one attempt came to nothing.
+  *
+  * @param connected
+  *   whether there was a server at the other end
+  * @param report
+  *   what the query fails with after so many attempts
+  */
+final private[rest] class HttpFailure(
+    val verdict: Verdict,
+    val connected: Boolean,
+    val report: Int => EpochalException
+) extends Exception(null, null, false, false)
+
+private[rest] object HttpFailure {
+
+  /** A status other than success.
+    *
+    * @param detail
+    *   the beginning of the body, or where a redirection leads
+    */
+  def status(endpoint: Endpoint, code: Int, retryAfter: Option[String], detail: String, now: Instant): HttpFailure = {
+    val verdict =
+      if (code == 408 || code == 429 || code >= 500)
+        retryAfter.flatMap(delay(_, now)).fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_))
+      else Verdict.GiveUp
+    new HttpFailure(
+      verdict,
+      connected = true,
+      attempts =>
+        Conditions.HttpStatus("url" -> endpoint, "status" -> code, "attempts" -> attempts, "body" -> shown(detail)))
+  }
+
+  /** The connection could not be made, or broke. */
+  def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
+    case _: ConnectTimeoutException | _: SocketTimeoutException =>
+      val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
+      new HttpFailure(
+        Verdict.Retry,
+        !error.isInstanceOf[ConnectTimeoutException],
+        attempts =>
+          Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
+    case _: InterruptedIOException => unreachable(endpoint, error, Verdict.GiveUp, connected = true, "interrupted")
+    case _: SSLHandshakeException | _: SSLPeerUnverifiedException =>
+      unreachable(endpoint, error, Verdict.GiveUp, connected = true, s"TLS failed, ${reason(error)}")
+    case _: SSLException => unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
+    case _: UnknownHostException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = false, "the host name is not known")
+    case _: ConnectException | _: NoRouteToHostException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = false, reason(error))
+    case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = true, s"the answer broke off, ${reason(error)}")
+    case _ => unreachable(endpoint, error, Verdict.Retry, connected = true, s"the connection broke, ${reason(error)}")
+  }
+
+  def tooLarge(endpoint: Endpoint, limit: Long): HttpFailure =
+    new HttpFailure(
+      Verdict.GiveUp,
+      connected = true,
+      _ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
+
+  /** The body is not what it should be; another attempt may bring a whole one. */
+  def body(endpoint: Endpoint, reason: String): HttpFailure =
+    new HttpFailure(
+      Verdict.Retry,
+      connected = true,
+      attempts => Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
+
+  /** Text of a server in a message: on one line, short, without credentials. */
+  def shown(text: String): String = Redaction.text(text.replaceAll("\\s+", " ").trim).take(200)
+
+  /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, asks for no particular wait. */
+  private[rest] def delay(text: String, now: Instant): Option[Duration] =
+    text.trim.toLongOption
+      .map(seconds => Duration.ofSeconds(math.min(seconds, 1L << 31)))
+      .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>
+        Duration.between(now, date.toInstant)
+      })
+      .filter(wait => !wait.isNegative && !wait.isZero)
+
+  private def unreachable(
+      endpoint: Endpoint,
+      error: IOException,
+      verdict: Verdict,
+      connected: Boolean,
+      reason: String
+  ): HttpFailure =
+    new HttpFailure(
+      verdict,
+      connected,
+      attempts =>
+        Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
+
+  private def reason(error: IOException): String =
+    shown(Option(error.getMessage).getOrElse(error.getClass.getSimpleName))
+}

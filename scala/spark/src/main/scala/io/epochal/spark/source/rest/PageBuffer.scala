@@ -1,0 +1,50 @@
+package io.epochal.spark.source.rest
+
+import java.io.InputStream
+
+/** The bytes of one answer. Used again for the next one: it grows to the largest answer and stays there. */
+final private[rest] class PageBuffer {
+  private var array = new Array[Byte](PageBuffer.FirstSize)
+  private var used = 0
+
+  def bytes: Array[Byte] = array
+  def length: Int = used
+
+  /** @return
+    *   true: nothing is all there was
+    */
+  def clear(): Boolean = {
+    used = 0
+    true
+  }
+
+  /** Reads to the end of `in`.
+    *
+    * @return
+    *   false when there are more than `limit` bytes; `in` was then read no further than one byte past them
+    */
+  def readFrom(in: InputStream, limit: Long): Boolean = {
+    used = 0
+    var count = 0
+    while (count >= 0 && used <= limit) {
+      if (used == array.length) grow(limit)
+      count = in.read(array, used, math.min(array.length.toLong, limit + 1).toInt - used)
+      if (count > 0) used += count
+    }
+    used <= limit
+  }
+
+  /** The beginning, for a message. */
+  def head(characters: Int): String =
+    new String(array, 0, math.min(used, characters * 4), java.nio.charset.StandardCharsets.UTF_8).take(characters)
+
+  private def grow(limit: Long): Unit =
+    array = java.util.Arrays.copyOf(array, math.min(array.length * 2L, limit + 1).toInt)
+}
+
+private[rest] object PageBuffer {
+  private val FirstSize = 64 << 10
+
+  /** The largest array that every JVM can make, less the byte that shows that there is more. */
+  val MaxBytes: Long = Int.MaxValue - 9L
+}

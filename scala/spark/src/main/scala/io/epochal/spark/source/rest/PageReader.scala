@@ -1,0 +1,158 @@
+package io.epochal.spark.source.rest
+
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException}
+
+/** The records of a range, page after page. While one page is read the next one is on its way: into a second buffer, and on
+  * a thread that waits for the server, so that the task itself can always be interrupted.
+  *
+  * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
+  * record that is new is the end of the API, and so a loss within a planned range.
+  */
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: RestClient)
+    extends AutoCloseable {
+  import PageReader._
+
+  private var at = range.from
+  private var page: Page = _
+  private var ahead: Page = _
+  private var ended = false
+  private var opened = 0L
+
+  /** Of the record that `next` stopped at. */
+  def index: Long = at - 1
+
+  /** How many pages were read. */
+  def pages: Long = opened
+
+  /** Moves to the next record of the range, if there is one. */
+  @scala.annotation.tailrec
+  def next(): Boolean =
+    if (ended || at >= range.until) false
+    else if (page != null && at < page.request.end && step()) {
+      at += 1
+      true
+    } else {
+      turn()
+      next()
+    }
+
+  def skip(): Unit = {
+    val _ = page.cursor.parser.skipChildren()
+  }
+
+  /** Converts the record.
+    *
+    * @param reason
+    *   why the record that begins at a byte of the answer cannot be converted
+    */
+  def read[A](convert: JsonParser => A)(reason: (PageBuffer, Int) => Option[String]): A = {
+    val parser = page.cursor.parser
+    if (parser.currentToken != JsonToken.START_OBJECT)
+      throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
+    try convert(parser)
+    catch {
+      case NonFatal(e) =>
+        if (page.proven || isJson) throw invalid(why(reason).getOrElse(HttpFailure.shown(e.toString)))
+        reload(index)
+        val _ = page.cursor.next()
+        read(convert)(reason)
+    }
+  }
+
+  override def close(): Unit = if (ahead != null) ahead.pending.cancel()
+
+  private def step(): Boolean =
+    try page.cursor.next()
+    catch {
+      case _: JsonProcessingException if !page.proven =>
+        reload(at)
+        page.cursor.next()
+    }
+
+  private def turn(): Unit =
+    if (page == null) follow(fetch(at, new PageBuffer), new PageBuffer)
+    else if (at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
+    else if (at == page.from) lost()
+    else if (ahead != null && ahead.request == options.pagination.request(at, range.until)) follow(ahead, page.buffer)
+    else {
+      if (ahead != null) ahead.pending.cancel() // Its buffer may still be written to.
+      follow(fetch(at, page.buffer), new PageBuffer)
+    }
+
+  private def follow(next: Page, spare: => PageBuffer): Unit = {
+    next.pending.await()
+    opened += 1
+    next.from = at
+    val rest = math.min(next.request.end, range.until)
+    ahead = if (rest < range.until) fetch(rest, spare) else null
+    page = next
+    try open(at)
+    catch { case _: JsonProcessingException => reload(at) }
+  }
+
+  private def fetch(from: Long, buffer: PageBuffer): Page = {
+    val request = options.pagination.request(from, range.until)
+    new Page(request, buffer, client.start(request, buffer)(_ => ()))
+  }
+
+  /** Positions the page before a record. */
+  private def open(record: Long): Unit = {
+    page.cursor = new RecordCursor(page.buffer, options.records, options.endpoint)
+    val _ = page.cursor.skip(record - page.request.first)
+  }
+
+  /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
+  private def reload(record: Long): Unit = {
+    val _ = client.start(page.request, page.buffer)(count).await()
+    page.proven = true
+    open(record)
+  }
+
+  private def isJson: Boolean =
+    try count(page.buffer) >= 0
+    catch { case _: JsonProcessingException => false }
+
+  private def count(buffer: PageBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
+
+  private def why(reason: (PageBuffer, Int) => Option[String]): Option[String] = {
+    open(index)
+    val _ = page.cursor.next()
+    reason(page.buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
+  }
+
+  private def lost(): Unit = {
+    val loss = Conditions.DataLoss(
+      "source" -> options.source,
+      "from" -> at,
+      "until" -> range.until,
+      "reason" -> s"the API now ends before record $at")
+    if (options.failOnDataLoss) throw loss
+    log.warn(loss.getMessage)
+    ended = true
+  }
+
+  private def invalid(reason: String): EpochalException =
+    Conditions.RecordInvalid("index" -> index, "url" -> options.endpoint, "reason" -> reason)
+}
+
+private[rest] object PageReader {
+  private val log = LoggerFactory.getLogger(classOf[PageReader])
+
+  /** @param pending
+    *   done when the buffer holds the answer
+    */
+  final private class Page(val request: PageRequest, val buffer: PageBuffer, val pending: PendingPage[Unit]) {
+    var cursor: RecordCursor = _
+
+    /** The first record that is read from it. */
+    var from: Long = _
+
+    /** Whether the answer is known to be JSON from end to end. */
+    var proven: Boolean = false
+  }
+}

@@ -1,0 +1,64 @@
+package io.epochal.spark.source.rest
+
+import io.epochal.core.error.Conditions
+import org.slf4j.LoggerFactory
+
+/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
+  *
+  * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
+  * noticed by the task that cannot read it.
+  */
+final private[rest] class RestFrontier(options: RestOptions, counters: RestCounters) {
+  private val client = new RestClient(options, counters)
+  private val buffer = new PageBuffer
+  private val finder = new EndFinder(options.pagination, count, options.mismatch)
+  private var seen = Extent(0)
+  private var contacted = false
+  private var warned = false
+
+  /** What the last look found; None before the first. */
+  def known: Option[Extent] = Option.when(contacted)(seen)
+
+  /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where the API has fewer than `start` records
+    */
+  def exists(start: Long, most: Long): Long = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    if (seen.exists < target || !contacted) {
+      seen = finder.find(start, most)
+      if (seen.ends < start) lost(seen.ends, start)
+    }
+    math.max(start, math.min(seen.exists, target))
+  }
+
+  /** Asks for one record, so that a server that does not answer is found before tasks are started. */
+  def contact(record: Long): Unit =
+    if (!contacted) {
+      val _ = count(options.pagination.request(record, record + 1))
+    }
+
+  private def lost(has: Long, start: Long): Unit = {
+    val loss = Conditions.DataLoss(
+      "source" -> options.source,
+      "from" -> has,
+      "until" -> start,
+      "reason" -> s"the API has only $has records left")
+    if (options.failOnDataLoss) throw loss
+    if (!warned) RestFrontier.log.warn(s"Going on when there are more than $start records again. ${loss.getMessage}")
+    warned = true
+  }
+
+  private def count(request: PageRequest): Long = {
+    val records = client
+      .start(request, buffer, !contacted)(page => RecordCursor.count(page, options.records, options.endpoint))
+      .await()
+    contacted = true
+    records
+  }
+}
+
+private object RestFrontier {
+  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+}

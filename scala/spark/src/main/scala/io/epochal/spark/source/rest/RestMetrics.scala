@@ -1,0 +1,35 @@
+package io.epochal.spark.source.rest
+
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+
+/** What the web interface shows of a scan. Spark makes these classes by name. */
+final class RestPagesMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Pages
+  override def description(): String = "pages read"
+}
+
+final class RestBytesMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Bytes
+  override def description(): String = "bytes received"
+}
+
+final class RestRetriesMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Retries
+  override def description(): String = "requests repeated"
+}
+
+private[rest] object RestMetrics {
+  val Pages = "epochalRestPages"
+  val Bytes = "epochalRestBytes"
+  val Retries = "epochalRestRetries"
+
+  val ofScan: Array[CustomMetric] = Array(new RestPagesMetric, new RestBytesMetric, new RestRetriesMetric)
+
+  def ofTask(pages: Long, counts: RestCounts): Array[CustomTaskMetric] =
+    Array(value(Pages, pages), value(Bytes, counts.bytes), value(Retries, counts.retries))
+
+  private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
+    override def name(): String = metric
+    override def value(): Long = count
+  }
+}

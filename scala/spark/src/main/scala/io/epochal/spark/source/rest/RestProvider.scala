@@ -1,0 +1,108 @@
+package io.epochal.spark.source.rest
+
+import java.util
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.epochal.core.error.Conditions
+
+/** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
+  *
+  *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
+  *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
+  *   - [[RestStream]] (driver): how many records there are, found by [[EndFinder]]
+  *   - [[RestReader]] (executor): pages, fetched ahead by [[PageReader]], to rows
+  *   - [[RestClient]]: one request, with its retries, over the connections of the JVM
+  */
+final class RestProvider extends TableProvider with DataSourceRegister {
+
+  override def shortName(): String = RestOptions.Format
+
+  /** Asked only where the reader was given no schema. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
+    val ddl = RestProvider.options(options.asCaseSensitiveMap).schema
+    RestSchema.parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format))).fold(throw _, identity)
+  }
+
+  override def supportsExternalMetadata(): Boolean = true
+
+  override def getTable(
+      schema: StructType,
+      partitioning: Array[Transform],
+      properties: util.Map[String, String]
+  ): Table = {
+    val options = RestProvider.options(properties)
+    new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
+  }
+}
+
+private object RestProvider {
+  def options(raw: util.Map[String, String]): RestOptions =
+    RestOptions.read(raw.asScala.toMap).fold(throw _, identity)
+}
+
+final private class RestTable(options: RestOptions, columnsGiven: StructType) extends Table with SupportsRead {
+
+  override def name(): String = s"${RestOptions.Format} ${options.endpoint}"
+
+  override def columns(): Array[Column] =
+    columnsGiven.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
+
+  override def schema(): StructType = columnsGiven
+
+  override def capabilities(): util.Set[TableCapability] =
+    util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
+
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
+    new RestScanBuilder(options, columnsGiven)
+}
+
+/** Columns that a query does not use are passed over in the JSON. */
+final private class RestScanBuilder(options: RestOptions, schema: StructType)
+    extends ScanBuilder
+    with SupportsPushDownRequiredColumns {
+  private var needed = schema
+
+  override def pruneColumns(required: StructType): Unit = needed = required
+
+  override def build(): Scan =
+    new RestScan(options, RestReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+}
+
+final private class RestScan(options: RestOptions, reading: RestReading) extends Scan {
+
+  override def readSchema(): StructType = reading.schema
+
+  /** Shown in plans and in every progress. */
+  override def description(): String = s"${RestOptions.Format}[${options.source}]"
+
+  override def toBatch: Batch = new RestBatch(options, reading)
+
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RestStream(options, reading, checkpoint)
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
+}
+
+/** The batch read: all records that the API has when it is planned. */
+final private class RestBatch(options: RestOptions, reading: RestReading) extends Batch {
+  private val counters = new RestCounters
+  private lazy val records = new RestFrontier(options, counters).exists(0, Long.MaxValue)
+
+  override def planInputPartitions(): Array[InputPartition] =
+    RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)
+
+  override def createReaderFactory(): PartitionReaderFactory = {
+    if (!counters.isRegistered) SparkSession.active.sparkContext.register(counters)
+    new RestReaderFactory(options, reading, counters)
+  }
+}

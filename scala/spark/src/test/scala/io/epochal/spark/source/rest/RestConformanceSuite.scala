@@ -1,0 +1,55 @@
+package io.epochal.spark.source.rest
+
+import java.nio.file.Path
+import java.time.Clock
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.spark.source.InitialOffset
+import io.epochal.testkit.{SourceChecks, SourceFixture}
+
+/** The source over an API in this JVM, in pages of four records. */
+abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
+
+  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination"
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val api = new RecordsApi
+    private val pageSize = if (pagination == "none") Nil else Seq("pageSize" -> "4")
+
+    override val schema: StructType = StructType.fromDDL("id INT, name STRING")
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream =
+      stream(checkpoint, "numPartitions" -> partitions.toString)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream =
+      stream(checkpoint, "sourceId" -> "another")
+
+    private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
+      new RestStream(
+        RestOptions
+          .read(Map("url" -> api.url, "pagination" -> pagination, extra) ++ pageSize)
+          .fold(throw _, identity),
+        RestReading(schema, "UTC"),
+        new InitialOffset(checkpoint.toString, new Configuration()),
+        2,
+        Clock.systemUTC(),
+        new RestCounters
+      )
+
+    override def makeAvailable(rows: Int): Unit = api.count += rows
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case rest: RestOffset => rest.position.records
+      case other            => fail(s"not an offset of ours: $other")
+    }
+
+    override def close(): Unit = api.close()
+  }
+}
+
+final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")
+final class RestByPageConformanceSuite extends RestConformanceSuite("page")
+final class RestWholeConformanceSuite extends RestConformanceSuite("none")
