@@ -18,8 +18,15 @@ final class RunningQuerySuite extends StreamTest {
 
   test("a running query is found by its id, from any session, and no other is") {
     withTempDir { checkpoint =>
-      val query = spark.newSession().readStream.format("rate").load()
-        .writeStream.format("noop").option("checkpointLocation", checkpoint.getPath).start()
+      val query = spark
+        .newSession()
+        .readStream
+        .format("rate")
+        .load()
+        .writeStream
+        .format("noop")
+        .option("checkpointLocation", checkpoint.getPath)
+        .start()
       try {
         val found = RunningQuery.find(query.id.toString).fold(throw _, identity)
         assert(found.runId == query.runId.toString && found.checkpoint.endsWith(checkpoint.getName))

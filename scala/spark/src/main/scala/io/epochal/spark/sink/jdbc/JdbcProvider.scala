@@ -52,7 +52,7 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
         "reason" -> "that is the database's part",
         "suggestion" -> "Leave partitionBy out.")
     val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
-    val table = 
+    val table =
       new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
     table.check()
     table
@@ -62,14 +62,16 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
 private object JdbcProvider {
 
   private def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
-    Dialect.of(options.connection.url).toRight(
-      Conditions.OptionInvalid(
-        "option" -> JdbcOptions.Url.name,
-        "format" -> JdbcOptions.Format,
-        "value" -> options.connection.place,
-        "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
-        "example" -> JdbcOptions.Url.example
-      ))
+    Dialect
+      .of(options.connection.url)
+      .toRight(
+        Conditions.OptionInvalid(
+          "option" -> JdbcOptions.Url.name,
+          "format" -> JdbcOptions.Format,
+          "value" -> options.connection.place,
+          "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
+          "example" -> JdbcOptions.Url.example
+        ))
 }
 
 /** The target of one query, from its start to its end. */

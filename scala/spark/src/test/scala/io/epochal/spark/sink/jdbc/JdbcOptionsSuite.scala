@@ -33,10 +33,14 @@ final class JdbcOptionsSuite extends AnyFunSuite {
   }
 
   test("no secret is printed, and none comes back from the driver") {
-    val options = read("password" -> "hunter22", "connection.sslpassword" -> "open sesame", "url" -> "jdbc:postgresql://me:pw12345@h/d?password=abcdef")
+    val options = read(
+      "password" -> "hunter22",
+      "connection.sslpassword" -> "open sesame",
+      "url" -> "jdbc:postgresql://me:pw12345@h/d?password=abcdef")
     val printed = options.toString + options.connection.place
     Seq("hunter22", "sesame", "pw12345", "abcdef").foreach(secret => assert(!printed.contains(secret)))
-    val error = options.connection.redact(new SQLException("no login with hunter22 for jdbc:postgresql://me:pw12345@h/d?password=abcdef", "28000"))
+    val error = options.connection.redact(
+      new SQLException("no login with hunter22 for jdbc:postgresql://me:pw12345@h/d?password=abcdef", "28000"))
     Seq("hunter22", "pw12345", "abcdef").foreach(secret => assert(!error.getMessage.contains(secret)))
     assert(error.getSQLState == "28000")
   }

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, StreamTest, Trigger}
+import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 
@@ -116,9 +116,16 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
         }
         run(rows(61), database, checkpoint, options = options)
         val written = database.query("SELECT id, value, length FROM t ORDER BY id").map(_.map(_.toString))
-        val expected = spark.read.format("epochal-random").options(Map("rowsPerBatch" -> "10", "maxRows" -> "61", "minLength" -> "1"))
-          .load().select($"id", $"value", $"length").as[(Long, String, Long)].collect().sortBy(_._1)
-          .map { case (id, value, length) => Seq(id.toString, value, length.toString) }.toSeq
+        val expected = spark.read
+          .format("epochal-random")
+          .options(Map("rowsPerBatch" -> "10", "maxRows" -> "61", "minLength" -> "1"))
+          .load()
+          .select($"id", $"value", $"length")
+          .as[(Long, String, Long)]
+          .collect()
+          .sortBy(_._1)
+          .map { case (id, value, length) => Seq(id.toString, value, length.toString) }
+          .toSeq
         assert(written == expected)
       }
     }
@@ -141,18 +148,29 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
   }
 
   test("update and complete mode keep an aggregate") {
-    Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach { case (mode, keys) =>
-      withTempDir { checkpoint =>
-        withDatabase { database =>
-          Seq(30, 55).foreach { count =>
-            run(rows(count).groupBy($"length").count(), database, checkpoint, mode, keys + ("createTable" -> "true"))
+    Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach {
+      case (mode, keys) =>
+        withTempDir { checkpoint =>
+          withDatabase { database =>
+            Seq(30, 55).foreach { count =>
+              run(rows(count).groupBy($"length").count(), database, checkpoint, mode, keys + ("createTable" -> "true"))
+            }
+            val expected = spark.read
+              .format("epochal-random")
+              .options(Map("rowsPerBatch" -> "10", "maxRows" -> "55", "minLength" -> "1"))
+              .load()
+              .groupBy($"length")
+              .count()
+              .orderBy($"length")
+              .as[(Long, Long)]
+              .collect()
+              .map(_.toString)
+              .toSeq
+            val found =
+              database.query("SELECT length, count FROM t ORDER BY length").map(row => row.mkString("(", ",", ")"))
+            assert(found == expected, mode)
           }
-          val expected = spark.read.format("epochal-random").options(Map("rowsPerBatch" -> "10", "maxRows" -> "55", "minLength" -> "1"))
-            .load().groupBy($"length").count().orderBy($"length").as[(Long, Long)].collect().map(_.toString).toSeq
-          val found = database.query("SELECT length, count FROM t ORDER BY length").map(row => row.mkString("(", ",", ")"))
-          assert(found == expected, mode)
         }
-      }
     }
   }
 
@@ -160,7 +178,8 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
     withTempDir { checkpoint =>
       withDatabase { database =>
         database.execute("CREATE TABLE t (length BIGINT, count BIGINT)")
-        refused(Conditions.KeyColumnsRequired)(run(rows(30).groupBy($"length").count(), database, checkpoint, OutputMode.Update))
+        refused(Conditions.KeyColumnsRequired)(
+          run(rows(30).groupBy($"length").count(), database, checkpoint, OutputMode.Update))
         assert(database.query("SELECT * FROM t").isEmpty)
       }
     }
@@ -169,11 +188,17 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
   test("progress tells what the sink did, and no secret") {
     withTempDir { checkpoint =>
       withDatabase { database =>
-        val query = run(rows(10).select("id"), database, checkpoint, options = Map("createTable" -> "true", "connection.ApplicationName" -> "s3cret-value"))
+        val query = run(
+          rows(10).select("id"),
+          database,
+          checkpoint,
+          options = Map("createTable" -> "true", "connection.ApplicationName" -> "s3cret-value"))
         val sink = query.recentProgress.filter(_.numInputRows > 0).last.sink
         assert(sink.description.startsWith("epochal-jdbc t in jdbc:"))
         val metrics = sink.metrics.asScala
-        assert(metrics("rows") == "10" && metrics("epoch") == "0" && metrics("transport") == "inline" && metrics("outcome") == "applied")
+        assert(
+          metrics("rows") == "10" && metrics("epoch") == "0" && metrics("transport") == "inline" && metrics(
+            "outcome") == "applied")
         assert(metrics("bytes").toLong > 0 && metrics.contains("loadMs") && metrics.contains("commitMs"))
         assert(!query.recentProgress.map(_.json).mkString.contains("s3cret"))
       }
@@ -186,7 +211,8 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
         database.execute("CREATE TABLE t (id BIGINT, value INT)")
         refused(Conditions.ColumnMissing)(start(rows(10).select("id", "length"), database, checkpoint))
         refused(Conditions.ColumnTypeMismatch)(start(rows(10).select("id", "value"), database, checkpoint))
-        refused(Conditions.UnknownOption)(start(rows(10).select("id"), database, checkpoint, options = Map("keyColum" -> "id")))
+        refused(Conditions.UnknownOption)(
+          start(rows(10).select("id"), database, checkpoint, options = Map("keyColum" -> "id")))
         refused(Conditions.TableMissing)(start(rows(10), database, checkpoint, options = Map("dbtable" -> "tt")))
         refused(Conditions.ModeUnsupported)(
           start(rows(10).select("id"), database, checkpoint, options = Map("asyncProgressTrackingEnabled" -> "true")))
@@ -211,7 +237,9 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
     withTempDir { checkpoint =>
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT, value TEXT)")
-        val bad = rows(30).selectExpr("id", "CASE WHEN id = 17 THEN concat('a', decode(X'00', 'UTF-8')) ELSE value END AS value")
+        val bad = rows(30).selectExpr(
+          "id",
+          "CASE WHEN id = 17 THEN concat('a', decode(X'00', 'UTF-8')) ELSE value END AS value")
         assert(refused(Conditions.BadRow)(run(bad, database, checkpoint)).values("column") == "value")
         assert(ids(database) == (0L until 10L))
         run(rows(30).select("id", "value"), database, checkpoint)
@@ -236,7 +264,8 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
     withDatabase { database =>
       database.execute("CREATE TABLE t (id BIGINT)")
       refused(Conditions.ModeUnsupported)(batch(spark.range(5).toDF(), database, "sinkId" -> "s").mode("append").save())
-      refused(Conditions.ModeUnsupported)(batch(spark.range(5).toDF(), database).partitionBy("id").mode("append").save())
+      refused(Conditions.ModeUnsupported)(
+        batch(spark.range(5).toDF(), database).partitionBy("id").mode("append").save())
       refused(Conditions.ModeUnsupported)(spark.read.format("epochal-jdbc").options(database.options("t")).load())
     }
   }
