@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.retry.{RetryEvent, Retrier, Verdict}
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
   *

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
 import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.connector.write.{
   BatchWrite,
   DataWriterFactory,
@@ -9,7 +10,6 @@ import org.apache.spark.sql.connector.write.{
   WriteBuilder,
   WriterCommitMessage
 }
-import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 

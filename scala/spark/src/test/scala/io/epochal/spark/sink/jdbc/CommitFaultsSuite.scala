@@ -2,11 +2,11 @@ package io.epochal.spark.sink.jdbc
 
 import java.nio.file.Files
 
-import scala.concurrent.{Await, Future}
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
 
-import org.scalatest.concurrent.Eventually.{eventually, scaled, PatienceConfig}
+import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions

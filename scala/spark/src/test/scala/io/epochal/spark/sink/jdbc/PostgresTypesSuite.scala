@@ -9,8 +9,8 @@ import scala.util.Using
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalacheck.{Arbitrary, Gen}
 import org.scalacheck.rng.Seed
+import org.scalacheck.{Arbitrary, Gen}
 
 import io.epochal.core.error.Conditions
 
