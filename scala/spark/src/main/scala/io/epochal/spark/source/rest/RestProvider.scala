@@ -29,7 +29,7 @@ import io.epochal.spark.PlanRedaction
   *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[RestStream]] (driver): how many records there are, found by [[EndFinder]]
-  *   - [[RestReader]] (executor): pages, fetched ahead by [[PageReader]], to rows
+  *   - [[RestReader]] (executor): pages, asked for by [[PageReader]], to rows
   *   - [[RestClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends TableProvider with DataSourceRegister {
