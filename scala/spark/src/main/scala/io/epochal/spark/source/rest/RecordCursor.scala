@@ -1,15 +1,15 @@
 package io.epochal.spark.source.rest
 
+import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{
-  JsonFactoryBuilder,
   JsonFactory,
+  JsonFactoryBuilder,
   JsonParser,
   JsonProcessingException,
   JsonToken,
   StreamReadConstraints,
   StreamReadFeature
 }
-import com.fasterxml.jackson.core.json.JsonReadFeature
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
