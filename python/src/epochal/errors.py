@@ -14,7 +14,7 @@
     ├── SourceError
     │   ├── DataLossError             rows that were promised are gone from the source
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
-    │   └── RecordError               the API's answer does not fit the schema
+    │   └── RecordError               the API's answer does not fit the schema or the pagination
     └── SinkError
         ├── DatabaseError             the database cannot be reached or failed
         ├── TableError                the table, its columns, types or keys do not fit the query
@@ -129,7 +129,7 @@ class HttpError(SourceError):
 
 
 class RecordError(SourceError):
-    """The API's answer has no records where they were looked for, or they do not fit the schema."""
+    """The API's answer has no records where they were looked for, or they do not fit the schema or the pagination."""
 
 
 class SinkError(EpochalError):
@@ -194,6 +194,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "HTTP_BODY_INVALID": HttpError,
     "RECORDS_NOT_FOUND": RecordError,
     "RECORD_INVALID": RecordError,
+    "PAGINATION_MISMATCH": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
     "DATABASE_ERROR": DatabaseError,
     "DRIVER_MISSING": DatabaseError,
