@@ -13,8 +13,8 @@ private[jdbc] final class BatchCommit(database: Database, bound: BoundTable, tru
   private val loading = new Loading(database, bound, truncate)
 
   def commit(shipment: Shipment): Unit =
-    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (connection, doubt) =>
-      val landed = doubt.isOpen && (doubt.outcome(connection) match {
+    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
+      val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
         case Some(Committed) => true
         case None => throw doubt.unknown("it keeps no record of the transaction", null)
         case Some(_) =>
@@ -22,9 +22,9 @@ private[jdbc] final class BatchCommit(database: Database, bound: BoundTable, tru
           false
       })
       if (!landed) {
-        loading.load(connection, shipment, BatchCommit.Epoch)
+        loading.load(transaction.connection, shipment, BatchCommit.Epoch)
         Failpoints.reach(Failpoint.AfterLoad)
-        doubt.commit(connection)
+        doubt.commit(transaction)
       }
     }
 }

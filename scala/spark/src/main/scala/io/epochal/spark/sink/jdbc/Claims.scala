@@ -55,7 +55,8 @@ private[jdbc] object Claims {
   private def claim(database: Database, schema: StructType, run: Run): Claimed = {
     val options = database.options
     val dialect = database.dialect
-    val claimed = database.transaction("the claim of the ledger") { (connection, _) =>
+    val claimed = database.transaction("the claim of the ledger") { transaction =>
+      val connection = transaction.connection
       dialect.ledger.serializeClaims(connection)
       val bound = prepare(database, schema, connection)
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
@@ -72,7 +73,7 @@ private[jdbc] object Claims {
       val others = ledger.others(connection, run.sinkId, claim.target)
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
-      connection.commit()
+      transaction.commit()
       Claimed(row, bound)
     }
     log.info(

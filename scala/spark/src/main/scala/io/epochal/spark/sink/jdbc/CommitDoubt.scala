@@ -15,21 +15,21 @@ private[jdbc] final class CommitDoubt(database: Database, epoch: String) {
   def isOpen: Boolean = open
 
   /** Runs `body` in a transaction, and again after a passing failure, then perhaps in doubt. */
-  def run[A](step: String)(body: (Connection, CommitDoubt) => A): A =
+  def run[A](step: String)(body: (Transaction, CommitDoubt) => A): A =
     try
-      database.transaction(step) { (connection, id) =>
-        current = id
-        body(connection, this)
+      database.transaction(step) { transaction =>
+        current = transaction.id
+        body(transaction, this)
       }
     catch {
       case ours: EpochalException if !open || !CommitDoubt.leavesOpen(ours) => throw ours
       case NonFatal(error) if open                                        => throw unknown(String.valueOf(error.getMessage), error)
     }
 
-  def commit(connection: Connection): Unit = {
+  def commit(transaction: Transaction): Unit = {
     Failpoints.reach(Failpoint.BeforeCommit)
     try {
-      connection.commit()
+      transaction.commit()
       Failpoints.reach(Failpoint.AfterCommit)
     } catch {
       case NonFatal(error) if database.losesConnection(error) =>

@@ -26,7 +26,7 @@ private[jdbc] object ConnectionPool {
   private val pools = mutable.Map.empty[Key, Pool]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection in a transaction. What is not committed when `body` ends is rolled back. */
+  /** Lends a connection. */
   def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A = {
     val key = Key(settings, dialect.properties(settings, lockTimeout) ++ settings.properties)
     val pool = enter(key, dialect)
@@ -87,7 +87,6 @@ private[jdbc] object ConnectionPool {
     key.settings.user.foreach(config.setUsername)
     key.settings.password.foreach(config.setPassword)
     key.properties.foreach { case (name, value) => config.addDataSourceProperty(name, value) }
-    config.setAutoCommit(false)
     config.setMaximumPoolSize(dialect.maxConnections)
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)

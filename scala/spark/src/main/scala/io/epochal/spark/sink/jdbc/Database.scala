@@ -25,14 +25,10 @@ private[jdbc] final class Database(val dialect: Dialect, val options: JdbcOption
     *
     * @param step
     *   completes "failed in …"
-    * @param body
-    *   gets the connection and the transaction's id
     */
-  def transaction[A](step: String)(body: (Connection, Option[String]) => A): A =
+  def transaction[A](step: String)(body: Transaction => A): A =
     try retrier(step).run(_ =>
-        ConnectionPool.use(settings, dialect, options.lockTimeout) { connection =>
-          body(connection, dialect.begin(connection, options.lockTimeout))
-        })
+        ConnectionPool.use(settings, dialect, options.lockTimeout)(Transaction.run(_, dialect, options)(body)))
     catch { case NonFatal(error) => throw explain(step, error) }
 
   /** Runs `body` on a connection of its own, once. */

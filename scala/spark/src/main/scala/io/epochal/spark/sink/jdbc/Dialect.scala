@@ -74,12 +74,15 @@ trait Dialect {
 
   // Transactions.
 
-  /** Opens the committing transaction's guards (K13).
+  /** Opens a transaction, with its guards (K13).
     *
     * @return
     *   the transaction's id, if the database can be asked later what became of it
     */
   def begin(connection: Connection, lockTimeout: Duration): Option[String]
+
+  def commit(connection: Connection): Unit
+  def rollback(connection: Connection): Unit
 
   /** What became of a transaction, on another connection; None when the database no longer knows. */
   def outcome(connection: Connection, transaction: String): Option[TransactionOutcome]

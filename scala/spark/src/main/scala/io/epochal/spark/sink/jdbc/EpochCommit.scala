@@ -39,14 +39,15 @@ private[jdbc] final class EpochCommit(database: Database, claimed: Claimed, trun
   private val loading = new Loading(database, claimed.bound, truncate)
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") { (connection, doubt) =>
+    new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
+      val connection = transaction.connection
       Failpoints.reach(Failpoint.BeforeLedgerLock)
       val row = ledger.lock(connection, claimed.row.sinkId).getOrElse(throw lost(attempt))
       if (doubt.isOpen && landed(attempt, row, connection, doubt)) EpochOutcome.Applied(0L, 0L)
       else
         EpochDecision.decide(attempt, row, options.onNewQuery, options.onEpochMismatch).fold(throw _, identity) match {
           case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
-          case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, connection, doubt)
+          case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, transaction, doubt)
         }
     }
 
@@ -54,15 +55,15 @@ private[jdbc] final class EpochCommit(database: Database, claimed: Claimed, trun
       attempt: EpochAttempt,
       shipment: Shipment,
       next: LedgerRow,
-      connection: Connection,
+      transaction: Transaction,
       doubt: CommitDoubt
   ): EpochOutcome = {
     val start = System.nanoTime()
-    loading.load(connection, shipment, attempt.epoch.toString)
+    loading.load(transaction.connection, shipment, attempt.epoch.toString)
     Failpoints.reach(Failpoint.AfterLoad)
-    if (!ledger.record(connection, next, attempt.applied, claimed.bound.table.name)) throw replaced(next)
+    if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound.table.name)) throw replaced(next)
     val loaded = System.nanoTime()
-    doubt.commit(connection)
+    doubt.commit(transaction)
     EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)
   }
 

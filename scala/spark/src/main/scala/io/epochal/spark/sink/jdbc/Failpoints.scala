@@ -36,7 +36,10 @@ private[jdbc] object Failpoints {
   @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
 
   /** For tests in this JVM: as if it had been started with the property. */
-  def arm(spec: String): Unit = armed = parse(spec)
+  def arm(spec: String): Unit = {
+    held.clear()
+    armed = parse(spec)
+  }
 
   def disarm(): Unit = armed = null
 
@@ -70,13 +73,13 @@ private[jdbc] object Failpoints {
 
     private def hold(): Unit = {
       val file = Paths.get(argument)
-      reached.put(point, this)
+      held.add(point): Unit
       while (Files.exists(file)) Thread.sleep(5)
     }
   }
 
-  private val reached = new ConcurrentHashMap[Failpoint, Armed]()
+  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
-  /** Whether somebody waits, or has waited, at the point. */
-  def isHeld(point: Failpoint): Boolean = reached.containsKey(point)
+  /** Whether somebody waits, or has waited, at the point since it was armed. */
+  def isHeld(point: Failpoint): Boolean = held.contains(point)
 }

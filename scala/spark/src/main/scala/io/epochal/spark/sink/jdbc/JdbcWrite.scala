@@ -112,10 +112,10 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
 
   private lazy val transport = InlineLimit.transport(database.options, engine)
 
-  private lazy val bound = database.transaction("making the table ready") { (connection, _) =>
-    database.dialect.ledger.serializeClaims(connection)
-    val bound = Claims.prepare(database, schema, connection)
-    connection.commit()
+  private lazy val bound = database.transaction("making the table ready") { transaction =>
+    database.dialect.ledger.serializeClaims(transaction.connection)
+    val bound = Claims.prepare(database, schema, transaction.connection)
+    transaction.commit()
     bound
   }
 

@@ -42,7 +42,8 @@ object PostgresDialect extends Dialect {
   /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13).
     * A stronger `synchronous_commit` than ours stays.
     */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] =
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    connection.setAutoCommit(false)
     Sql.query(
       connection,
       """SELECT set_config('row_security', 'off', true),
@@ -54,6 +55,10 @@ object PostgresDialect extends Dialect {
       s"${lockTimeout.toMillis}ms",
       s"${math.max(lockTimeout.toMillis, ShortestIdle)}ms"
     )(_.getString(5)).headOption
+  }
+
+  override def commit(connection: Connection): Unit = connection.commit()
+  override def rollback(connection: Connection): Unit = connection.rollback()
 
   override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
     Sql.query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))

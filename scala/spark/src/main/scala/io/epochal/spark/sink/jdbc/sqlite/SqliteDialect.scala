@@ -4,6 +4,8 @@ import java.nio.file.{Files, Path, Paths}
 import java.sql.{Connection, SQLException}
 import java.time.Duration
 
+import scala.util.Using
+
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -53,7 +55,6 @@ object SqliteDialect extends Dialect {
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] = Map(
     "journal_mode" -> "WAL",
     "synchronous" -> "FULL",
-    "transaction_mode" -> "IMMEDIATE",
     "busy_timeout" -> lockTimeout.toMillis.toString)
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] = SqliteCatalog.find(connection, name)
@@ -71,11 +72,21 @@ object SqliteDialect extends Dialect {
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
   override def rowFormat(table: BoundTable): RowFormat = SqliteFormat(table.columns)
 
-  /** The driver sends BEGIN IMMEDIATE before the first statement: from here on, this connection alone writes. */
+  /** From here on, this connection alone writes.
+    *
+    * In statements of our own: out of its automatic commit, the driver would follow each COMMIT with the next BEGIN, and an
+    * idle connection would keep the file from all others.
+    */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
-    Sql.query(connection, "SELECT 1")(_.getInt(1)): Unit
+    execute(connection, "BEGIN IMMEDIATE")
     None
   }
+
+  override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
+  override def rollback(connection: Connection): Unit = execute(connection, "ROLLBACK")
+
+  private def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
   override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
 
