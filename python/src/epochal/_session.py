@@ -60,7 +60,7 @@ def jar_path() -> Path:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Adds Epochal's jar to the sessions that ``builder`` makes, beside the jars that are configured already.
 
-    It also extends ``spark.sql.redaction.options.regex``, by which Spark leaves values out of the plans that it prints, by
+    ``spark.sql.redaction.options.regex``, by which Spark leaves values out of the plans that it prints, is extended by
     the options whose members may be secret (``headers.*``, ``params.*``, ``connection.*``).
 
     The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
@@ -186,7 +186,7 @@ def _configured_jars(options: dict[str, Any]) -> list[str]:
 
 
 def _configured(options: dict[str, Any], key: str) -> str | None:
-    """What a key is set to for the sessions to come: by the builder, else by the JVM or what it will be launched with."""
+    """What a key is set to for the sessions to come: by the builder, else by the JVM, or what will launch it."""
     from pyspark import SparkConf, SparkContext
 
     if key in options:
