@@ -8,7 +8,7 @@ import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
   * answer lost during COMMIT is settled by the transaction's id; where the database does not know it any more, or has none
   * (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
   */
-private[jdbc] final class BatchCommit(database: Database, bound: BoundTable, truncate: Boolean) {
+final private[jdbc] class BatchCommit(database: Database, bound: BoundTable, truncate: Boolean) {
 
   private val loading = new Loading(database, bound, truncate)
 
@@ -16,7 +16,7 @@ private[jdbc] final class BatchCommit(database: Database, bound: BoundTable, tru
     new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
       val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
         case Some(Committed) => true
-        case None => throw doubt.unknown("it keeps no record of the transaction", null)
+        case None            => throw doubt.unknown("it keeps no record of the transaction", null)
         case Some(_) =>
           doubt.settle()
           false

@@ -34,5 +34,10 @@ object CheckpointOffsets {
     }
 
   private def digest(lines: Seq[String]): String =
-    MessageDigest.getInstance("SHA-256").digest(lines.mkString("\n").getBytes(UTF_8)).take(16).map(b => f"$b%02x").mkString
+    MessageDigest
+      .getInstance("SHA-256")
+      .digest(lines.mkString("\n").getBytes(UTF_8))
+      .take(16)
+      .map(b => f"$b%02x")
+      .mkString
 }

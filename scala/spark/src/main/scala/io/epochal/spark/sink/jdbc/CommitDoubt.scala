@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7). */
-private[jdbc] final class CommitDoubt(database: Database, epoch: String) {
+final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
   private var open = false
   private var current: Option[String] = None
   private var lost: Option[String] = None
@@ -23,7 +23,7 @@ private[jdbc] final class CommitDoubt(database: Database, epoch: String) {
       }
     catch {
       case ours: EpochalException if !open || !CommitDoubt.leavesOpen(ours) => throw ours
-      case NonFatal(error) if open                                        => throw unknown(String.valueOf(error.getMessage), error)
+      case NonFatal(error) if open => throw unknown(String.valueOf(error.getMessage), error)
     }
 
   def commit(transaction: Transaction): Unit = {

@@ -53,8 +53,8 @@ private[jdbc] object ConnectionPool {
     val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))
     pool.users += 1
     if (sweeping.isEmpty)
-      sweeping = Some(
-        sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
+      sweeping =
+        Some(sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
     pool
   }
 

@@ -7,14 +7,14 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.retry.{RetryEvent, Retrier, Verdict}
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
   *
   * @param onRetry
   *   told of each failure that is tried again
   */
-private[jdbc] final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
+final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
 
   private val settings = options.connection
   private val log = LoggerFactory.getLogger(classOf[Database])
@@ -27,7 +27,8 @@ private[jdbc] final class Database(val dialect: Dialect, val options: JdbcOption
     *   completes "failed in …"
     */
   def transaction[A](step: String)(body: Transaction => A): A =
-    try retrier(step).run(_ =>
+    try
+      retrier(step).run(_ =>
         ConnectionPool.use(settings, dialect, options.lockTimeout)(Transaction.run(_, dialect, options)(body)))
     catch { case NonFatal(error) => throw explain(step, error) }
 
@@ -64,11 +65,13 @@ private[jdbc] final class Database(val dialect: Dialect, val options: JdbcOption
 
   /** Ours as it is; the database's without secrets. */
   private def explain(step: String, error: Throwable): Throwable =
-    EpochalException.in(error).getOrElse(ConnectionPool.sqlErrors(error) match {
-      case Nil if error.isInstanceOf[ClassNotFoundException] => Conditions.DriverMissing("url" -> place)
-      case Nil                                               => error
-      case errors                                              => explain(step, errors)
-    })
+    EpochalException
+      .in(error)
+      .getOrElse(ConnectionPool.sqlErrors(error) match {
+        case Nil if error.isInstanceOf[ClassNotFoundException] => Conditions.DriverMissing("url" -> place)
+        case Nil                                               => error
+        case errors                                            => explain(step, errors)
+      })
 
   private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
     val said = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)

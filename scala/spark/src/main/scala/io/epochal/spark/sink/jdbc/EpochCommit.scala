@@ -31,7 +31,7 @@ object EpochOutcome {
   * @param truncate
   *   the epoch holds the whole table
   */
-private[jdbc] final class EpochCommit(database: Database, claimed: Claimed, truncate: Boolean) {
+final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, truncate: Boolean) {
 
   private val dialect = database.dialect
   private val options = database.options
@@ -39,16 +39,19 @@ private[jdbc] final class EpochCommit(database: Database, claimed: Claimed, trun
   private val loading = new Loading(database, claimed.bound, truncate)
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
-      val connection = transaction.connection
-      Failpoints.reach(Failpoint.BeforeLedgerLock)
-      val row = ledger.lock(connection, claimed.row.sinkId).getOrElse(throw lost(attempt))
-      if (doubt.isOpen && landed(attempt, row, connection, doubt)) EpochOutcome.Applied(0L, 0L)
-      else
-        EpochDecision.decide(attempt, row, options.onNewQuery, options.onEpochMismatch).fold(throw _, identity) match {
-          case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
-          case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, transaction, doubt)
-        }
+    new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") {
+      (transaction, doubt) =>
+        val connection = transaction.connection
+        Failpoints.reach(Failpoint.BeforeLedgerLock)
+        val row = ledger.lock(connection, claimed.row.sinkId).getOrElse(throw lost(attempt))
+        if (doubt.isOpen && landed(attempt, row, connection, doubt)) EpochOutcome.Applied(0L, 0L)
+        else
+          EpochDecision
+            .decide(attempt, row, options.onNewQuery, options.onEpochMismatch)
+            .fold(throw _, identity) match {
+            case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
+            case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, transaction, doubt)
+          }
     }
 
   private def apply(

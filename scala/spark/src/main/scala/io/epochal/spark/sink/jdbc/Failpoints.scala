@@ -19,7 +19,15 @@ object Failpoint {
   case object AfterCommit extends Failpoint("commit.after")
 
   val all: Seq[Failpoint] =
-    Seq(BeforeClaim, AfterClaim, BeforeTaskCommit, AfterTaskCommit, BeforeLedgerLock, AfterLoad, BeforeCommit, AfterCommit)
+    Seq(
+      BeforeClaim,
+      AfterClaim,
+      BeforeTaskCommit,
+      AfterTaskCommit,
+      BeforeLedgerLock,
+      AfterLoad,
+      BeforeCommit,
+      AfterCommit)
 }
 
 /** Test-only: does nothing, and costs one comparison with null, unless the JVM was started with the system property
@@ -55,7 +63,8 @@ private[jdbc] object Failpoints {
     else
       spec.split(';').toSeq.map {
         case Spec(name, action, argument, time) =>
-          val point = Failpoint.all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no failpoint '$name'"))
+          val point =
+            Failpoint.all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no failpoint '$name'"))
           new Armed(point, action, argument, Option(time).map(_.toInt))
         case other => throw new IllegalArgumentException(s"not a failpoint: '$other'")
       }

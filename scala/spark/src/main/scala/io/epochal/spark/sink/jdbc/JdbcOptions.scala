@@ -54,7 +54,8 @@ object JdbcOptions {
     sample = Some("comments")
   )
   val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Name to log in with.", sample = Some("epochal"))
-  val Password: OptionSpec[String] = OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
+  val Password: OptionSpec[String] =
+    OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
   val Driver: OptionSpec[String] = OptionSpec(
     "driver",
     OptionType.string,
@@ -126,8 +127,23 @@ object JdbcOptions {
     Format,
     "Writes to a database table: streaming writes exactly once by a ledger in the same database, batch writes in one transaction.",
     Seq(
-      Url, DbTable, User, Password, Driver, Connection, SinkId, Mode, KeyColumns, OrderColumn, CreateTable, NewQuery,
-      EpochMismatch, TransportName, InlineMaxBytes, BatchSize, LockTimeout) ++ RetryOptions.all
+      Url,
+      DbTable,
+      User,
+      Password,
+      Driver,
+      Connection,
+      SinkId,
+      Mode,
+      KeyColumns,
+      OrderColumn,
+      CreateTable,
+      NewQuery,
+      EpochMismatch,
+      TransportName,
+      InlineMaxBytes,
+      BatchSize,
+      LockTimeout) ++ RetryOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =
@@ -167,7 +183,9 @@ object JdbcOptions {
   /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {
     val asynchronous =
-      raw.exists { case (name, value) => name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true") }
+      raw.exists { case (name, value) =>
+        name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
+      }
     Either.cond(
       !asynchronous,
       (),

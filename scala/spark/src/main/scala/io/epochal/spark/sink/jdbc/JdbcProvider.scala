@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.PlanRedaction
 import io.epochal.spark.seam.SinkEngine
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
@@ -52,7 +53,8 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
         "reason" -> "that is the database's part",
         "suggestion" -> "Leave partitionBy out.")
     val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
-    val table = 
+    PlanRedaction.hide(JdbcOptions.group)
+    val table =
       new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
     table.check()
     table
@@ -62,14 +64,16 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
 private object JdbcProvider {
 
   private def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
-    Dialect.of(options.connection.url).toRight(
-      Conditions.OptionInvalid(
-        "option" -> JdbcOptions.Url.name,
-        "format" -> JdbcOptions.Format,
-        "value" -> options.connection.place,
-        "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
-        "example" -> JdbcOptions.Url.example
-      ))
+    Dialect
+      .of(options.connection.url)
+      .toRight(
+        Conditions.OptionInvalid(
+          "option" -> JdbcOptions.Url.name,
+          "format" -> JdbcOptions.Format,
+          "value" -> options.connection.place,
+          "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
+          "example" -> JdbcOptions.Url.example
+        ))
 }
 
 /** The target of one query, from its start to its end. */

@@ -1,8 +1,15 @@
 package io.epochal.spark.sink.jdbc
 
 import org.apache.spark.sql.connector.metric.CustomMetric
-import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, PhysicalWriteInfo, Write, WriteBuilder, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+import org.apache.spark.sql.connector.write.{
+  BatchWrite,
+  DataWriterFactory,
+  PhysicalWriteInfo,
+  Write,
+  WriteBuilder,
+  WriterCommitMessage
+}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 
@@ -41,7 +48,8 @@ final private class JdbcWrite(
     engine: SinkEngine
 ) extends Write {
   override def description(): String = s"${JdbcOptions.Format} ${database.options.table} in ${database.place}"
-  override def toStreaming: StreamingWrite = new JdbcStreamingWrite(database, schema, queryId, truncate, metrics, engine)
+  override def toStreaming: StreamingWrite =
+    new JdbcStreamingWrite(database, schema, queryId, truncate, metrics, engine)
   override def toBatch: BatchWrite = new JdbcBatchWrite(database, schema, truncate, engine)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
@@ -74,12 +82,13 @@ final private class JdbcStreamingWrite(
 
   private def refused: Option[EpochalException] =
     if (query.trigger != TriggerMode.MicroBatch)
-      Some(Conditions.TriggerUnsupported(
-        "format" -> JdbcOptions.Format,
-        "trigger" -> query.trigger.name,
-        "reason" -> "there Spark fixes an epoch's end while it runs, and a restart can deliver other rows under the same number",
-        "instead" -> "Trigger.ProcessingTime or Trigger.AvailableNow"
-      ))
+      Some(
+        Conditions.TriggerUnsupported(
+          "format" -> JdbcOptions.Format,
+          "trigger" -> query.trigger.name,
+          "reason" -> "there Spark fixes an epoch's end while it runs, and a restart can deliver other rows under the same number",
+          "instead" -> "Trigger.ProcessingTime or Trigger.AvailableNow"
+        ))
     else if (query.outputMode == OutputMode.Update && !options.upsert)
       Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
     else None
@@ -149,5 +158,6 @@ private object TaskMessages {
 /** Task results also count against Spark's own limit, whose error would not say what to do. */
 private object InlineLimit {
   def transport(options: JdbcOptions, engine: SinkEngine): Transport =
-    Transport.Inline(engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9)))
+    Transport.Inline(
+      engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9)))
 }

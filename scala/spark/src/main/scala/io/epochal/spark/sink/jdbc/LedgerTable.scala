@@ -61,7 +61,9 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
 
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
-    Sql.query(connection, s"SELECT * FROM $retired WHERE sink_id = ? AND query_id = ?", sinkId, queryId)(read).headOption
+    Sql
+      .query(connection, s"SELECT * FROM $retired WHERE sink_id = ? AND query_id = ?", sinkId, queryId)(read)
+      .headOption
 
   /** Other sinks that write to the target. */
   def others(connection: Connection, sinkId: String, target: Target): Seq[String] =

@@ -5,7 +5,7 @@ import java.sql.Connection
 import io.epochal.core.error.Conditions
 
 /** Brings what tasks put out into the table, and checks that all of it is there (K13). */
-private[jdbc] final class Loading(database: Database, bound: BoundTable, truncate: Boolean) {
+final private[jdbc] class Loading(database: Database, bound: BoundTable, truncate: Boolean) {
 
   def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
     if (truncate) database.dialect.clear(connection, bound.table.name)
@@ -13,7 +13,11 @@ private[jdbc] final class Loading(database: Database, bound: BoundTable, truncat
       shipment.load(connection, database.dialect, bound, database.options.batchSize) match {
         case Loaded.Rows(stored, expected) if stored == expected => ()
         case Loaded.Rows(stored, expected) =>
-          throw Conditions.RowsDropped("stored" -> stored, "sent" -> expected, "epoch" -> epoch, "table" -> bound.table.name)
+          throw Conditions.RowsDropped(
+            "stored" -> stored,
+            "sent" -> expected,
+            "epoch" -> epoch,
+            "table" -> bound.table.name)
         case Loaded.DuplicateKeys(rows) =>
           throw Conditions.DuplicateKeys(
             "epoch" -> epoch,

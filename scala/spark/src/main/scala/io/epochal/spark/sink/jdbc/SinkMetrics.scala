@@ -16,7 +16,12 @@ final private[jdbc] class SinkMetrics {
 
   def retried(): Unit = retries.incrementAndGet(): Unit
 
-  def committed(sinkId: String, attempt: EpochAttempt, shipment: Shipment, transport: String, outcome: EpochOutcome): Unit = {
+  def committed(
+      sinkId: String,
+      attempt: EpochAttempt,
+      shipment: Shipment,
+      transport: String,
+      outcome: EpochOutcome): Unit = {
     val epoch = Map(
       "epoch" -> attempt.epoch.toString,
       "generation" -> attempt.generation.toString,

@@ -8,7 +8,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
-private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
+final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
 
   type Checked[A] = Either[EpochalException, A]
 
@@ -37,7 +37,8 @@ private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
       columns <- all(schema.fields.toSeq)(f => declared(f).map(kind => s"${dialect.quote(f.name)} $kind"))
       keys <- all(options.keyColumns)(ofQuery(_, schema.fields.toSeq))
     } yield {
-      val notNull = columns.zip(schema.fields).map { case (sql, field) => if (keys.contains(field)) s"$sql NOT NULL" else sql }
+      val notNull =
+        columns.zip(schema.fields).map { case (sql, field) => if (keys.contains(field)) s"$sql NOT NULL" else sql }
       val primary = Option.when(keys.nonEmpty)(s"PRIMARY KEY (${keys.map(k => dialect.quote(k.name)).mkString(", ")})")
       s"CREATE TABLE ${dialect.quote(name)} (${(notNull ++ primary).mkString(", ")})"
     }
@@ -53,10 +54,8 @@ private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
   private def declared(field: StructField): Checked[String] =
     dialect.declare(field.dataType).toRight(unsupported(field))
 
-  private def unsupported(field: StructField): EpochalException = Conditions.TypeUnsupported(
-    "column" -> field.name,
-    "sparkType" -> field.dataType.sql,
-    "database" -> dialect.name)
+  private def unsupported(field: StructField): EpochalException =
+    Conditions.TypeUnsupported("column" -> field.name, "sparkType" -> field.dataType.sql, "database" -> dialect.name)
 
   /** By the exact name, else by the only one that differs in case. */
   private def column(field: StructField, ordinal: Int, table: TargetTable): Checked[BoundColumn] =
@@ -67,12 +66,21 @@ private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
           "table" -> table.name,
           "columns" -> table.columns.map(_.name).mkString(", ")))
       _ <- declared(field)
-      _ <- Either.cond(!column.generated, (), mismatch(field, table, s"${column.columnType.declared}, always generated", None))
-      _ <- dialect.fits(field.dataType, column.columnType).left.map(
-        mismatch(field, table, column.columnType.declared, _))
+      _ <- Either.cond(
+        !column.generated,
+        (),
+        mismatch(field, table, s"${column.columnType.declared}, always generated", None))
+      _ <- dialect
+        .fits(field.dataType, column.columnType)
+        .left
+        .map(mismatch(field, table, column.columnType.declared, _))
     } yield BoundColumn(field, ordinal, column, required = !column.nullable)
 
-  private def mismatch(field: StructField, table: TargetTable, kind: String, suggestion: Option[String]): EpochalException =
+  private def mismatch(
+      field: StructField,
+      table: TargetTable,
+      kind: String,
+      suggestion: Option[String]): EpochalException =
     Conditions.ColumnTypeMismatch(
       "column" -> field.name,
       "sparkType" -> field.dataType.sql,
@@ -84,10 +92,11 @@ private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
     columns.groupBy(_.column.name).collectFirst { case (name, several) if several.size > 1 => (name, several) } match {
       case None => Right(())
       case Some((name, several)) =>
-        Left(Conditions.OptionsConflict(
-          "format" -> JdbcOptions.Format,
-          "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
-          "suggestion" -> s"They all go into the column '$name' of ${table.name}: rename or drop all but one."))
+        Left(
+          Conditions.OptionsConflict(
+            "format" -> JdbcOptions.Format,
+            "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
+            "suggestion" -> s"They all go into the column '$name' of ${table.name}: rename or drop all but one."))
     }
 
   private def mode(columns: Seq[BoundColumn], table: TargetTable): Checked[WriteMode] =
@@ -128,12 +137,14 @@ private[jdbc] final class TableCheck(dialect: Dialect, options: JdbcOptions) {
         "example" -> fields.headOption.fold("id")(_.name)))
 
   private def named[A](name: String, candidates: Seq[A])(of: A => String): Option[A] =
-    candidates.find(of(_) == name).orElse(
-      candidates.filter(of(_).equalsIgnoreCase(name)) match {
+    candidates
+      .find(of(_) == name)
+      .orElse(candidates.filter(of(_).equalsIgnoreCase(name)) match {
         case Seq(only) => Some(only)
         case _         => None
       })
 
   private def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] =
-    values.foldLeft[Checked[Vector[B]]](Right(Vector.empty))((done, value) => done.flatMap(d => check(value).map(d :+ _)))
+    values.foldLeft[Checked[Vector[B]]](Right(Vector.empty))((done, value) =>
+      done.flatMap(d => check(value).map(d :+ _)))
 }

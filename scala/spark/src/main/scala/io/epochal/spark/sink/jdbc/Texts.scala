@@ -31,7 +31,8 @@ private[jdbc] object Texts {
   private def inspect(base: AnyRef, address: Long, length: Int): String = {
     var i = 0
     while (i < length && Platform.getByte(base, address + i) != 0) i += 1
-    if (i < length) s"it has the NUL character (\\u0000) as byte ${i + 1}, which the database cannot keep in a text; take it out with replace()"
+    if (i < length)
+      s"it has the NUL character (\\u0000) as byte ${i + 1}, which the database cannot keep in a text; take it out with replace()"
     else if (!UTF8String.fromAddress(base, address, length).isValid) "it is not valid UTF-8"
     else null
   }

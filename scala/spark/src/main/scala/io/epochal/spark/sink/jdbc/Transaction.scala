@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
   * @param id
   *   by which the database can be asked later what became of it, if it can
   */
-private[jdbc] final class Transaction private (val connection: Connection, val id: Option[String], dialect: Dialect) {
+final private[jdbc] class Transaction private (val connection: Connection, val id: Option[String], dialect: Dialect) {
   private var open = true
 
   /** Commits it. Nothing may follow. */

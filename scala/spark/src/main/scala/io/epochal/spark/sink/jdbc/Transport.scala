@@ -27,7 +27,8 @@ object Transport {
     */
   final case class Inline(maxBytes: Long) extends Transport("inline") {
 
-    override def open(format: RowFormat, epoch: String): TaskOutput = new InlineOutput(format, () => throw tooLarge(epoch))
+    override def open(format: RowFormat, epoch: String): TaskOutput =
+      new InlineOutput(format, () => throw tooLarge(epoch))
 
     override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = {
       val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.partition)
@@ -38,8 +39,9 @@ object Transport {
       else if (rows.bytes > maxBytes) Left(tooLarge(epoch))
       else
         inline.find(!_.isWhole) match {
-          case Some(bad) => Left(corrupted(epoch, bad.partition, "other bytes", s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
-          case None      => Right(new InlineShipment(digest, rows))
+          case Some(bad) =>
+            Left(corrupted(epoch, bad.partition, "other bytes", s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
+          case None => Right(new InlineShipment(digest, rows))
         }
     }
 
@@ -56,7 +58,14 @@ object Transport {
 
       override def finish(partition: Int, taskId: Long, digest: ContentDigest): TaskMessage = {
         val (chunks, lengths) = out.result()
-        new InlineMessage(partition, taskId, digest, lengths.map(_.toLong).sum, checksum(chunks, lengths), chunks, lengths)
+        new InlineMessage(
+          partition,
+          taskId,
+          digest,
+          lengths.map(_.toLong).sum,
+          checksum(chunks, lengths),
+          chunks,
+          lengths)
       }
     }
 

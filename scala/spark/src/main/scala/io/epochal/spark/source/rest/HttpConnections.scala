@@ -1,9 +1,9 @@
 package io.epochal.spark.source.rest
 
 import java.time.Duration
-import java.util.concurrent.{ConcurrentHashMap, ExecutorService, Executors}
-import java.util.concurrent.atomic.AtomicLong
+import java.util.concurrent.ConcurrentHashMap
 
+import org.apache.hc.client5.http.classic.methods.HttpGet
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io.{
@@ -14,7 +14,7 @@ import org.apache.hc.core5.http.config.Http1Config
 import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
-/** What all tasks of a JVM share: connections that are kept alive, and the threads that wait for answers. */
+/** What all tasks of a JVM share: connections that are kept alive, and the watch over interrupts. */
 private[rest] object HttpConnections {
 
   private val clients = new ConcurrentHashMap[Duration, CloseableHttpClient]()
@@ -22,14 +22,27 @@ private[rest] object HttpConnections {
   /** One client, and so one pool of connections, for each timeout that queries ask for. */
   def client(timeout: Duration): CloseableHttpClient = clients.computeIfAbsent(timeout, build(_))
 
-  /** As many as there are requests under way: a task has one at a time, and one thread here. */
-  val threads: ExecutorService = {
-    val count = new AtomicLong()
-    Executors.newCachedThreadPool { task =>
-      val thread = new Thread(task, s"epochal-rest-${count.incrementAndGet()}")
-      thread.setDaemon(true)
-      thread
-    }
+  /** Says that the thread is waiting for this request: an interrupt breaks it off. Reading from a socket does not notice
+    * interrupts by itself, and a query that is stopped must not wait for a slow server.
+    */
+  def watch(request: HttpGet): Unit = {
+    val _ = watched.put(Thread.currentThread(), request)
+  }
+
+  def unwatch(): Unit = {
+    val _ = watched.remove(Thread.currentThread())
+  }
+
+  private lazy val watched: ConcurrentHashMap[Thread, HttpGet] = {
+    val requests = new ConcurrentHashMap[Thread, HttpGet]
+    val watchman = new Thread(() =>
+      while (true) {
+        Thread.sleep(InterruptMillis)
+        requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
+      }, "epochal-rest-interrupts")
+    watchman.setDaemon(true)
+    watchman.start()
+    requests
   }
 
   // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
@@ -38,7 +51,10 @@ private[rest] object HttpConnections {
     val connections = PoolingHttpClientConnectionManagerBuilder
       .create()
       .setConnectionFactory(
-        ManagedHttpClientConnectionFactory.builder().http1Config(Http1Config.custom().setBufferSize(BufferSize).build()).build())
+        ManagedHttpClientConnectionFactory
+          .builder()
+          .http1Config(Http1Config.custom().setBufferSize(BufferSize).build())
+          .build())
       .setDefaultConnectionConfig(
         ConnectionConfig
           .custom()
@@ -54,7 +70,8 @@ private[rest] object HttpConnections {
     HttpClients
       .custom()
       .setConnectionManager(connections)
-      .setDefaultRequestConfig(RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
+      .setDefaultRequestConfig(
+        RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()
       .disableAuthCaching()
       .disableRedirectHandling()
@@ -67,6 +84,9 @@ private[rest] object HttpConnections {
 
   /** Holds a page of usual size with its head: one read from the socket for an answer. */
   private val BufferSize = 64 << 10
+
+  /** How soon an interrupt is noticed. */
+  private val InterruptMillis = 50L
 
   /** More than a JVM has tasks. */
   private val MaxConnections = 4096

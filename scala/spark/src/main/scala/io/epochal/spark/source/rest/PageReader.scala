@@ -7,19 +7,17 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
-/** The records of a range, page after page. While one page is read the next one is on its way: into a second buffer, and on
-  * a thread that waits for the server, so that the task itself can always be interrupted.
+/** The records of a range, page after page, in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: RestClient)
-    extends AutoCloseable {
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: RestClient) {
   import PageReader._
 
+  private val buffer = new PageBuffer
   private var at = range.from
   private var page: Page = _
-  private var ahead: Page = _
   private var ended = false
   private var opened = 0L
 
@@ -64,8 +62,6 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
   }
 
-  override def close(): Unit = if (ahead != null) ahead.pending.cancel()
-
   private def step(): Boolean =
     try page.cursor.next()
     catch {
@@ -75,46 +71,31 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
 
   private def turn(): Unit =
-    if (page == null) follow(fetch(at, new PageBuffer), new PageBuffer)
-    else if (at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
-    else if (at == page.from) lost()
-    else if (ahead != null && ahead.request == options.pagination.request(at, range.until)) follow(ahead, page.buffer)
+    if (page != null && at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
+    else if (page != null && at == page.from) lost()
     else {
-      if (ahead != null) ahead.pending.cancel() // Its buffer may still be written to.
-      follow(fetch(at, page.buffer), new PageBuffer)
+      page = new Page(options.pagination.request(at, range.until), at)
+      client.get(page.request, buffer)(_ => ())
+      opened += 1
+      try open(at)
+      catch { case _: JsonProcessingException => reload(at) }
     }
-
-  private def follow(next: Page, spare: => PageBuffer): Unit = {
-    next.pending.await()
-    opened += 1
-    next.from = at
-    val rest = math.min(next.request.end, range.until)
-    ahead = if (rest < range.until) fetch(rest, spare) else null
-    page = next
-    try open(at)
-    catch { case _: JsonProcessingException => reload(at) }
-  }
-
-  private def fetch(from: Long, buffer: PageBuffer): Page = {
-    val request = options.pagination.request(from, range.until)
-    new Page(request, buffer, client.start(request, buffer)(_ => ()))
-  }
 
   /** Positions the page before a record. */
   private def open(record: Long): Unit = {
-    page.cursor = new RecordCursor(page.buffer, options.records, options.endpoint)
+    page.cursor = new RecordCursor(buffer, options.records, options.endpoint)
     val _ = page.cursor.skip(record - page.request.first)
   }
 
   /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    val _ = client.start(page.request, page.buffer)(count).await()
+    val _ = client.get(page.request, buffer)(count)
     page.proven = true
     open(record)
   }
 
   private def isJson: Boolean =
-    try count(page.buffer) >= 0
+    try count(buffer) >= 0
     catch { case _: JsonProcessingException => false }
 
   private def count(buffer: PageBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
@@ -122,7 +103,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   private def why(reason: (PageBuffer, Int) => Option[String]): Option[String] = {
     open(index)
     val _ = page.cursor.next()
-    reason(page.buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
+    reason(buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
   }
 
   private def lost(): Unit = {
@@ -143,14 +124,11 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
 private[rest] object PageReader {
   private val log = LoggerFactory.getLogger(classOf[PageReader])
 
-  /** @param pending
-    *   done when the buffer holds the answer
+  /** @param from
+    *   the first record that is read from it
     */
-  final private class Page(val request: PageRequest, val buffer: PageBuffer, val pending: PendingPage[Unit]) {
+  final private class Page(val request: PageRequest, val from: Long) {
     var cursor: RecordCursor = _
-
-    /** The first record that is read from it. */
-    var from: Long = _
 
     /** Whether the answer is known to be JSON from end to end. */
     var proven: Boolean = false

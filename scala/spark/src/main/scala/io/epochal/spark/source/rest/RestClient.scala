@@ -2,7 +2,6 @@ package io.epochal.spark.source.rest
 
 import java.io.IOException
 import java.time.Instant
-import java.util.concurrent.{CancellationException, ExecutionException, Future}
 import java.util.zip.GZIPInputStream
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -21,31 +20,28 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
   private val client = HttpConnections.client(options.timeout)
   private val host = HttpHost.create(endpoint.base)
 
-  /** Starts a request; the answer comes into `buffer`, which is the request's own until then.
+  /** Asks for a page, in the calling thread; an interrupt ends it soon.
     *
-    * @param read
-    *   reads the answer as a part of the attempt: when it finds that the body is no JSON, the page is asked for again
+    * @param buffer
+    *   what the answer comes into
     * @param first
     *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
     *   [[FirstContactAttempts]] attempts
+    * @param read
+    *   reads the answer as a part of the attempt: when it finds that the body is no JSON, the page is asked for again
+    * @throws EpochalException
+    *   one of the HTTP conditions
     */
-  def start[A](request: PageRequest, buffer: PageBuffer, first: Boolean = false)(read: PageBuffer => A): PendingPage[A] = {
-    val call = new Call
-    new PendingPage(call, HttpConnections.threads.submit(() => run(request, buffer, first, call, read)))
-  }
-
-  private def run[A](request: PageRequest, buffer: PageBuffer, first: Boolean, call: Call, read: PageBuffer => A): A = {
+  def get[A](request: PageRequest, buffer: PageBuffer, first: Boolean = false)(read: PageBuffer => A): A = {
     var attempts = 0
-    val lastFirst = if (first) FirstContactAttempts else Int.MaxValue
+    val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
-      case _ if call.cancelled                                        => Verdict.GiveUp
-      case failure: HttpFailure if !failure.connected && attempts >= lastFirst => Verdict.GiveUp
-      case failure: HttpFailure                                       => failure.verdict
-      case _                                                          => Verdict.GiveUp
+      case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
+      case _                                                                     => Verdict.GiveUp
     }
     try new Retrier(options.retry, classify, retried).run { failures =>
         attempts = failures + 1
-        attempt(request, buffer, call)
+        attempt(request, buffer)
         try read(buffer)
         catch {
           case e: JsonProcessingException => throw HttpFailure.body(endpoint, Json.problem(e))
@@ -63,12 +59,12 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
     log.warn(s"Trying again in ${event.delay.toMillis} ms: $reason")
   }
 
-  private def attempt(request: PageRequest, buffer: PageBuffer, call: Call): Unit = {
+  private def attempt(request: PageRequest, buffer: PageBuffer): Unit = {
     val get = new HttpGet(endpoint.base)
     get.setPath(endpoint.target(request.query))
     endpoint.headers.foreach { case (name, value) => get.addHeader(name, value) }
-    call.use(get)
     counters.request()
+    HttpConnections.watch(get)
     try {
       val response = client.executeOpen(host, get, null)
       var whole = false
@@ -77,9 +73,10 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
       if (response.getCode >= 300) throw refused(response, buffer, whole)
       if (!whole) throw HttpFailure.tooLarge(endpoint, options.maxResponseBytes)
     } catch {
+      case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
       case e: IOException   => throw HttpFailure.of(endpoint, options.timeout, e)
       case e: HttpException => throw HttpFailure.of(endpoint, options.timeout, new IOException(e.getMessage, e))
-    }
+    } finally HttpConnections.unwatch()
     counters.received(buffer.length.toLong)
   }
 
@@ -118,26 +115,6 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
   }
 }
 
-/** An answer that is on its way. */
-final private[rest] class PendingPage[A](call: RestClient.Call, future: Future[A]) {
-
-  /** Waits. A thread that is interrupted takes the request with it. */
-  def await(): A =
-    try future.get()
-    catch {
-      case e: ExecutionException => throw e.getCause
-      case e @ (_: InterruptedException | _: CancellationException) =>
-        cancel()
-        throw e
-    }
-
-  /** Breaks the request off, whatever it waits for. */
-  def cancel(): Unit = {
-    call.cancel()
-    val _ = future.cancel(true)
-  }
-}
-
 private[rest] object RestClient {
   private val log = LoggerFactory.getLogger(classOf[RestClient])
 
@@ -146,22 +123,4 @@ private[rest] object RestClient {
 
   private val GzipBuffer = 16 << 10
   private val ErrorBytes = 4096L
-
-  /** The request that one attempt is making, so that another thread can break it off. */
-  final class Call {
-    @volatile private var request: HttpGet = _
-    @volatile private var broken = false
-
-    def cancelled: Boolean = broken
-
-    def use(next: HttpGet): Unit = {
-      request = next
-      if (broken) cancel()
-    }
-
-    def cancel(): Unit = {
-      broken = true
-      Option(request).foreach(_.cancel())
-    }
-  }
 }

@@ -51,9 +51,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: RestCount
   }
 
   private def count(request: PageRequest): Long = {
-    val records = client
-      .start(request, buffer, !contacted)(page => RecordCursor.count(page, options.records, options.endpoint))
-      .await()
+    val records =
+      client.get(request, buffer, !contacted)(page => RecordCursor.count(page, options.records, options.endpoint))
     contacted = true
     records
   }

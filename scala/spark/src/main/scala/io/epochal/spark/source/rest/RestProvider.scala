@@ -8,20 +8,28 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.metric.CustomMetric
-import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.connector.read.{
+  Batch,
+  InputPartition,
+  PartitionReaderFactory,
+  Scan,
+  ScanBuilder,
+  SupportsPushDownRequiredColumns
+}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.PlanRedaction
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
   *
   *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[RestStream]] (driver): how many records there are, found by [[EndFinder]]
-  *   - [[RestReader]] (executor): pages, fetched ahead by [[PageReader]], to rows
+  *   - [[RestReader]] (executor): pages, asked for by [[PageReader]], to rows
   *   - [[RestClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends TableProvider with DataSourceRegister {
@@ -31,7 +39,9 @@ final class RestProvider extends TableProvider with DataSourceRegister {
   /** Asked only where the reader was given no schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
     val ddl = RestProvider.options(options.asCaseSensitiveMap).schema
-    RestSchema.parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format))).fold(throw _, identity)
+    RestSchema
+      .parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format)))
+      .fold(throw _, identity)
   }
 
   override def supportsExternalMetadata(): Boolean = true
@@ -42,6 +52,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
       properties: util.Map[String, String]
   ): Table = {
     val options = RestProvider.options(properties)
+    PlanRedaction.hide(RestOptions.group)
     new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
   }
 }

@@ -28,7 +28,7 @@ final private[rest] class RestReaderFactory(options: RestOptions, reading: RestR
   }
 }
 
-/** The rows of one task: page after page, each parsed where it was received. */
+/** The rows of one task: page after page, each record parsed where it was received. */
 final private[rest] class RestReader(
     options: RestOptions,
     reading: RestReading,
@@ -63,7 +63,6 @@ final private[rest] class RestReader(
 
   override def close(): Unit = if (!closed) {
     closed = true
-    pages.close()
     counters.add(counts.value)
   }
 

@@ -2,11 +2,11 @@ package io.epochal.spark.sink.jdbc
 
 import java.nio.file.Files
 
-import scala.concurrent.{Await, Future}
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
 
-import org.scalatest.concurrent.Eventually.{eventually, scaled, PatienceConfig}
+import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
@@ -84,7 +84,9 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     holds(f, 0 until 20)
   }
 
-  on("a failure at any step of claim and commit leaves an epoch whole or not at all, and it can be written after", table) { f =>
+  on(
+    "a failure at any step of claim and commit leaves an epoch whole or not at all, and it can be written after",
+    table) { f =>
     steps.zipWithIndex.foreach { case (step, i) =>
       val rows = numbers(f, 10 * i until 10 * (i + 1))
       Failpoints.arm(s"${step.name}=fail")

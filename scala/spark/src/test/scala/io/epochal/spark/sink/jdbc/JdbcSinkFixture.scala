@@ -17,7 +17,8 @@ import io.epochal.spark.seam.{RunningQuery, SinkEngine}
 import io.epochal.testkit.{SinkFixture, SinkRun}
 
 /** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine that says what the test says. */
-final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType = JdbcSinkFixture.Schema) extends SinkFixture {
+final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType = JdbcSinkFixture.Schema)
+    extends SinkFixture {
 
   val checkpoint: Path = Files.createTempDirectory("epochal-checkpoint")
   private val offsets = Files.createDirectory(checkpoint.resolve("offsets"))

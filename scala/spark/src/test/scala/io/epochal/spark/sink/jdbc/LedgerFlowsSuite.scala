@@ -142,14 +142,20 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     val run = f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true"))
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, other TEXT NOT NULL)")
     refused(Conditions.ColumnMissing)(run.newWrite().createStreamingWriterFactory(() => 1))
-    assert(intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage.contains("epochal_ledger"))
+    assert(
+      intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage
+        .contains("epochal_ledger"))
   }
 
   on("a missing table is made for the query's rows") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true", "keyColumns" -> "id"))
     write(f, run, 0, numbers(f, 0 until 10))
     holds(f, 0 until 10)
-    write(f, f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true", "keyColumns" -> "id")), 1, numbers(f, 5 until 15))
+    write(
+      f,
+      f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true", "keyColumns" -> "id")),
+      1,
+      numbers(f, 5 until 15))
     holds(f, 0 until 15)
   }
 
@@ -179,9 +185,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 1))
     // As if a thousand epochs had been written.
-    f.database.execute(
-      "UPDATE epochal_ledger SET epochs = 1099",
-      "UPDATE epochal_ledger_history SET number = 99")
+    f.database.execute("UPDATE epochal_ledger SET epochs = 1099", "UPDATE epochal_ledger_history SET number = 99")
     write(f, run, 1, numbers(f, 1 until 2))
     val kept = f.database.query("SELECT number FROM epochal_ledger_history").flatten.map(_.toString)
     assert(kept == Seq("1100"))

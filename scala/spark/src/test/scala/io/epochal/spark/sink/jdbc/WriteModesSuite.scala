@@ -13,9 +13,13 @@ final class PostgresWriteModesSuite extends WriteModes(Postgres)
 /** Append, upsert and complete (K10). */
 abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
 
-  private val keyed = "CREATE TABLE t (id BIGINT NOT NULL, kind TEXT NOT NULL, version INT, word TEXT, PRIMARY KEY (id, kind))"
+  private val keyed =
+    "CREATE TABLE t (id BIGINT NOT NULL, kind TEXT NOT NULL, version INT, word TEXT, PRIMARY KEY (id, kind))"
   private val schema = new StructType()
-    .add("id", LongType).add("kind", StringType).add("version", IntegerType).add("word", StringType)
+    .add("id", LongType)
+    .add("kind", StringType)
+    .add("version", IntegerType)
+    .add("word", StringType)
   private val upsert = Map("sinkId" -> "sink", "keyColumns" -> "kind,id")
   private val ordered = upsert + ("orderColumn" -> "version")
 
@@ -46,26 +50,37 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
     assert(stored(f).isEmpty)
   }
 
-  onSchema("a NULL in a key column is refused: it would never be replaced", schema, "CREATE TABLE t (id BIGINT, kind TEXT, version INT, word TEXT, UNIQUE (id, kind))") { f =>
+  onSchema(
+    "a NULL in a key column is refused: it would never be replaced",
+    schema,
+    "CREATE TABLE t (id BIGINT, kind TEXT, version INT, word TEXT, UNIQUE (id, kind))") { f =>
     val error = refused(Conditions.BadRow)(
       write(f, f.newRun(query, upsert), 0, Seq(row(1, "a", 1, "one"), InternalRow(2L, null, 1, text("two")))))
     assert(error.values("column") == "kind" && error.values("row") == "1" && error.values("partition") == "1")
   }
 
-  onSchema("rows that are all key are upserted too", new StructType().add("id", LongType), "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
+  onSchema(
+    "rows that are all key are upserted too",
+    new StructType().add("id", LongType),
+    "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id"))
     write(f, run, 0, Seq(InternalRow(1L), InternalRow(2L)))
     write(f, run, 1, Seq(InternalRow(2L), InternalRow(3L)))
     holds(f, 1 to 3)
   }
 
-  onSchema("columns that the query does not have keep their values and defaults", new StructType().add("id", LongType).add("word", StringType),
+  onSchema(
+    "columns that the query does not have keep their values and defaults",
+    new StructType().add("id", LongType).add("word", StringType),
     "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, note TEXT DEFAULT 'new')") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id"))
     write(f, run, 0, Seq(InternalRow(1L, text("one"))))
     f.database.execute("UPDATE t SET note = 'seen'")
     write(f, run, 1, Seq(InternalRow(1L, text("ONE")), InternalRow(2L, text("two"))))
-    assert(f.database.query("SELECT id, word, note FROM t ORDER BY id").map(_.mkString(" ")) == Seq("1 ONE seen", "2 two new"))
+    assert(
+      f.database.query("SELECT id, word, note FROM t ORDER BY id").map(_.mkString(" ")) == Seq(
+        "1 ONE seen",
+        "2 two new"))
   }
 
   onSchema("complete mode replaces the table, also by nothing", schema, keyed) { f =>
@@ -87,7 +102,10 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
     assert(stored(f) == Seq("1 a 2 ONE"))
   }
 
-  onSchema("keys without a unique index of exactly these columns are refused at the start", schema, "CREATE TABLE t (id BIGINT PRIMARY KEY, kind TEXT, version INT, word TEXT)") { f =>
+  onSchema(
+    "keys without a unique index of exactly these columns are refused at the start",
+    schema,
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, kind TEXT, version INT, word TEXT)") { f =>
     refused(Conditions.KeyNotUnique)(f.newRun(query, upsert))
     refused(Conditions.OptionInvalid)(f.newRun(query, Map("keyColumns" -> "nosuch")))
     f.newRun(query, Map("keyColumns" -> "ID"))

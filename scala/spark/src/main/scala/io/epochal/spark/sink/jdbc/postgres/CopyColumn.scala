@@ -35,12 +35,12 @@ private[postgres] object CopyColumn {
       case (from @ (ByteType | ShortType | IntegerType | LongType), "float8") =>
         val read = Integral(from)
         new Float8(bound, (row, i) => read(row, i).toDouble)
-      case (FloatType, "float4") => new Float4(bound, (row, i) => row.getFloat(i))
-      case (FloatType, _)        => new Float8(bound, (row, i) => row.getFloat(i).toDouble)
-      case (DoubleType, _)       => new Float8(bound, (row, i) => row.getDouble(i))
-      case (from, "numeric")     => NumericColumn(bound, from, to)
-      case (BinaryType, _)       => new Bytea(bound)
-      case (DateType, _)         => new Date(bound)
+      case (FloatType, "float4")                 => new Float4(bound, (row, i) => row.getFloat(i))
+      case (FloatType, _)                        => new Float8(bound, (row, i) => row.getFloat(i).toDouble)
+      case (DoubleType, _)                       => new Float8(bound, (row, i) => row.getDouble(i))
+      case (from, "numeric")                     => NumericColumn(bound, from, to)
+      case (BinaryType, _)                       => new Bytea(bound)
+      case (DateType, _)                         => new Date(bound)
       case (TimestampType | TimestampNTZType, _) => new Timestamp(bound, to.fraction)
       case _                                     => new Text(bound, to.length.getOrElse(Int.MaxValue))
     }
@@ -129,7 +129,8 @@ private[postgres] object CopyColumn {
   final private class Date(bound: BoundColumn) extends CopyColumn(bound) {
     override def encode(row: UnsafeRow, out: ChunkedBytes): Unit = {
       val days = row.getInt(ordinal).toLong - DaysTo2000
-      if (days < FirstDay || days > LastDay) refuse("PostgreSQL has no such date (it ends in the years -4713 and 5874897)")
+      if (days < FirstDay || days > LastDay)
+        refuse("PostgreSQL has no such date (it ends in the years -4713 and 5874897)")
       out.reserve(8)
       out.putInt(4)
       out.putInt(days.toInt)
@@ -147,7 +148,8 @@ private[postgres] object CopyColumn {
     override def encode(row: UnsafeRow, out: ChunkedBytes): Unit = {
       val micros = row.getLong(ordinal)
       if (micros < FirstMicros) refuse("PostgreSQL has no timestamp before the year -4713")
-      if (unit > 1 && micros % unit != 0) refuse(s"it has more than the $fraction digits of a second that the column keeps")
+      if (unit > 1 && micros % unit != 0)
+        refuse(s"it has more than the $fraction digits of a second that the column keeps")
       out.reserve(12)
       out.putInt(8)
       out.putLong(micros - MicrosTo2000)

@@ -112,10 +112,13 @@ private object NumericColumn {
 
   final private class Whole(bound: BoundColumn, value: CopyColumn.Integral, to: PostgresType)
       extends NumericColumn(bound, 0) {
-    private val limit = to.numeric.collect {
-      case (precision, scale) if precision - scale < 19 => BigInt(10).pow(math.max(precision - scale, 0)).toLong
-    }.getOrElse(-1L)
-    private val unit = to.numeric.collect { case (_, scale) if scale < 0 => BigInt(10).pow(math.min(-scale, 18)).toLong }.getOrElse(1L)
+    private val limit = to.numeric
+      .collect {
+        case (precision, scale) if precision - scale < 19 => BigInt(10).pow(math.max(precision - scale, 0)).toLong
+      }
+      .getOrElse(-1L)
+    private val unit =
+      to.numeric.collect { case (_, scale) if scale < 0 => BigInt(10).pow(math.min(-scale, 18)).toLong }.getOrElse(1L)
 
     override protected def read(row: UnsafeRow, limbs: Array[Long]): Boolean = {
       val long = value(row, ordinal)
@@ -140,7 +143,7 @@ private object NumericColumn {
         var b = 3
         while (b >= 0) {
           val at = length - 1 - (4 * i + b)
-          val byte = if (at < 0) (if (negative) 0xff else 0) else Platform.getByte(base, address + at) & 0xff
+          val byte = if (at < 0) if (negative) 0xff else 0 else Platform.getByte(base, address + at) & 0xff
           limb = (limb << 8) | (if (negative) byte ^ 0xff else byte).toLong
           b -= 1
         }

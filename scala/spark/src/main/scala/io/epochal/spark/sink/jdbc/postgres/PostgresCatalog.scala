@@ -30,8 +30,10 @@ private[postgres] object PostgresCatalog {
 
   /** A table made now gets the name in PostgreSQL's own case, as it would from CREATE TABLE without quotes. */
   def newName(connection: Connection, name: TableName): QualifiedName = {
-    val schema = name.schema.map(folded).getOrElse(
-      Sql.query(connection, "SELECT current_schema()")(rows => Option(rows.getString(1))).head.getOrElse("public"))
+    val schema = name.schema
+      .map(folded)
+      .getOrElse(
+        Sql.query(connection, "SELECT current_schema()")(rows => Option(rows.getString(1))).head.getOrElse("public"))
     QualifiedName(schema, folded(name.table))
   }
 
@@ -41,26 +43,28 @@ private[postgres] object PostgresCatalog {
     if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase).distinct
 
   private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
-    Sql.query(
-      connection,
-      """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind
-        |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
-        |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
-      table,
-      schema,
-      schema
-    ) { rows =>
-      val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
-      if (!Set("r", "p")(rows.getString("relkind")))
-        throw Conditions.ModeUnsupported(
-          "format" -> JdbcOptions.Format,
-          "mode" -> s"write to $name",
-          "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
-          "suggestion" -> "Name the table itself.")
-      (rows.getLong("oid"), name)
-    }.headOption
+    Sql
+      .query(
+        connection,
+        """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind
+          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+          |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
+          |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
+        table,
+        schema,
+        schema
+      ) { rows =>
+        val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
+        if (!Set("r", "p")(rows.getString("relkind")))
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
+            "suggestion" -> "Name the table itself.")
+        (rows.getLong("oid"), name)
+      }
+      .headOption
 
   private def columns(connection: Connection, oid: Long): Seq[TargetColumn] =
     Sql.query(
@@ -87,13 +91,18 @@ private[postgres] object PostgresCatalog {
 
   /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
   private def keys(connection: Connection, oid: Long): Seq[Set[String]] =
-    Sql.query(
-      connection,
-      """SELECT i.indexrelid, a.attname FROM pg_index i
-        |CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
-        |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
-        |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
-      oid
-    )(rows => rows.getLong(1) -> rows.getString(2)).groupMap(_._1)(_._2).values.map(_.toSet).toSeq
+    Sql
+      .query(
+        connection,
+        """SELECT i.indexrelid, a.attname FROM pg_index i
+          |CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+          |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+          |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+          |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
+        oid
+      )(rows => rows.getLong(1) -> rows.getString(2))
+      .groupMap(_._1)(_._2)
+      .values
+      .map(_.toSet)
+      .toSeq
 }

@@ -26,10 +26,12 @@ object PostgresDialect extends Dialect {
     Map("ApplicationName" -> "epochal-jdbc", "tcpKeepAlive" -> "true", "connectTimeout" -> "10")
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
 
-  override def find(connection: Connection, name: TableName): Option[TargetTable] = PostgresCatalog.find(connection, name)
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
+    PostgresCatalog.find(connection, name)
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
     PostgresCatalog.tableNames(connection, name)
-  override def newName(connection: Connection, name: TableName): QualifiedName = PostgresCatalog.newName(connection, name)
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    PostgresCatalog.newName(connection, name)
   override def identify(connection: Connection, table: TargetTable): TargetTable = table
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
 
@@ -44,24 +46,27 @@ object PostgresDialect extends Dialect {
     */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
     connection.setAutoCommit(false)
-    Sql.query(
-      connection,
-      """SELECT set_config('row_security', 'off', true),
-        |  set_config('synchronous_commit',
-        |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-        |  set_config('lock_timeout', ?, true),
-        |  set_config('idle_in_transaction_session_timeout', ?, true),
-        |  pg_current_xact_id()::text""".stripMargin,
-      s"${lockTimeout.toMillis}ms",
-      s"${math.max(lockTimeout.toMillis, ShortestIdle)}ms"
-    )(_.getString(5)).headOption
+    Sql
+      .query(
+        connection,
+        """SELECT set_config('row_security', 'off', true),
+          |  set_config('synchronous_commit',
+          |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+          |  set_config('lock_timeout', ?, true),
+          |  set_config('idle_in_transaction_session_timeout', ?, true),
+          |  pg_current_xact_id()::text""".stripMargin,
+        s"${lockTimeout.toMillis}ms",
+        s"${math.max(lockTimeout.toMillis, ShortestIdle)}ms"
+      )(_.getString(5))
+      .headOption
   }
 
   override def commit(connection: Connection): Unit = connection.commit()
   override def rollback(connection: Connection): Unit = connection.rollback()
 
   override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
-    Sql.query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))
+    Sql
+      .query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))
       .flatten
       .headOption
       .collect {
@@ -86,10 +91,12 @@ object PostgresDialect extends Dialect {
     // A role may be kept from these functions; an error inside the transaction would end it.
     val savepoint = connection.setSavepoint()
     val found = Try(
-      Sql.query(
-        connection,
-        "SELECT s.system_identifier, c.timeline_id::bigint FROM pg_control_system() s, pg_control_checkpoint() c"
-      )(rows => ServerIdentity(rows.getString(1), Some(rows.getLong(2)))).head)
+      Sql
+        .query(
+          connection,
+          "SELECT s.system_identifier, c.timeline_id::bigint FROM pg_control_system() s, pg_control_checkpoint() c"
+        )(rows => ServerIdentity(rows.getString(1), Some(rows.getLong(2))))
+        .head)
     if (found.isFailure) connection.rollback(savepoint)
     found.getOrElse(ServerIdentity("unknown", None))
   }

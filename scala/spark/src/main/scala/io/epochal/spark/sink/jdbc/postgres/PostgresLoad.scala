@@ -51,9 +51,7 @@ private[postgres] object PostgresLoad {
   ): Loaded = {
     val names = list(table.columnNames)
     val keys = list(upsert.keys)
-    execute(
-      connection,
-      s"CREATE TEMPORARY TABLE $Incoming ON COMMIT DROP AS SELECT $names FROM $target WITH NO DATA")
+    execute(connection, s"CREATE TEMPORARY TABLE $Incoming ON COMMIT DROP AS SELECT $names FROM $target WITH NO DATA")
     copy(connection, Incoming, table.columnNames, rows): Unit
     val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST")
     // A row that is all key must still count as stored.
@@ -62,7 +60,9 @@ private[postgres] object PostgresLoad {
       connection,
       s"""INSERT INTO $target ($names)
          |SELECT DISTINCT ON ($keys) $names FROM $Incoming ORDER BY $keys$order
-         |ON CONFLICT ($keys) DO UPDATE SET ${updated.map(c => s"${quote(c)} = EXCLUDED.${quote(c)}").mkString(", ")}""".stripMargin
+         |ON CONFLICT ($keys) DO UPDATE SET ${updated
+          .map(c => s"${quote(c)} = EXCLUDED.${quote(c)}")
+          .mkString(", ")}""".stripMargin
     )
     if (stored == rows.rows) Loaded.Rows(stored, stored)
     else {
@@ -74,10 +74,12 @@ private[postgres] object PostgresLoad {
   }
 
   private def duplicates(connection: Connection, keys: String): Long =
-    Sql.query(
-      connection,
-      s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $Incoming GROUP BY $keys HAVING count(*) > 1) AS d"
-    )(_.getLong(1)).head
+    Sql
+      .query(
+        connection,
+        s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $Incoming GROUP BY $keys HAVING count(*) > 1) AS d"
+      )(_.getLong(1))
+      .head
 
   private def execute(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit

@@ -21,22 +21,26 @@ private[sqlite] object SqliteCatalog {
   def find(connection: Connection, name: TableName): Option[TargetTable] =
     if (!name.schema.forall(_.text.equalsIgnoreCase(Schema))) None
     else
-      Sql.query(
-        connection,
-        "SELECT name, type, sql FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
-        name.table.text
-      )(rows => (rows.getString(1), rows.getString(2), rows.getString(3))).headOption.map { case (table, kind, sql) =>
-        if (kind == "view" || sql.toUpperCase.startsWith("CREATE VIRTUAL"))
-          throw Conditions.ModeUnsupported(
-            "format" -> JdbcOptions.Format,
-            "mode" -> s"write to $table",
-            "reason" -> s"it is a ${if (kind == "view") "view" else "virtual table"}",
-            "suggestion" -> "Name an ordinary table.")
-        describe(connection, table)
-      }
+      Sql
+        .query(
+          connection,
+          "SELECT name, type, sql FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+          name.table.text
+        )(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
+        .headOption
+        .map { case (table, kind, sql) =>
+          if (kind == "view" || sql.toUpperCase.startsWith("CREATE VIRTUAL"))
+            throw Conditions.ModeUnsupported(
+              "format" -> JdbcOptions.Format,
+              "mode" -> s"write to $table",
+              "reason" -> s"it is a ${if (kind == "view") "view" else "virtual table"}",
+              "suggestion" -> "Name an ordinary table.")
+          describe(connection, table)
+        }
 
   def tableNames(connection: Connection): Seq[String] =
-    Sql.query(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 1000")(_.getString(1))
+    Sql.query(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 1000")(
+      _.getString(1))
 
   def identify(connection: Connection, table: TargetTable): TargetTable =
     if (table.target.oid.isDefined) table
@@ -85,16 +89,24 @@ private[sqlite] object SqliteCatalog {
         generated = column.generated)
     }
     val oid = Sql.query(connection, s"SELECT ${identitySql(name)} AS oid")(Sql.long(_, "oid")).headOption.flatten
-    TargetTable(name, Target(table, oid), columns, (Option.when(numbers)(Set(primary.head.name)) ++ indexes(connection, table)).toSeq)
+    TargetTable(
+      name,
+      Target(table, oid),
+      columns,
+      (Option.when(numbers)(Set(primary.head.name)) ++ indexes(connection, table)).toSeq)
   }
 
   private def indexes(connection: Connection, table: String): Seq[Set[String]] =
-    Sql.query(
-      connection,
-      """SELECT l.name, i.name FROM pragma_index_list(?, 'main') AS l, pragma_index_info(l.name, 'main') AS i
-        |WHERE l."unique" AND NOT l.partial""".stripMargin,
-      table
-    )(rows => (rows.getString(1), Option(rows.getString(2)))).groupMap(_._1)(_._2).values.toSeq
+    Sql
+      .query(
+        connection,
+        """SELECT l.name, i.name FROM pragma_index_list(?, 'main') AS l, pragma_index_info(l.name, 'main') AS i
+          |WHERE l."unique" AND NOT l.partial""".stripMargin,
+        table
+      )(rows => (rows.getString(1), Option(rows.getString(2))))
+      .groupMap(_._1)(_._2)
+      .values
+      .toSeq
       .filter(_.forall(_.isDefined)) // an expression has no name
       .map(_.flatten.toSet)
 

@@ -52,10 +52,8 @@ object SqliteDialect extends Dialect {
 
   override val maxConnections = 2
 
-  override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] = Map(
-    "journal_mode" -> "WAL",
-    "synchronous" -> "FULL",
-    "busy_timeout" -> lockTimeout.toMillis.toString)
+  override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
+    Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] = SqliteCatalog.find(connection, name)
   override def tableNames(connection: Connection, name: TableName): Seq[String] = SqliteCatalog.tableNames(connection)
@@ -114,7 +112,10 @@ object SqliteDialect extends Dialect {
     override def same(left: String, right: String): String = s"$left IS $right"
 
     override def exists(connection: Connection, table: QualifiedName): Boolean =
-      Sql.query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(_.getInt(1)).nonEmpty
+      Sql
+        .query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(
+          _.getInt(1))
+        .nonEmpty
   }
 
   private val Busy = 5

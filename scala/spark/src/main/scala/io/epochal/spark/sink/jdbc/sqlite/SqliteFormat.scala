@@ -10,7 +10,8 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncod
   * The driver binds them to statements ([[SqliteLoad]]). Bad values are found in the task, where the row is known.
   */
 final case class SqliteFormat(columns: Seq[BoundColumn]) extends RowFormat {
-  override def encoder(out: ChunkedBytes): RowEncoder = new SqliteRowEncoder(columns.map(new SqliteCheck(_)).toArray, out)
+  override def encoder(out: ChunkedBytes): RowEncoder =
+    new SqliteRowEncoder(columns.map(new SqliteCheck(_)).toArray, out)
 }
 
 final private class SqliteRowEncoder(checks: Array[SqliteCheck], out: ChunkedBytes) extends RowEncoder {
@@ -33,11 +34,11 @@ final private class SqliteCheck(bound: BoundColumn) {
   private val problem: UnsafeRow => String = bound.field.dataType match {
     case FloatType  => row => if (row.getFloat(ordinal).isNaN) NotANumber else null
     case DoubleType => row => if (row.getDouble(ordinal).isNaN) NotANumber else null
-    case _: StringType | _: CharType | _: VarcharType => row =>
-        Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+    case _: StringType | _: CharType | _: VarcharType =>
+      row => Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
     case DateType => row => outside(row.getInt(ordinal).toLong, SqliteTime.FirstDay, SqliteTime.LastDay)
-    case TimestampType | TimestampNTZType => row =>
-        outside(row.getLong(ordinal), SqliteTime.FirstMicro, SqliteTime.LastMicro)
+    case TimestampType | TimestampNTZType =>
+      row => outside(row.getLong(ordinal), SqliteTime.FirstMicro, SqliteTime.LastMicro)
     case _ => _ => null
   }
 

@@ -21,7 +21,12 @@ private[sqlite] object SqliteLoad {
     }
   }
 
-  private def insert(connection: Connection, target: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
+  private def insert(
+      connection: Connection,
+      target: String,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int): Long = {
     val columns = table.columns.map(bound => (binder(bound.field.dataType), bound.ordinal)).toArray
     val perStatement = math.max(1, math.min(batchSize, MaxParameters / columns.length))
     val reader = new Reader(rows, columns.length)
@@ -84,7 +89,9 @@ private[sqlite] object SqliteLoad {
           s"""INSERT INTO $target ($names) SELECT $names FROM
              |  (SELECT *, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS epochal_place FROM temp.$Incoming)
              |WHERE epochal_place = 1 ORDER BY $keys
-             |ON CONFLICT ($keys) DO UPDATE SET ${updated.map(c => s"${quote(c)} = excluded.${quote(c)}").mkString(", ")}""".stripMargin
+             |ON CONFLICT ($keys) DO UPDATE SET ${updated
+              .map(c => s"${quote(c)} = excluded.${quote(c)}")
+              .mkString(", ")}""".stripMargin
         )
         Loaded.Rows(stored, distinct)
       }
@@ -99,15 +106,15 @@ private[sqlite] object SqliteLoad {
   private type Binder = (PreparedStatement, Int, UnsafeRow, Int) => Unit
 
   private def binder(dataType: DataType): Binder = dataType match {
-    case BooleanType    => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
-    case ByteType       => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
-    case ShortType      => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
-    case IntegerType    => (s, i, row, c) => s.setInt(i, row.getInt(c))
-    case LongType       => (s, i, row, c) => s.setLong(i, row.getLong(c))
-    case FloatType      => (s, i, row, c) => s.setDouble(i, row.getFloat(c).toDouble)
-    case DoubleType     => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
-    case d: DecimalType => (s, i, row, c) =>
-        s.setString(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
+    case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
+    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
+    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
+    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
+    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
+    case FloatType   => (s, i, row, c) => s.setDouble(i, row.getFloat(c).toDouble)
+    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
+    case d: DecimalType =>
+      (s, i, row, c) => s.setString(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
     case BinaryType       => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
     case DateType         => (s, i, row, c) => s.setString(i, SqliteTime.date(row.getInt(c)))
     case TimestampType    => (s, i, row, c) => s.setString(i, SqliteTime.timestamp(row.getLong(c), "Z"))

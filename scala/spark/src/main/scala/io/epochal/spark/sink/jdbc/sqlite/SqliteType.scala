@@ -49,15 +49,15 @@ object SqliteType {
 
   /** SQLite converts what is stored to the column's affinity: these pairs keep every value. */
   private def homes(dataType: DataType): Set[Affinity] = dataType match {
-    case BooleanType | LongType                                      => Set(Integer, Numeric, Blob)
-    case ByteType | ShortType | IntegerType                          => Set(Integer, Numeric, Blob, Real)
-    case FloatType | DoubleType                                      => Set(Real, Numeric, Blob)
-    case d: DecimalType if d.precision <= DigitsOfReal               => Set(Text, Blob, Numeric, Real)
-    case _: DecimalType                                              => Set(Text, Blob)
-    case _: StringType | _: CharType | _: VarcharType                => Set(Text, Blob)
-    case BinaryType                                                  => Set(Blob)
-    case DateType | TimestampType | TimestampNTZType                 => Set(Text, Blob, Numeric)
-    case _                                                           => Set.empty
+    case BooleanType | LongType                        => Set(Integer, Numeric, Blob)
+    case ByteType | ShortType | IntegerType            => Set(Integer, Numeric, Blob, Real)
+    case FloatType | DoubleType                        => Set(Real, Numeric, Blob)
+    case d: DecimalType if d.precision <= DigitsOfReal => Set(Text, Blob, Numeric, Real)
+    case _: DecimalType                                => Set(Text, Blob)
+    case _: StringType | _: CharType | _: VarcharType  => Set(Text, Blob)
+    case BinaryType                                    => Set(Blob)
+    case DateType | TimestampType | TimestampNTZType   => Set(Text, Blob, Numeric)
+    case _                                             => Set.empty
   }
 
   def fits(dataType: DataType, columnType: SqliteType): Either[Option[String], Unit] =
