@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from pathlib import Path
 
@@ -75,25 +74,6 @@ class TestBeforeTheJvmStarts:
         (tmp_path / "spark-defaults.conf").write_text("# jars\nspark.master local\nspark.jars   d.jar,e.jar\n")
         monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
         assert jars(epochal.configure(SparkSession.builder)) == ["d.jar", "e.jar", str(epochal.jar_path())]
-
-    def test_options_that_may_be_secret_are_redacted_beside_those_that_are_already(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        key = "spark.sql.redaction.options.regex"
-
-        def hidden(builder: SparkSession.Builder) -> set[str]:
-            names = ("url", "mine", "headers.X", "params.y", "connection.z", "pageSize", "notheaders.X")
-            pattern = re.compile(epochal.configure(builder)._options[key].replace("(?i)", ""))
-            return {name for name in names if pattern.search(name)}
-
-        ours = {"headers.X", "params.y", "connection.z"}
-        assert hidden(SparkSession.builder) == {"url"} | ours
-        assert hidden(SparkSession.builder.config(key, "^mine$")) == {"mine"} | ours
-        (tmp_path / "spark-defaults.conf").write_text(f"{key} ^mine$\n")
-        monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-        assert hidden(epochal.configure(SparkSession.builder)) == {"mine"} | ours
-        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {key}=^url$ pyspark-shell")
-        assert hidden(SparkSession.builder) == {"url"} | ours
 
     def test_a_connect_client_is_left_alone(self) -> None:
         builder = epochal.configure(SparkSession.builder.remote("sc://localhost"))

@@ -21,43 +21,28 @@ def split(jars: str | None) -> list[str]:
 
 def submit_jars() -> list[str] | None:
     """The jars that the environment's arguments for ``spark-submit`` name; None when they do not."""
-    named = list(_positions(_submit_args(), _KEY))
+    named = list(_positions(shlex.split(os.environ.get(_SUBMIT_ARGS, ""))))
     return split(named[-1][2]) if named else None
 
 
 def set_submit_jars(jars: list[str]) -> None:
     """Puts ``jars`` in place of those that the environment's arguments name."""
-    args = _submit_args()
-    for index, before, _ in _positions(args, _KEY):
+    args = shlex.split(os.environ[_SUBMIT_ARGS])
+    for index, before, _ in _positions(args):
         args[index] = before + ",".join(jars)
     os.environ[_SUBMIT_ARGS] = shlex.join(args)
 
 
 def default_jars() -> list[str]:
     """The jars of ``spark-defaults.conf``."""
-    return split(_default(_KEY))
-
-
-def setting(key: str) -> str | None:
-    """What a JVM will be launched with for a key other than the jars."""
-    named = list(_positions(_submit_args(), key))
-    return named[-1][2] if named else _default(key)
-
-
-def _submit_args() -> list[str]:
-    return shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
-
-
-def _default(wanted: str) -> str | None:
-    """A value of ``spark-defaults.conf``."""
     home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_spark_home(), "conf")
     path = Path(home) / "spark-defaults.conf"
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    found: str | None = None
+    found: list[str] = []
     for line in lines:
         key, _, value = line.strip().replace("=", " ", 1).partition(" ")
-        if key == wanted:
-            found = value.strip()
+        if key == _KEY:
+            found = split(value)
     return found
 
 
@@ -67,16 +52,15 @@ def _spark_home() -> str:
     return str(_find_spark_home())
 
 
-def _positions(args: list[str], key: str) -> Iterator[tuple[int, str, str]]:
-    """(index, text before the value, value) of every argument that sets ``key``, in order of rising precedence."""
-    flags = [("--conf", f"{key}=", 0), ("-c", f"{key}=", 0)] + ([("--jars", "", 1)] if key == _KEY else [])
+def _positions(args: list[str]) -> Iterator[tuple[int, str, str]]:
+    """(index, text before the jars, jars) of every argument that sets the jars, in order of rising precedence."""
     found: list[tuple[int, int, str, str]] = []
     for index, arg in enumerate(args):
         previous = args[index - 1] if index else ""
-        for flag, prefix, rank in flags:
+        for flag, prefix, rank in (("--jars", "", 1), ("--conf", f"{_KEY}=", 0), ("-c", f"{_KEY}=", 0)):
             joined = f"{flag}={prefix}"
             if previous == flag and arg.startswith(prefix):
                 found.append((rank, index, prefix, arg[len(prefix) :]))
             elif flag.startswith("--") and arg.startswith(joined):
                 found.append((rank, index, joined, arg[len(joined) :]))
-    yield from ((index, before, value) for _, index, before, value in sorted(found))
+    yield from ((index, before, jars) for _, index, before, jars in sorted(found))

@@ -26,9 +26,6 @@ _PREFIX = f"epochal-spark_{SCALA}-"
 _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
 _ENTRY = "io.epochal.spark.Epochal"
-_REDACTION = "spark.sql.redaction.options.regex"
-_SPARKS_REDACTION = "(?i)url"
-_OUR_REDACTION = "(?i:^(?:headers|params|connection)[.])"
 _RESTART = (
     "Call epochal.configure before the first session of this process, or start Spark with the jar: "
     "spark-submit --jars {jar}. In a notebook, restart the kernel first."
@@ -60,9 +57,6 @@ def jar_path() -> Path:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Adds Epochal's jar to the sessions that ``builder`` makes, beside the jars that are configured already.
 
-    ``spark.sql.redaction.options.regex``, by which Spark leaves values out of the plans that it prints, is extended by
-    the options whose members may be secret (``headers.*``, ``params.*``, ``connection.*``).
-
     The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
     variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again.
 
@@ -85,9 +79,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         return builder
     if (jvm := _running_jvm()) is not None:
         _check_jvm(jvm)
-    builder = builder.config(_REDACTION, _with_ours_redacted(_configured(options, _REDACTION)))
-    if _is_running():
-        return builder
+        if _is_running():
+            return builder
     jars = list(dict.fromkeys(_configured_jars(options)))
     for name in [*(_basename(jar) for jar in jars), *_packages(options)]:
         _check_release(name)
@@ -183,22 +176,6 @@ def _configured_jars(options: dict[str, Any]) -> list[str]:
     if not jars and submitted is None:
         return _launch.default_jars()
     return jars + (submitted or [])
-
-
-def _configured(options: dict[str, Any], key: str) -> str | None:
-    """What a key is set to for the sessions to come: by the builder, else by the JVM, or what will launch it."""
-    from pyspark import SparkConf, SparkContext
-
-    if key in options:
-        return str(options[key])
-    if SparkContext._jvm is not None:
-        return SparkConf().get(key, None)
-    return _launch.setting(key)
-
-
-def _with_ours_redacted(pattern: str | None) -> str:
-    pattern = pattern or _SPARKS_REDACTION
-    return pattern if _OUR_REDACTION in pattern else f"(?:{pattern})|{_OUR_REDACTION}"
 
 
 def _packages(options: dict[str, Any]) -> list[str]:

@@ -195,7 +195,6 @@ _TYPES: dict[str, type[EpochalError]] = {
     "PAGINATION_MISMATCH": RecordError,
     "RECORDS_NOT_FOUND": RecordError,
     "RECORD_INVALID": RecordError,
-    "PAGINATION_MISMATCH": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
     "DATABASE_ERROR": DatabaseError,
     "DRIVER_MISSING": DatabaseError,
