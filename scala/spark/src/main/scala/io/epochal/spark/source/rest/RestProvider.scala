@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.PlanRedaction
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
   *
@@ -41,6 +42,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
       partitioning: Array[Transform],
       properties: util.Map[String, String]
   ): Table = {
+    PlanRedaction.cover(RestOptions.group)
     val options = RestProvider.options(properties)
     new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
   }
