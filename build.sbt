@@ -52,5 +52,5 @@ lazy val bench = project
   .settings(
     name := "epochal-bench",
     publish / skip := true,
-    libraryDependencies += sparkSql % Provided
+    libraryDependencies += sparkSql
   )

@@ -45,10 +45,9 @@ object Packaging {
       case "META-INF" :: "licenses" :: _                                    => MergeStrategy.first
       case "META-INF" :: "maven" :: rest if rest.last.startsWith("LICENSE") => ofEachLibrary
       case "META-INF" :: "native-image" :: _                                => MergeStrategy.first
-      case "META-INF" :: "io.epochal" :: _                                  => MergeStrategy.deduplicate
       case "META-INF" :: _                                                  => MergeStrategy.discard
       case "org" :: "sqlite" :: "native" :: os :: cpu :: _ if !nativeLibraries(s"$os/$cpu") => MergeStrategy.discard
-      case parts if parts.last == "module-info.class" || unused(path)                                       => MergeStrategy.discard
+      case parts if parts.last == "module-info.class" || unused(path)                       => MergeStrategy.discard
       case _                                                                                => MergeStrategy.deduplicate
     }
 

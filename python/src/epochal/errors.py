@@ -192,6 +192,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "HTTP_STATUS": HttpError,
     "HTTP_RESPONSE_TOO_LARGE": HttpError,
     "HTTP_BODY_INVALID": HttpError,
+    "PAGINATION_MISMATCH": RecordError,
     "RECORDS_NOT_FOUND": RecordError,
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Using
 
 import io.epochal.core.option.OptionGroup
+import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.source.random.RandomOptions
 import io.epochal.spark.source.rest.RestOptions
 
@@ -17,7 +18,7 @@ object Epochal {
       new String(in.readAllBytes(), UTF_8).trim)
 
   /** The options of every format, in the order of the documentation. */
-  val formats: Seq[OptionGroup] = Seq(RandomOptions.group, RestOptions.group)
+  val formats: Seq[OptionGroup] = Seq(RandomOptions.group, RestOptions.group, JdbcOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)

@@ -2,27 +2,24 @@ package io.epochal.spark
 
 import java.util.regex.Pattern
 
-import scala.util.Try
-
 import org.apache.spark.sql.SparkSession
 
 import io.epochal.core.option.OptionGroup
 
-/** Keeps secret options out of the plans that Spark prints.
+/** Keeps secret options out of Spark's plans, which print the options of every source and sink.
   *
-  * Spark shows the options of a relation in its plans, except those whose names match a setting of the session. What that
-  * does not cover of our secret options is added to it; what the user set stays.
+  * Spark masks those whose name matches `spark.sql.redaction.options.regex`: by default url, password and a few more, but no
+  * HTTP header. So the session's pattern is widened by the names it lacks; what it masked before, it still masks.
   */
-object PlanRedaction {
-  private val Setting = "spark.sql.redaction.options.regex"
-  private val Covered = Seq("secret", "password", "token") // by spark.redaction.regex
+private[spark] object PlanRedaction {
 
-  def cover(group: OptionGroup): Unit = {
+  private val Key = "spark.sql.redaction.options.regex"
+
+  /** To be called before a plan with such options exists: when a table is made. */
+  def hide(group: OptionGroup): Unit = {
     val conf = SparkSession.active.conf
-    val pattern = conf.get(Setting)
-    val open = group.specs.filter(_.secret).map(_.prefix).filterNot { name =>
-      Covered.exists(name.toLowerCase.contains) || Try(Pattern.compile(pattern).matcher(name).find()).getOrElse(false)
-    }
-    if (open.nonEmpty) conf.set(Setting, (pattern +: open.map(name => s"(?i)\\b${Pattern.quote(name)}")).mkString("|"))
+    val pattern = conf.getOption(Key).getOrElse("(?i)url|secret|password|token|access[.]?key")
+    val lacking = group.specs.filter(_.secret).map(_.prefix).filter(name => pattern.r.findFirstIn(s"${name}x").isEmpty)
+    if (lacking.nonEmpty) conf.set(Key, s"(?:$pattern)|(?i:^(?:${lacking.map(Pattern.quote).mkString("|")}))")
   }
 }

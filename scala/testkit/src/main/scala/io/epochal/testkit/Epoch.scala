@@ -3,8 +3,8 @@ package io.epochal.testkit
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.{PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+import org.apache.spark.sql.connector.write.{PhysicalWriteInfo, WriterCommitMessage}
 
 /** Plays the engine's part towards a sink for one epoch, in one thread and without a session. */
 final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) {

@@ -159,7 +159,7 @@ object Conditions {
   // Rows and epochs at the sink.
   val BadRow = Condition(
     "BAD_ROW",
-    "A row of epoch <epoch> cannot be stored in <table>: column '<column>' of type <valueType>: <reason>.",
+    "Row <row> of partition <partition> in epoch <epoch> cannot be stored in <table>: column '<column>' of type <valueType>: <reason>.",
     "Nothing of the epoch was written. Correct the row in the query or the column in the table."
   )
   val EpochTooLarge = Condition(
@@ -228,6 +228,19 @@ object Conditions {
     "Nothing was written. Start the query again; if it happens again, report it."
   )
 
+  val CommitUnknown = Condition(
+    "COMMIT_UNKNOWN",
+    "The connection to <url> was lost while epoch <epoch> was being committed, and the database could not be asked since whether it has it: <reason>.",
+    "Start the query again on its checkpoint: the ledger tells, and the epoch is neither lost nor written twice. (A batch write has no ledger: look into the table.)")
+  val LedgerVersion = Condition(
+    "LEDGER_VERSION",
+    "The ledger in <url> holds sink '<sinkId>' in version <found>, but this release reads up to version <supported>.",
+    "Run the release of Epochal that wrote it, or a newer one.")
+  val QueryUnknown = Condition(
+    "QUERY_UNKNOWN",
+    "The running query <queryId> cannot be found in this Spark session, so its output mode and trigger are not known: <reason>.",
+    "Run a Spark release that Epochal supports (4.0 to 4.3), and start the query with writeStream on a classic or Connect session.")
+
   /** In the order of the documentation. */
   val all: Seq[Condition] = Seq(
     UnknownOption,
@@ -275,6 +288,9 @@ object Conditions {
     TriggerChanged,
     SinkFenced,
     RowsDropped,
-    MessageCorrupted
+    MessageCorrupted,
+    CommitUnknown,
+    LedgerVersion,
+    QueryUnknown
   )
 }

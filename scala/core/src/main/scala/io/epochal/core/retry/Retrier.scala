@@ -3,8 +3,8 @@ package io.epochal.core.retry
 import java.time.Duration
 import java.util.concurrent.ThreadLocalRandom
 
-import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
 import dev.failsafe.function.{CheckedPredicate, ContextualSupplier}
+import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
 
 /** Tries again: capped exponential backoff with full jitter and an overall deadline.
   *

@@ -1,9 +1,9 @@
 package io.epochal.core.offset
 
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
-import org.scalacheck.Gen
-import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.core.error.Conditions
 

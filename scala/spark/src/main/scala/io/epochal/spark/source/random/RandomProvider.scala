@@ -13,6 +13,8 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.epochal.core.error.Conditions
+
 /** `format("epochal-random")`: random strings at a given rate. The teaching connector.
   *
   * It plays every role of a Data Source V2 stream, one file each, and every source here has the same files:
@@ -33,7 +35,10 @@ final class RandomProvider extends TableProvider with DataSourceRegister {
 
   override def shortName(): String = RandomOptions.Format
 
-  /** The columns are fixed. Spark itself refuses a schema from the user, because `supportsExternalMetadata` is false. */
+  /** Makes Spark hand a schema of the user's to `getTable`, where it can be refused in words of ours. */
+  override def supportsExternalMetadata(): Boolean = true
+
+  /** Asked only where the user gave no schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = RandomProvider.schema
 
   /** Called once when the DataFrame is built: the place to refuse bad options. */
@@ -41,7 +46,14 @@ final class RandomProvider extends TableProvider with DataSourceRegister {
       schema: StructType,
       partitioning: Array[Transform],
       properties: util.Map[String, String]
-  ): Table = new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity), Clock.systemUTC())
+  ): Table = {
+    if (schema != RandomProvider.schema)
+      throw Conditions.SchemaUnsupported(
+        "format" -> RandomOptions.Format,
+        "columns" -> RandomProvider.schema.toDDL,
+        "schema" -> schema.toDDL)
+    new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity), Clock.systemUTC())
+  }
 }
 
 object RandomProvider {

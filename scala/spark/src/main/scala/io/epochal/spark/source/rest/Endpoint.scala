@@ -37,12 +37,17 @@ object Endpoint {
         case e: URISyntaxException => s"a URL (${e.getReason})"
         case _                     => "a URL"
       }
-      _ <- Either.cond(Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase), (), "an http or https URL")
+      _ <- Either.cond(
+        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase),
+        (),
+        "an http or https URL")
       _ <- Either.cond(uri.getHost != null, (), "a URL with a host")
     } yield {
       val base = new URI(uri.getScheme.toLowerCase, null, uri.getHost, uri.getPort, null, null, null)
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath
-      val query = Option(uri.getRawQuery).toSeq ++ params.map { case (name, value) => s"${encode(name)}=${encode(value)}" }
+      val query = Option(uri.getRawQuery).toSeq ++ params.map { case (name, value) =>
+        s"${encode(name)}=${encode(value)}"
+      }
       val full = if (query.isEmpty) path else s"$path?${query.mkString("&")}"
       new Endpoint(base, full, headers ++ credentials(uri))
     }

@@ -51,7 +51,10 @@ private[rest] object HttpConnections {
     val connections = PoolingHttpClientConnectionManagerBuilder
       .create()
       .setConnectionFactory(
-        ManagedHttpClientConnectionFactory.builder().http1Config(Http1Config.custom().setBufferSize(BufferSize).build()).build())
+        ManagedHttpClientConnectionFactory
+          .builder()
+          .http1Config(Http1Config.custom().setBufferSize(BufferSize).build())
+          .build())
       .setDefaultConnectionConfig(
         ConnectionConfig
           .custom()
@@ -67,7 +70,8 @@ private[rest] object HttpConnections {
     HttpClients
       .custom()
       .setConnectionManager(connections)
-      .setDefaultRequestConfig(RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
+      .setDefaultRequestConfig(
+        RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()
       .disableAuthCaching()
       .disableRedirectHandling()

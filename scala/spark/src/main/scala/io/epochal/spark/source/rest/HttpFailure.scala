@@ -53,12 +53,12 @@ private[rest] object HttpFailure {
       new HttpFailure(
         Verdict.Retry,
         !error.isInstanceOf[ConnectTimeoutException],
-        attempts =>
-          Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
+        attempts => Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
     case _: InterruptedIOException => unreachable(endpoint, error, Verdict.GiveUp, connected = true, "interrupted")
     case _: SSLHandshakeException | _: SSLPeerUnverifiedException =>
       unreachable(endpoint, error, Verdict.GiveUp, connected = true, s"TLS failed, ${reason(error)}")
-    case _: SSLException => unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
+    case _: SSLException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
     case _: UnknownHostException =>
       unreachable(endpoint, error, Verdict.Retry, connected = false, "the host name is not known")
     case _: ConnectException | _: NoRouteToHostException =>

@@ -59,8 +59,8 @@ final private[rest] class RecordCursor(buffer: PageBuffer, pointer: String, endp
   private def descend(segments: List[String]): Unit = {
     val token = parser.nextToken()
     segments match {
-      case Nil if token == JsonToken.START_ARRAY            => ()
-      case name :: rest if token == JsonToken.START_OBJECT  => field(name); descend(rest)
+      case Nil if token == JsonToken.START_ARRAY           => ()
+      case name :: rest if token == JsonToken.START_OBJECT => field(name); descend(rest)
       case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
         val n = index.toLong
         val found = skip(n)

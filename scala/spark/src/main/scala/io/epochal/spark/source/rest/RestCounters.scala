@@ -5,7 +5,12 @@ import java.util.concurrent.atomic.AtomicLongArray
 import org.apache.spark.util.AccumulatorV2
 
 /** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
-final private[rest] case class RestCounts(requests: Long, retries: Long, throttled: Long, waitedMillis: Long, bytes: Long)
+final private[rest] case class RestCounts(
+    requests: Long,
+    retries: Long,
+    throttled: Long,
+    waitedMillis: Long,
+    bytes: Long)
 
 final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCounts] {
   import RestCounters._
@@ -33,7 +38,12 @@ final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCou
   }
 
   override def value: RestCounts =
-    RestCounts(counts.get(Requests), counts.get(Retries), counts.get(Throttled), counts.get(WaitedMillis), counts.get(Bytes))
+    RestCounts(
+      counts.get(Requests),
+      counts.get(Retries),
+      counts.get(Throttled),
+      counts.get(WaitedMillis),
+      counts.get(Bytes))
 
   override def merge(other: AccumulatorV2[RestCounts, RestCounts]): Unit = add(other.value)
 

@@ -20,9 +20,10 @@ private[rest] object RestHeaders {
     wanted.toSeq
       .sortBy(_._1)
       .collectFirst {
-        case (name, _) if !token.matches(name)           => invalid(name, "a header's name")
-        case (name, _) if ours(name.toLowerCase)         => invalid(name, "a header that may be set here")
-        case (name, value) if !text.matches(value.trim)  => invalid(name, "a header's value: printable characters on one line")
+        case (name, _) if !token.matches(name)   => invalid(name, "a header's name")
+        case (name, _) if ours(name.toLowerCase) => invalid(name, "a header that may be set here")
+        case (name, value) if !text.matches(value.trim) =>
+          invalid(name, "a header's value: printable characters on one line")
       }
       .toLeft {
         val names = wanted.keySet.map(_.toLowerCase)

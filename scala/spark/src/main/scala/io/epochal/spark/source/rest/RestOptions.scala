@@ -46,7 +46,11 @@ object RestOptions {
     required = true,
     sample = Some("https://api.example.com/comments"))
   val Headers: OptionSpec[String] =
-    OptionSpec("headers.*", OptionType.string, "Headers of every request: headers.Authorization and so on.", secret = true)
+    OptionSpec(
+      "headers.*",
+      OptionType.string,
+      "Headers of every request: headers.Authorization and so on.",
+      secret = true)
   val Params: OptionSpec[String] = OptionSpec(
     "params.*",
     OptionType.string,
@@ -58,15 +62,27 @@ object RestOptions {
     "How the API is asked for a part of its records: all in one answer, by offset and limit, or by page number.",
     Some("none"))
   val OffsetParam: OptionSpec[String] =
-    OptionSpec("offsetParam", OptionType.string, "Parameter with the records to skip (pagination=offset).", Some("_start"))
+    OptionSpec(
+      "offsetParam",
+      OptionType.string,
+      "Parameter with the records to skip (pagination=offset).",
+      Some("_start"))
   val LimitParam: OptionSpec[String] =
-    OptionSpec("limitParam", OptionType.string, "Parameter with the records to give (pagination=offset).", Some("_limit"))
+    OptionSpec(
+      "limitParam",
+      OptionType.string,
+      "Parameter with the records to give (pagination=offset).",
+      Some("_limit"))
   val PageSize: OptionSpec[Int] =
     OptionSpec("pageSize", OptionType.int(1), "Records of one answer (pagination=offset, page).", Some(100))
   val PageParam: OptionSpec[String] =
     OptionSpec("pageParam", OptionType.string, "Parameter with the page's number (pagination=page).", Some("page"))
   val PageSizeParam: OptionSpec[String] =
-    OptionSpec("pageSizeParam", OptionType.string, "Parameter with the page's size (pagination=page).", Some("per_page"))
+    OptionSpec(
+      "pageSizeParam",
+      OptionType.string,
+      "Parameter with the page's size (pagination=page).",
+      Some("per_page"))
   val FirstPage: OptionSpec[Int] =
     OptionSpec("firstPage", OptionType.int(0), "Number of the first page (pagination=page).", Some(1))
   val Records: OptionSpec[String] = OptionSpec(
@@ -95,7 +111,18 @@ object RestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema, Headers, Params, PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage)
+    Seq(
+      Url,
+      Schema,
+      Headers,
+      Params,
+      PaginationKind,
+      OffsetParam,
+      LimitParam,
+      PageSize,
+      PageParam,
+      PageSizeParam,
+      FirstPage)
       ++ Seq(Records, NumPartitions, Timeout, MaxResponseBytes) ++ RetryOptions.all ++ SourceOptions.all)
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
@@ -157,7 +184,8 @@ object RestOptions {
     }
     ours
       .find(taken)
-      .map(name => conflict(s"pagination=${pagination.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
+      .map(name =>
+        conflict(s"pagination=${pagination.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
       .toLeft(())
   }
 

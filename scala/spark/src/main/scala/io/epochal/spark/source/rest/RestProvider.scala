@@ -8,7 +8,14 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.metric.CustomMetric
-import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.connector.read.{
+  Batch,
+  InputPartition,
+  PartitionReaderFactory,
+  Scan,
+  ScanBuilder,
+  SupportsPushDownRequiredColumns
+}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
@@ -32,7 +39,9 @@ final class RestProvider extends TableProvider with DataSourceRegister {
   /** Asked only where the reader was given no schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
     val ddl = RestProvider.options(options.asCaseSensitiveMap).schema
-    RestSchema.parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format))).fold(throw _, identity)
+    RestSchema
+      .parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format)))
+      .fold(throw _, identity)
   }
 
   override def supportsExternalMetadata(): Boolean = true
@@ -42,8 +51,8 @@ final class RestProvider extends TableProvider with DataSourceRegister {
       partitioning: Array[Transform],
       properties: util.Map[String, String]
   ): Table = {
-    PlanRedaction.cover(RestOptions.group)
     val options = RestProvider.options(properties)
+    PlanRedaction.hide(RestOptions.group)
     new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
   }
 }

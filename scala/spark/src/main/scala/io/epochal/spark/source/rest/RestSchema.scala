@@ -43,11 +43,11 @@ private[rest] object RestSchema {
   }).asInstanceOf[T]
 
   private def unsupported(place: String, kind: DataType): Option[(String, DataType)] = kind match {
-    case struct: StructType         => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption
-    case ArrayType(element, _)      => unsupported(s"$place.element", element)
+    case struct: StructType    => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption
+    case ArrayType(element, _) => unsupported(s"$place.element", element)
     case MapType(_: StringType, value, _) => unsupported(s"$place.value", value)
-    case known if supported(known)  => None
-    case other                      => Some(place -> other)
+    case known if supported(known)        => None
+    case other                            => Some(place -> other)
   }
 
   // By name, and not by class, what Spark 4.0 does not have yet.

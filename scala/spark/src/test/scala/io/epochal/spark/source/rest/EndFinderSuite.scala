@@ -124,10 +124,8 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a server that gives full pages for ever is refused, after a few requests") {
     var asked = 0
-    val finder = new EndFinder(
-      ByOffset("o", "l", 100),
-      request => { asked += 1; request.size },
-      new IllegalStateException(_))
+    val finder =
+      new EndFinder(ByOffset("o", "l", 100), request => { asked += 1; request.size }, new IllegalStateException(_))
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(asked < 30)
   }

@@ -42,14 +42,19 @@ final class RecordsApi extends AutoCloseable {
       val query = String.valueOf(exchange.getRequestURI.getRawQuery)
       asked.add(query)
       before()
-      val params = query.split('&').filter(_.contains('=')).map { pair =>
-        val Array(name, value) = pair.split("=", 2)
-        URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
-      }.toMap
+      val params = query
+        .split('&')
+        .filter(_.contains('='))
+        .map { pair =>
+          val Array(name, value) = pair.split("=", 2)
+          URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
+        }
+        .toMap
       val (from, size) = params match {
         case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
-        case p if p.contains("page")   => ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
-        case _                         => (0L, Int.MaxValue)
+        case p if p.contains("page") =>
+          ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
+        case _ => (0L, Int.MaxValue)
       }
       val until = math.min(count.toLong, from + math.min(size, cap))
       val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)

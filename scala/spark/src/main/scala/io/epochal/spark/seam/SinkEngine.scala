@@ -1,0 +1,32 @@
+package io.epochal.spark.seam
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.SparkSession
+
+import io.epochal.core.error.EpochalException
+
+/** What a sink asks of the engine that drives it. */
+trait SinkEngine {
+
+  def runningQuery(queryId: String): Either[EpochalException, RunningQuery]
+
+  /** To read the checkpoint with. */
+  def hadoop: Configuration
+
+  /** Bytes that the results of all tasks of a job may have; None: any number. */
+  def maxResultBytes: Option[Long]
+}
+
+object SinkEngine {
+
+  /** The engine of the session that is active in the calling thread. */
+  object OfActiveSession extends SinkEngine {
+
+    override def runningQuery(queryId: String): Either[EpochalException, RunningQuery] = RunningQuery.find(queryId)
+
+    override def hadoop: Configuration = SparkSession.active.sparkContext.hadoopConfiguration
+
+    override def maxResultBytes: Option[Long] =
+      Some(SparkSession.active.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")).filter(_ > 0)
+  }
+}

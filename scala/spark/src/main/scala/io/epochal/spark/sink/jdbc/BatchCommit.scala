@@ -1,0 +1,36 @@
+package io.epochal.spark.sink.jdbc
+
+import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
+
+/** Commits a batch write: all of its rows in one transaction, without the ledger.
+  *
+  * A batch has no epoch by which it could be known again, so a call that is repeated writes again. Within one call, an
+  * answer lost during COMMIT is settled by the transaction's id; where the database does not know it any more, or has none
+  * (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
+  */
+final private[jdbc] class BatchCommit(database: Database, bound: BoundTable, truncate: Boolean) {
+
+  private val loading = new Loading(database, bound, truncate)
+
+  def commit(shipment: Shipment): Unit =
+    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
+      val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
+        case Some(Committed) => true
+        case None            => throw doubt.unknown("it keeps no record of the transaction", null)
+        case Some(_) =>
+          doubt.settle()
+          false
+      })
+      if (!landed) {
+        loading.load(transaction.connection, shipment, BatchCommit.Epoch)
+        Failpoints.reach(Failpoint.AfterLoad)
+        doubt.commit(transaction)
+      }
+    }
+}
+
+private[jdbc] object BatchCommit {
+
+  /** Stands for the epoch in messages. */
+  val Epoch = "(batch write)"
+}

@@ -1,0 +1,43 @@
+package io.epochal.spark.sink.jdbc
+
+import java.io.ByteArrayOutputStream
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
+import scala.util.{Try, Using}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+/** What Spark's checkpoint says of an epoch's offsets (K3).
+  *
+  * `offsets/<epoch>` holds a version, a line of settings and watermarks, and a line for each source. Only the sources'
+  * lines tell which rows the epoch has, so only they count. Version 2 names the sources, in any order.
+  */
+object CheckpointOffsets {
+
+  /** 32 hexadecimal digits of SHA-256; None when the file cannot be read or is not understood. */
+  def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
+    Try(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop)).toOption.flatMap(hash)
+
+  private[jdbc] def hash(text: String): Option[String] = text.split('\n').toList match {
+    case "v1" :: _ :: sources => Some(digest("v1" :: sources))
+    case "v2" :: _ :: sources => Some(digest("v2" :: sources.sorted))
+    case _                    => None
+  }
+
+  private def read(file: Path, hadoop: Configuration): String =
+    Using.resource(file.getFileSystem(hadoop).open(file)) { in =>
+      val out = new ByteArrayOutputStream
+      in.transferTo(out): Unit
+      out.toString(UTF_8)
+    }
+
+  private def digest(lines: Seq[String]): String =
+    MessageDigest
+      .getInstance("SHA-256")
+      .digest(lines.mkString("\n").getBytes(UTF_8))
+      .take(16)
+      .map(b => f"$b%02x")
+      .mkString
+}

@@ -1,0 +1,109 @@
+package io.epochal.spark.sink.jdbc
+
+import java.sql.{Connection, DriverManager, SQLException}
+import java.time.Duration
+import java.util.Properties
+import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
+
+import scala.collection.mutable
+
+import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
+
+/** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
+  *
+  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then.
+  */
+private[jdbc] object ConnectionPool {
+
+  final private case class Key(settings: ConnectionSettings, properties: Map[String, String])
+
+  final private class Pool(val source: HikariDataSource) {
+    var users = 0
+    var idleSince = System.nanoTime()
+  }
+
+  private val Idle = Duration.ofMinutes(1)
+  private val pools = mutable.Map.empty[Key, Pool]
+  private var sweeping: Option[ScheduledFuture[_]] = None
+
+  /** Lends a connection. */
+  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A = {
+    val key = Key(settings, dialect.properties(settings, lockTimeout) ++ settings.properties)
+    val pool = enter(key, dialect)
+    try {
+      val connection = pool.source.getConnection
+      try body(connection)
+      finally connection.close()
+    } finally leave(pool)
+  }
+
+  /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
+  def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
+    Class.forName(settings.driver.getOrElse(dialect.driver)): Unit
+    val properties = new Properties
+    settings.properties.foreach { case (name, value) => properties.setProperty(name, value) }
+    settings.user.foreach(properties.setProperty("user", _))
+    settings.password.foreach(properties.setProperty("password", _))
+    val connection = DriverManager.getConnection(settings.url, properties)
+    try body(connection)
+    finally connection.close()
+  }
+
+  private def enter(key: Key, dialect: Dialect): Pool = synchronized {
+    val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))
+    pool.users += 1
+    if (sweeping.isEmpty)
+      sweeping =
+        Some(sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
+    pool
+  }
+
+  private def leave(pool: Pool): Unit = synchronized {
+    pool.users -= 1
+    pool.idleSince = System.nanoTime()
+  }
+
+  /** Closes the pools that nobody has used for so long. */
+  private[jdbc] def sweep(idle: Duration): Unit = synchronized {
+    val now = System.nanoTime()
+    pools.filterInPlace { (_, pool) =>
+      val keep = pool.users > 0 || now - pool.idleSince < idle.toNanos
+      if (!keep) pool.source.close()
+      keep
+    }
+    if (pools.isEmpty) {
+      sweeping.foreach(_.cancel(false))
+      sweeping = None
+    }
+  }
+
+  private[jdbc] def size: Int = synchronized(pools.size)
+
+  private def open(key: Key, dialect: Dialect): HikariDataSource = {
+    val config = new HikariConfig
+    config.setPoolName(s"epochal-${dialect.name}")
+    config.setJdbcUrl(key.settings.url)
+    config.setDriverClassName(key.settings.driver.getOrElse(dialect.driver))
+    key.settings.user.foreach(config.setUsername)
+    key.settings.password.foreach(config.setPassword)
+    key.properties.foreach { case (name, value) => config.addDataSourceProperty(name, value) }
+    config.setMaximumPoolSize(dialect.maxConnections)
+    config.setMinimumIdle(0)
+    config.setIdleTimeout(Idle.toMillis)
+    config.setConnectionTimeout(ConnectionTimeout)
+    config.setInitializationFailTimeout(-1)
+    new HikariDataSource(config)
+  }
+
+  private lazy val sweeper: ScheduledExecutorService = Executors.newSingleThreadScheduledExecutor { (task: Runnable) =>
+    val thread = new Thread(task, "epochal-connections")
+    thread.setDaemon(true)
+    thread
+  }
+
+  private val ConnectionTimeout = 15000L
+
+  /** The errors in a chain that say what the database said, the outermost first. */
+  def sqlErrors(error: Throwable): List[SQLException] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).collect { case e: SQLException => e }.toList
+}

@@ -1,0 +1,39 @@
+package io.epochal.spark.sink.jdbc
+
+import java.sql.SQLException
+
+import io.epochal.core.error.Redaction
+
+/** How to connect. Prints without user, password and properties. */
+final case class ConnectionSettings(
+    url: String,
+    user: Option[String],
+    password: Option[String],
+    driver: Option[String],
+    properties: Map[String, String]
+) {
+
+  /** The URL without what may be secret. */
+  def place: String = Redaction.url(url)
+
+  /** A text from outside, without our secrets and without what looks like one. */
+  def redact(text: String): String =
+    Redaction.text(secrets.foldLeft(Option(text).getOrElse(""))((t, secret) => t.replace(secret, Redaction.Mask)))
+
+  /** The driver's error without secrets, without its causes, which may hold some too. */
+  def redact(error: SQLException): SQLException = {
+    val redacted = new SQLException(redact(error.getMessage), error.getSQLState, error.getErrorCode)
+    redacted.setStackTrace(error.getStackTrace)
+    redacted
+  }
+
+  private def secrets: Seq[String] =
+    (password.toSeq ++ properties.values).filter(_.length >= ConnectionSettings.ShortestSecret)
+
+  override def toString: String = place
+}
+
+object ConnectionSettings {
+  // Shorter values (true, 30, on) are settings; masking them would make texts unreadable.
+  private val ShortestSecret = 5
+}

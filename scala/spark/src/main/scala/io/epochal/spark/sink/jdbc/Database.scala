@@ -1,0 +1,91 @@
+package io.epochal.spark.sink.jdbc
+
+import java.sql.{Connection, SQLException, SQLTransientConnectionException}
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+
+/** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
+  *
+  * @param onRetry
+  *   told of each failure that is tried again
+  */
+final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
+
+  private val settings = options.connection
+  private val log = LoggerFactory.getLogger(classOf[Database])
+
+  def place: String = settings.place
+
+  /** Runs `body` in a transaction that it commits itself; the whole is tried again when its failure can pass.
+    *
+    * @param step
+    *   completes "failed in …"
+    */
+  def transaction[A](step: String)(body: Transaction => A): A =
+    try
+      retrier(step).run(_ =>
+        ConnectionPool.use(settings, dialect, options.lockTimeout)(Transaction.run(_, dialect, options)(body)))
+    catch { case NonFatal(error) => throw explain(step, error) }
+
+  /** Runs `body` on a connection of its own, once. */
+  def look[A](body: Connection => A): A =
+    try ConnectionPool.once(settings, dialect)(body)
+    catch { case NonFatal(error) => throw explain("the checks before the start", error) }
+
+  private def retrier(step: String): Retrier = new Retrier(options.retry, verdict, logRetry(step))
+
+  private def verdict(error: Throwable): Verdict =
+    if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
+    else
+      ConnectionPool.sqlErrors(error) match {
+        case Nil                                               => Verdict.GiveUp
+        case (_: SQLTransientConnectionException) :: Nil       => Verdict.Retry
+        case (_: SQLTransientConnectionException) :: said :: _ => dialect.verdict(said)
+        case said :: _                                         => dialect.verdict(said)
+      }
+
+  /** Whether the failure of a COMMIT leaves open what became of it. */
+  def losesConnection(error: Throwable): Boolean = ConnectionPool.sqlErrors(error).exists(dialect.losesConnection)
+
+  private def logRetry(step: String)(event: RetryEvent): Unit = {
+    onRetry()
+    log.warn(
+      "epochal-jdbc: {} failed in {} (failure {}), trying again in {} ms: {}",
+      place,
+      step,
+      Int.box(event.failures),
+      Long.box(event.delay.toMillis),
+      settings.redact(event.cause.getMessage))
+  }
+
+  /** Ours as it is; the database's without secrets. */
+  private def explain(step: String, error: Throwable): Throwable =
+    EpochalException
+      .in(error)
+      .getOrElse(ConnectionPool.sqlErrors(error) match {
+        case Nil if error.isInstanceOf[ClassNotFoundException] => Conditions.DriverMissing("url" -> place)
+        case Nil                                               => error
+        case errors                                            => explain(step, errors)
+      })
+
+  private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
+    val said = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)
+    val state = Option(said.getSQLState).getOrElse("")
+    val reason = settings.redact(said.getMessage)
+    val cause = settings.redact(said)
+    if (reason.startsWith("No suitable driver")) Conditions.DriverMissing.because(cause)("url" -> place)
+    else if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
+      Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
+    else
+      Conditions.DatabaseError.because(cause)(
+        "url" -> place,
+        "step" -> step,
+        "state" -> (if (state.isEmpty) s"none (code ${said.getErrorCode})" else state),
+        "reason" -> reason)
+  }
+}

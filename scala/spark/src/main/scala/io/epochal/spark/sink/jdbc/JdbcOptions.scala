@@ -1,0 +1,199 @@
+package io.epochal.spark.sink.jdbc
+
+import java.time.Duration
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{OnEpochMismatch, OnNewQuery}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, RetryOptions}
+import io.epochal.core.retry.RetrySettings
+
+/** What a query asked of the sink, checked.
+  *
+  * @param sinkId
+  *   None: the query's id
+  * @param upsert
+  *   whether rows replace those of the same key
+  * @param keyColumns
+  *   as the user spelled them; empty where rows have no key
+  */
+final case class JdbcOptions(
+    connection: ConnectionSettings,
+    table: TableName,
+    sinkId: Option[String],
+    upsert: Boolean,
+    keyColumns: Seq[String],
+    orderColumn: Option[String],
+    createTable: Boolean,
+    onNewQuery: OnNewQuery,
+    onEpochMismatch: OnEpochMismatch,
+    inlineMaxBytes: Long,
+    batchSize: Int,
+    lockTimeout: Duration,
+    retry: RetrySettings
+)
+
+object JdbcOptions {
+  val Format = "epochal-jdbc"
+
+  private val tableName: OptionType[TableName] =
+    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
+      TableName.parse,
+      _.toString)
+
+  val Url: OptionSpec[String] = OptionSpec(
+    "url",
+    OptionType.string,
+    "JDBC URL of the database: jdbc:postgresql: or jdbc:sqlite:.",
+    required = true,
+    sample = Some("jdbc:sqlite:comments.db"))
+  val DbTable: OptionSpec[TableName] = OptionSpec(
+    "dbtable",
+    tableName,
+    "The table to write. A part in double quotes counts exactly as written; without quotes it is looked up as written, then in the database's own case.",
+    required = true,
+    sample = Some("comments")
+  )
+  val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Name to log in with.", sample = Some("epochal"))
+  val Password: OptionSpec[String] =
+    OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
+  val Driver: OptionSpec[String] = OptionSpec(
+    "driver",
+    OptionType.string,
+    "Class of the JDBC driver. Unset: the one in Epochal's jar.",
+    sample = Some("org.postgresql.Driver"))
+  val Connection: OptionSpec[String] = OptionSpec(
+    "connection.*",
+    OptionType.string,
+    "Properties for the driver, for example connection.sslmode=verify-full.",
+    secret = true,
+    sample = Some("verify-full"))
+  val SinkId: OptionSpec[String] = OptionSpec(
+    "sinkId",
+    OptionType.string,
+    "Name of this sink in the ledger; keeps its identity when the checkpoint is lost. Unset: the query's id. Streaming only.",
+    sample = Some("comments"))
+  val Mode: OptionSpec[String] = OptionSpec(
+    "mode",
+    OptionType.oneOf("append", "upsert"),
+    "append adds rows; upsert replaces rows of the same keyColumns. Unset: upsert when keyColumns is given.")
+  val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "keyColumns",
+    OptionType.names,
+    "Columns that identify a row; the table needs a primary key or unique index on exactly these.",
+    sample = Some("id"))
+  val OrderColumn: OptionSpec[String] = OptionSpec(
+    "orderColumn",
+    OptionType.string,
+    "Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such rows are an error.",
+    sample = Some("updatedAt"))
+  val CreateTable: OptionSpec[Boolean] = OptionSpec(
+    "createTable",
+    OptionType.boolean,
+    "Makes the table from the query's columns if it does not exist.",
+    Some(false))
+  val NewQuery: OptionSpec[String] = OptionSpec(
+    "onNewQuery",
+    OptionType.oneOf("fail", "append"),
+    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append goes on with this query's rows added.",
+    Some("fail")
+  )
+  val EpochMismatch: OptionSpec[String] = OptionSpec(
+    "onEpochMismatch",
+    OptionType.oneOf("fail", "keep"),
+    "When an epoch comes again with other rows and its offsets cannot be read: fail, or keep what is there.",
+    Some("fail"))
+  val TransportName: OptionSpec[String] = OptionSpec(
+    "transport",
+    OptionType.oneOf("auto", "inline"),
+    "How rows reach the database; inline: with the tasks' commit messages, through the driver.",
+    Some("auto"))
+  val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
+    "inlineMaxBytes",
+    OptionType.bytes,
+    "Bytes of an epoch at the most, as encoded, with the inline transport.",
+    Some(64L << 20))
+  val BatchSize: OptionSpec[Int] = OptionSpec(
+    "batchSize",
+    OptionType.int(1, 100000),
+    "Rows in one INSERT where the database has no bulk load (SQLite), as far as its parameters allow.",
+    Some(200))
+  val LockTimeout: OptionSpec[Duration] = OptionSpec(
+    "lockTimeout",
+    OptionType.duration,
+    "How long one try waits for a lock in the database.",
+    Some(Duration.ofSeconds(30)))
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Writes to a database table: streaming writes exactly once by a ledger in the same database, batch writes in one transaction.",
+    Seq(
+      Url,
+      DbTable,
+      User,
+      Password,
+      Driver,
+      Connection,
+      SinkId,
+      Mode,
+      KeyColumns,
+      OrderColumn,
+      CreateTable,
+      NewQuery,
+      EpochMismatch,
+      TransportName,
+      InlineMaxBytes,
+      BatchSize,
+      LockTimeout) ++ RetryOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- synchronousProgress(raw)
+      keys = values.get(KeyColumns).getOrElse(Nil)
+      upsert = values.get(Mode).fold(keys.nonEmpty)(_ == "upsert")
+      _ <- Either.cond(!upsert || keys.nonEmpty, (), Conditions.KeyColumnsRequired("mode" -> "mode=upsert"))
+      _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
+    } yield JdbcOptions(
+      ConnectionSettings(
+        values(Url),
+        values.get(User),
+        values.get(Password),
+        values.get(Driver),
+        values.family(Connection)),
+      values(DbTable),
+      values.get(SinkId),
+      upsert,
+      keys,
+      values.get(OrderColumn),
+      values(CreateTable),
+      if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
+      if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
+      values(InlineMaxBytes),
+      values(BatchSize),
+      values(LockTimeout),
+      RetryOptions.settings(values)
+    )
+
+  private def orderWithoutUpsert: EpochalException = Conditions.OptionsConflict(
+    "format" -> Format,
+    "options" -> "orderColumn, mode=append",
+    "suggestion" -> "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
+
+  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
+  private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {
+    val asynchronous =
+      raw.exists { case (name, value) =>
+        name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
+      }
+    Either.cond(
+      !asynchronous,
+      (),
+      Conditions.ModeUnsupported(
+        "format" -> Format,
+        "mode" -> "run with asynchronous progress tracking",
+        "reason" -> "an epoch's offsets must be logged before its rows are committed, or a restart cannot tell which rows it owes",
+        "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
+    )
+  }
+}

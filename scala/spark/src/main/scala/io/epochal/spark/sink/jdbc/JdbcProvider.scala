@@ -1,0 +1,129 @@
+package io.epochal.spark.sink.jdbc
+
+import java.util
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.PlanRedaction
+import io.epochal.spark.seam.SinkEngine
+
+/** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
+  *
+  *   - `JdbcProvider` (this file): what Spark finds by name; everything is checked here, before a query starts
+  *   - [[JdbcOptions]]: the options, declared once
+  *   - [[JdbcWrite]]: the driver's part; claims the ledger, commits epochs
+  *   - [[JdbcWriter]]: the tasks' part; encodes rows
+  *
+  * From there: [[Claims]] and [[EpochCommit]] over [[LedgerTable]] are the protocol, [[Transport]] is the way of the rows,
+  * and a [[Dialect]] is all that is peculiar to one database.
+  */
+final class JdbcProvider extends TableProvider with DataSourceRegister {
+
+  override def shortName(): String = JdbcOptions.Format
+
+  /** Makes Spark hand the query's columns to `getTable`. */
+  override def supportsExternalMetadata(): Boolean = true
+
+  /** Asked for when somebody reads. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw Conditions.ModeUnsupported(
+    "format" -> JdbcOptions.Format,
+    "mode" -> "read",
+    "reason" -> "it is a sink",
+    "suggestion" -> "Read a table with Spark's own format(\"jdbc\").")
+
+  /** Called once when a query starts, and once for a batch write. Nothing has been written yet. */
+  override def getTable(
+      schema: StructType,
+      partitioning: Array[Transform],
+      properties: util.Map[String, String]
+  ): Table = {
+    if (partitioning.nonEmpty)
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> "partition a table",
+        "reason" -> "that is the database's part",
+        "suggestion" -> "Leave partitionBy out.")
+    val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
+    PlanRedaction.hide(JdbcOptions.group)
+    val table =
+      new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
+    table.check()
+    table
+  }
+}
+
+private object JdbcProvider {
+
+  private def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
+    Dialect
+      .of(options.connection.url)
+      .toRight(
+        Conditions.OptionInvalid(
+          "option" -> JdbcOptions.Url.name,
+          "format" -> JdbcOptions.Format,
+          "value" -> options.connection.place,
+          "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
+          "example" -> JdbcOptions.Url.example
+        ))
+}
+
+/** The target of one query, from its start to its end. */
+final private[jdbc] class JdbcTable(
+    options: JdbcOptions,
+    dialect: Dialect,
+    querySchema: StructType,
+    engine: SinkEngine
+) extends Table
+    with SupportsWrite
+    with ReportsSinkMetrics {
+
+  private val sinkMetrics = new SinkMetrics
+  private val database = new Database(dialect, options, () => sinkMetrics.retried())
+
+  /** Refuses what cannot work: place, table, columns, types, keys. */
+  def check(): Unit = {
+    val checks = new TableCheck(dialect, options)
+    dialect.checkPlace(options.connection).fold(throw _, identity)
+    if (dialect.isNew(options.connection))
+      if (options.createTable) checks.bindNew(querySchema).fold(throw _, identity) else throw checks.missing(None)
+    else
+      database.look { connection =>
+        dialect.find(connection, options.table) match {
+          case Some(table)                 => checks.bind(querySchema, table).fold(throw _, _ => ())
+          case None if options.createTable => checks.bindNew(querySchema).fold(throw _, identity)
+          case None                        => throw checks.missing(Some(connection))
+        }
+      }
+  }
+
+  override def name(): String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"
+
+  /** The sink's description in every query progress. */
+  override def toString: String = name()
+
+  override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
+
+  override def columns(): Array[Column] =
+    querySchema.fields.map(f => Column.create(f.name, f.dataType, f.nullable))
+
+  // Spark 4.0 asks only this one.
+  override def schema(): StructType = querySchema
+
+  override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(
+    TableCapability.STREAMING_WRITE,
+    TableCapability.BATCH_WRITE,
+    TableCapability.TRUNCATE,
+    TableCapability.ACCEPT_ANY_SCHEMA)
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    new JdbcWriteBuilder(database, info.schema, info.queryId, sinkMetrics, engine)
+}

@@ -1,0 +1,91 @@
+package io.epochal.spark.sink.jdbc
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.seam.UnsafeRows
+
+/** Travels to the tasks. Holds nothing secret.
+  *
+  * @param table
+  *   for messages
+  */
+final private[jdbc] class JdbcWriterFactory(transport: Transport, format: RowFormat, schema: StructType, table: String)
+    extends StreamingDataWriterFactory
+    with DataWriterFactory {
+
+  override def createWriter(partition: Int, taskId: Long, epoch: Long): DataWriter[InternalRow] =
+    writer(partition, taskId, epoch.toString)
+
+  override def createWriter(partition: Int, taskId: Long): DataWriter[InternalRow] =
+    writer(partition, taskId, BatchCommit.Epoch)
+
+  private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
+    new JdbcWriter(transport.open(format, epoch), schema, partition, taskId, refused(partition, epoch))
+
+  private def refused(partition: Int, epoch: String)(row: Long, bad: BadValue): EpochalException = {
+    val field = schema(bad.column)
+    Conditions.BadRow(
+      "row" -> row,
+      "partition" -> partition,
+      "epoch" -> epoch,
+      "table" -> table,
+      "column" -> field.name,
+      "valueType" -> field.dataType.sql,
+      "reason" -> bad.reason)
+  }
+}
+
+/** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row.
+  *
+  * @param refused
+  *   the error for the n-th row (from 1)
+  */
+final private class JdbcWriter(
+    output: TaskOutput,
+    schema: StructType,
+    partition: Int,
+    taskId: Long,
+    refused: (Long, BadValue) => EpochalException
+) extends DataWriter[InternalRow] {
+
+  private val unsafe = UnsafeRows.converter(schema)
+  private val encoder = output.encoder
+  private val metrics = new TaskMetrics
+  private var rows = 0L
+  private var sum = 0L
+
+  override def write(record: InternalRow): Unit = {
+    val row = unsafe(record)
+    if ((rows & TaskMetrics.SampleMask) != 0) encode(row)
+    else {
+      val start = System.nanoTime()
+      encode(row)
+      metrics.sample(System.nanoTime() - start)
+    }
+  }
+
+  private def encode(row: io.epochal.spark.seam.UnsafeRow): Unit = {
+    rows += 1
+    try encoder.encode(row)
+    catch { case bad: BadValue => throw refused(rows, bad) }
+    sum += UnsafeRows.hash(row)
+  }
+
+  override def commit(): WriterCommitMessage = {
+    Failpoints.reach(Failpoint.BeforeTaskCommit)
+    val message = output.finish(partition, taskId, ContentDigest(rows, sum))
+    Failpoints.reach(Failpoint.AfterTaskCommit)
+    message
+  }
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
+
+  override def abort(): Unit = ()
+  override def close(): Unit = ()
+}

@@ -1,0 +1,108 @@
+package io.epochal.spark.sink.jdbc.postgres
+
+import java.sql.{Connection, ResultSet}
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.spark.sink.jdbc.{JdbcOptions, NamePart, QualifiedName, Sql, TableName, TargetColumn, TargetTable}
+
+/** Tables as PostgreSQL's catalog knows them. */
+private[postgres] object PostgresCatalog {
+
+  /** Without a schema in the name the search path counts, as in SQL. */
+  def find(connection: Connection, name: TableName): Option[TargetTable] =
+    (for {
+      schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
+      table <- spellings(name.table)
+    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified) =>
+      TargetTable(qualified, Target(qualified.toString, Some(oid)), columns(connection, oid), keys(connection, oid))
+    }
+
+  def tableNames(connection: Connection, name: TableName): Seq[String] =
+    Sql.query(
+      connection,
+      """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
+        |ORDER BY c.relname LIMIT 1000""".stripMargin,
+      name.schema.map(_.text),
+      name.schema.map(_.text)
+    )(_.getString(1))
+
+  /** A table made now gets the name in PostgreSQL's own case, as it would from CREATE TABLE without quotes. */
+  def newName(connection: Connection, name: TableName): QualifiedName = {
+    val schema = name.schema
+      .map(folded)
+      .getOrElse(
+        Sql.query(connection, "SELECT current_schema()")(rows => Option(rows.getString(1))).head.getOrElse("public"))
+    QualifiedName(schema, folded(name.table))
+  }
+
+  private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase
+
+  private def spellings(part: NamePart): Seq[String] =
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase).distinct
+
+  private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
+    Sql
+      .query(
+        connection,
+        """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind
+          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+          |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
+          |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
+        table,
+        schema,
+        schema
+      ) { rows =>
+        val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
+        if (!Set("r", "p")(rows.getString("relkind")))
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
+            "suggestion" -> "Name the table itself.")
+        (rows.getLong("oid"), name)
+      }
+      .headOption
+
+  private def columns(connection: Connection, oid: Long): Seq[TargetColumn] =
+    Sql.query(
+      connection,
+      """SELECT a.attname, COALESCE(b.typname, t.typname) AS typname,
+        |  CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS modifier,
+        |  format_type(a.atttypid, a.atttypmod) AS declared,
+        |  a.attnotnull OR t.typnotnull AS required,
+        |  a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL AS filled,
+        |  a.attgenerated <> '' OR a.attidentity = 'a' AS generated
+        |FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+        |LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+        |WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".stripMargin,
+      oid
+    )(column)
+
+  private def column(rows: ResultSet): TargetColumn = TargetColumn(
+    rows.getString("attname"),
+    PostgresType(rows.getString("typname"), rows.getInt("modifier"), rows.getString("declared")),
+    nullable = !rows.getBoolean("required"),
+    filled = rows.getBoolean("filled"),
+    generated = rows.getBoolean("generated")
+  )
+
+  /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
+  private def keys(connection: Connection, oid: Long): Seq[Set[String]] =
+    Sql
+      .query(
+        connection,
+        """SELECT i.indexrelid, a.attname FROM pg_index i
+          |CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+          |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+          |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+          |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
+        oid
+      )(rows => rows.getLong(1) -> rows.getString(2))
+      .groupMap(_._1)(_._2)
+      .values
+      .map(_.toSet)
+      .toSeq
+}

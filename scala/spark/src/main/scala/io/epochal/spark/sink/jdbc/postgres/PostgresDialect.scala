@@ -1,0 +1,132 @@
+package io.epochal.spark.sink.jdbc.postgres
+
+import java.sql.{Connection, SQLException}
+import java.time.Duration
+
+import scala.util.{Try, Using}
+
+import org.apache.spark.sql.types.DataType
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ServerIdentity
+import io.epochal.core.retry.Verdict
+import io.epochal.spark.sink.jdbc._
+
+/** PostgreSQL 13 and newer. */
+object PostgresDialect extends Dialect {
+
+  override val name = "PostgreSQL"
+  override val driver = "org.postgresql.Driver"
+  override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
+  override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = Right(())
+  override def isNew(settings: ConnectionSettings): Boolean = false
+  override val maxConnections = 8
+
+  override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
+    Map("ApplicationName" -> "epochal-jdbc", "tcpKeepAlive" -> "true", "connectTimeout" -> "10")
+      .filterNot { case (key, _) => settings.url.contains(s"$key=") }
+
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
+    PostgresCatalog.find(connection, name)
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
+    PostgresCatalog.tableNames(connection, name)
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    PostgresCatalog.newName(connection, name)
+  override def identify(connection: Connection, table: TargetTable): TargetTable = table
+  override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
+
+  override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
+    PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
+  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns)
+
+  /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13).
+    * A stronger `synchronous_commit` than ours stays.
+    */
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    connection.setAutoCommit(false)
+    Sql
+      .query(
+        connection,
+        """SELECT set_config('row_security', 'off', true),
+          |  set_config('synchronous_commit',
+          |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+          |  set_config('lock_timeout', ?, true),
+          |  set_config('idle_in_transaction_session_timeout', ?, true),
+          |  pg_current_xact_id()::text""".stripMargin,
+        s"${lockTimeout.toMillis}ms",
+        s"${math.max(lockTimeout.toMillis, ShortestIdle)}ms"
+      )(_.getString(5))
+      .headOption
+  }
+
+  override def commit(connection: Connection): Unit = connection.commit()
+  override def rollback(connection: Connection): Unit = connection.rollback()
+
+  override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
+    Sql
+      .query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))
+      .flatten
+      .headOption
+      .collect {
+        case "committed"   => TransactionOutcome.Committed
+        case "aborted"     => TransactionOutcome.Aborted
+        case "in progress" => TransactionOutcome.InProgress
+      }
+
+  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown and start, lock timeout. */
+  override def verdict(error: SQLException): Verdict = {
+    val state = Option(error.getSQLState).getOrElse("")
+    val passing = state.startsWith("08") || state.startsWith("53") || Passing(state)
+    if (passing && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
+  }
+
+  override def losesConnection(error: SQLException): Boolean = {
+    val state = Option(error.getSQLState).getOrElse("")
+    state.startsWith("08") || state.startsWith("57P0")
+  }
+
+  override def server(connection: Connection): ServerIdentity = {
+    // A role may be kept from these functions; an error inside the transaction would end it.
+    val savepoint = connection.setSavepoint()
+    val found = Try(
+      Sql
+        .query(
+          connection,
+          "SELECT s.system_identifier, c.timeline_id::bigint FROM pg_control_system() s, pg_control_checkpoint() c"
+        )(rows => ServerIdentity(rows.getString(1), Some(rows.getLong(2))))
+        .head)
+    if (found.isFailure) connection.rollback(savepoint)
+    found.getOrElse(ServerIdentity("unknown", None))
+  }
+
+  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    PostgresLoad(connection, table, rows)
+
+  override object ledger extends LedgerDialect {
+    override val text = "text"
+    override val bigint = "bigint"
+    override val timestamp = "timestamp with time zone"
+    override val now = "clock_timestamp()"
+    override val forUpdate = " FOR UPDATE"
+    override def same(left: String, right: String): String = s"$left IS NOT DISTINCT FROM $right"
+
+    override def serializeClaims(connection: Connection): Unit =
+      Using.resource(connection.createStatement())(_.execute(s"SELECT pg_advisory_xact_lock($ClaimsLock)")): Unit
+
+    override def exists(connection: Connection, table: QualifiedName): Boolean =
+      Sql.query(connection, s"SELECT to_regclass(${literal(quote(table))}) IS NOT NULL")(_.getBoolean(1)).head
+  }
+
+  /** Means the same whatever `standard_conforming_strings` says. */
+  private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
+
+  /** Any number will do, as long as it is always the same: "epochal" as bytes. */
+  private val ClaimsLock = 0x65706f6368616cL
+  private val ShortestIdle = 30000L
+  private val Passing = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03")
+
+  /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
+  private val Wrong = Set("08P01", "08004")
+}

@@ -1,0 +1,121 @@
+package io.epochal.spark.sink.jdbc.sqlite
+
+import java.sql.Connection
+
+import scala.util.Random
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.spark.sink.jdbc.{JdbcOptions, QualifiedName, Sql, TableName, TargetColumn, TargetTable}
+
+/** Tables as SQLite's schema table knows them. Names have no case there.
+  *
+  * SQLite gives a table no number of its own. To see that one was dropped and made again, we put an empty index on it,
+  * `epochal_target_<number>`, whose condition no row meets: it costs nothing, stays through VACUUM and goes with the table.
+  */
+private[sqlite] object SqliteCatalog {
+
+  val Schema = "main"
+  private val Mark = "epochal_target_"
+
+  def find(connection: Connection, name: TableName): Option[TargetTable] =
+    if (!name.schema.forall(_.text.equalsIgnoreCase(Schema))) None
+    else
+      Sql
+        .query(
+          connection,
+          "SELECT name, type, sql FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+          name.table.text
+        )(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
+        .headOption
+        .map { case (table, kind, sql) =>
+          if (kind == "view" || sql.toUpperCase.startsWith("CREATE VIRTUAL"))
+            throw Conditions.ModeUnsupported(
+              "format" -> JdbcOptions.Format,
+              "mode" -> s"write to $table",
+              "reason" -> s"it is a ${if (kind == "view") "view" else "virtual table"}",
+              "suggestion" -> "Name an ordinary table.")
+          describe(connection, table)
+        }
+
+  def tableNames(connection: Connection): Seq[String] =
+    Sql.query(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 1000")(
+      _.getString(1))
+
+  def identify(connection: Connection, table: TargetTable): TargetTable =
+    if (table.target.oid.isDefined) table
+    else {
+      val number = Random.between(1L, 1000000000000L)
+      val column = table.columns.find(!_.generated).getOrElse(table.columns.head).name
+      Sql.update(
+        connection,
+        s"CREATE INDEX main.$Mark$number ON ${SqliteDialect.quote(table.name.table)} (${SqliteDialect.quote(column)}) WHERE 0"
+      ): Unit
+      table.copy(target = table.target.copy(oid = Some(number)))
+    }
+
+  def identitySql(table: QualifiedName): String =
+    s"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
+       |WHERE type = 'index' AND substr(name, 1, ${Mark.length}) = '$Mark'
+       |AND tbl_name = '${table.table.replace("'", "''")}' COLLATE NOCASE)""".stripMargin
+
+  private def describe(connection: Connection, table: String): TargetTable = {
+    val name = QualifiedName(Schema, table)
+    val withoutRowid = Sql
+      .query(connection, "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", table)(_.getBoolean(1))
+      .contains(true)
+    val raw = Sql.query(
+      connection,
+      """SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1""",
+      table
+    )(rows =>
+      Raw(
+        rows.getString(1),
+        rows.getString(2),
+        rows.getBoolean(3),
+        rows.getString(4) != null,
+        rows.getInt(5),
+        rows.getInt(6) > 0))
+    val primary = raw.filter(_.primary > 0)
+    // Then the column is the row's number: SQLite makes one up for a NULL.
+    val numbers = primary.size == 1 && primary.head.declared.equalsIgnoreCase("INTEGER") && !withoutRowid
+    val columns = raw.map { column =>
+      val isNumber = numbers && column.primary > 0
+      TargetColumn(
+        column.name,
+        SqliteType.of(column.declared),
+        nullable = !column.required && !isNumber,
+        filled = column.hasDefault || isNumber,
+        generated = column.generated)
+    }
+    val oid = Sql.query(connection, s"SELECT ${identitySql(name)} AS oid")(Sql.long(_, "oid")).headOption.flatten
+    TargetTable(
+      name,
+      Target(table, oid),
+      columns,
+      (Option.when(numbers)(Set(primary.head.name)) ++ indexes(connection, table)).toSeq)
+  }
+
+  private def indexes(connection: Connection, table: String): Seq[Set[String]] =
+    Sql
+      .query(
+        connection,
+        """SELECT l.name, i.name FROM pragma_index_list(?, 'main') AS l, pragma_index_info(l.name, 'main') AS i
+          |WHERE l."unique" AND NOT l.partial""".stripMargin,
+        table
+      )(rows => (rows.getString(1), Option(rows.getString(2))))
+      .groupMap(_._1)(_._2)
+      .values
+      .toSeq
+      .filter(_.forall(_.isDefined)) // an expression has no name
+      .map(_.flatten.toSet)
+
+  final private case class Raw(
+      name: String,
+      declared: String,
+      required: Boolean,
+      hasDefault: Boolean,
+      primary: Int,
+      generated: Boolean
+  )
+}

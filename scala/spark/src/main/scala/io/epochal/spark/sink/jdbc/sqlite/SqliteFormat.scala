@@ -1,0 +1,57 @@
+package io.epochal.spark.sink.jdbc.sqlite
+
+import org.apache.spark.sql.types._
+
+import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncoder, RowFormat, Texts}
+
+/** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
+  *
+  * The driver binds them to statements ([[SqliteLoad]]). Bad values are found in the task, where the row is known.
+  */
+final case class SqliteFormat(columns: Seq[BoundColumn]) extends RowFormat {
+  override def encoder(out: ChunkedBytes): RowEncoder =
+    new SqliteRowEncoder(columns.map(new SqliteCheck(_)).toArray, out)
+}
+
+final private class SqliteRowEncoder(checks: Array[SqliteCheck], out: ChunkedBytes) extends RowEncoder {
+  override def encode(row: UnsafeRow): Unit = {
+    var i = 0
+    while (i < checks.length) {
+      checks(i)(row)
+      i += 1
+    }
+    val length = row.getSizeInBytes
+    out.reserve(8 + length)
+    out.putLong(length.toLong)
+    out.putBytes(row.getBaseObject, row.getBaseOffset, length)
+  }
+}
+
+final private class SqliteCheck(bound: BoundColumn) {
+  private val ordinal = bound.ordinal
+
+  private val problem: UnsafeRow => String = bound.field.dataType match {
+    case FloatType  => row => if (row.getFloat(ordinal).isNaN) NotANumber else null
+    case DoubleType => row => if (row.getDouble(ordinal).isNaN) NotANumber else null
+    case _: StringType | _: CharType | _: VarcharType =>
+      row => Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+    case DateType => row => outside(row.getInt(ordinal).toLong, SqliteTime.FirstDay, SqliteTime.LastDay)
+    case TimestampType | TimestampNTZType =>
+      row => outside(row.getLong(ordinal), SqliteTime.FirstMicro, SqliteTime.LastMicro)
+    case _ => _ => null
+  }
+
+  def apply(row: UnsafeRow): Unit =
+    if (row.isNullAt(ordinal)) {
+      if (bound.required) throw new BadValue(ordinal, BadValue.Missing)
+    } else {
+      val found = problem(row)
+      if (found != null) throw new BadValue(ordinal, found)
+    }
+
+  private def outside(value: Long, first: Long, last: Long): String =
+    if (value < first || value > last) "as text in ISO 8601 it has a year from 1 to 9999 only" else null
+
+  private def NotANumber = "SQLite has no NaN and would store NULL"
+}

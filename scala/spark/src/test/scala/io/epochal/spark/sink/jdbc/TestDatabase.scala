@@ -1,0 +1,88 @@
+package io.epochal.spark.sink.jdbc
+
+import java.nio.file.{Files, Path}
+import java.sql.{Connection, DriverManager}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Using
+
+import org.scalatest.Assertions
+
+/** An empty database for one test. */
+trait TestDatabase {
+  def name: String
+  def url: String
+
+  /** Options to write there. */
+  def options(table: String, more: (String, String)*): Map[String, String] =
+    Map("url" -> url, "dbtable" -> table, "retry.initialDelay" -> "10ms", "retry.maxDelay" -> "50ms") ++ more
+
+  def connect(): Connection = DriverManager.getConnection(url)
+
+  def execute(sql: String*): Unit = Using.resource(connect()) { connection =>
+    Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
+  }
+
+  /** All rows, each as its values. */
+  def query(sql: String): Seq[Seq[Any]] = Using.resource(connect()) { connection =>
+    Using.resource(connection.createStatement()) { statement =>
+      val rows = statement.executeQuery(sql)
+      val columns = 1 to rows.getMetaData.getColumnCount
+      Iterator.continually(rows).takeWhile(_.next()).map(row => columns.map(i => row.getObject(i))).toVector
+    }
+  }
+
+  def one(sql: String): Any = query(sql) match {
+    case Seq(Seq(value)) => value
+    case other           => throw new AssertionError(s"not one value: $other")
+  }
+
+  def close(): Unit
+}
+
+/** Where tests get databases from; each suite runs over one kind. */
+trait TestDatabases {
+  def kind: String
+
+  /** Cancels the test, saying why, where there is none. */
+  def newDatabase(): TestDatabase
+}
+
+object Sqlite extends TestDatabases {
+  override val kind = "SQLite"
+
+  override def newDatabase(): TestDatabase = new TestDatabase {
+    private val directory: Path = Files.createTempDirectory("epochal-sqlite")
+    override val name = "SQLite"
+    override val url = s"jdbc:sqlite:$directory/test.db"
+
+    override def close(): Unit = {
+      ConnectionPool.sweep(java.time.Duration.ZERO)
+      Using.resource(Files.list(directory))(_.forEach(Files.delete(_)))
+      Files.delete(directory)
+    }
+  }
+}
+
+object Postgres extends TestDatabases with Assertions {
+  override val kind = "PostgreSQL"
+  private val number = new AtomicInteger
+
+  override def newDatabase(): TestDatabase = {
+    val server = PostgresServer.url.fold(reason => cancel(reason), identity)
+    val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
+      Using.resource(connection.createStatement())(_.execute(sql)): Unit)
+    onServer(s"CREATE DATABASE $database")
+    val (place, parameters) = server.span(_ != '?')
+    new TestDatabase {
+      override val name = "PostgreSQL"
+      override val url = s"${place.reverse.dropWhile(_ != '/').reverse}$database$parameters"
+
+      override def close(): Unit = {
+        ConnectionPool.sweep(java.time.Duration.ZERO)
+        onServer(s"DROP DATABASE $database WITH (FORCE)")
+      }
+    }
+  }
+}
