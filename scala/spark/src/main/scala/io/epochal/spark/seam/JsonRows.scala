@@ -67,6 +67,7 @@ final class JsonRows(schema: StructType, timeZone: String) {
     } catch {
       case NonFatal(e) =>
         val causes = Iterator.iterate[Throwable](e)(_.getCause).takeWhile(_ != null).take(20).toSeq
-        Some(causes.flatMap(cause => Option(cause.getMessage)).lastOption.getOrElse(causes.last.toString))
+        val text = causes.flatMap(cause => Option(cause.getMessage)).lastOption.getOrElse(causes.last.toString)
+        Some(text.replaceFirst("^\\[[A-Z_.]+] ", "").replaceFirst("\\.?\\s*(SQLSTATE: \\w+)?\\s*$", ""))
     }
 }

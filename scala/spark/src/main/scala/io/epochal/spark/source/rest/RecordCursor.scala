@@ -1,15 +1,16 @@
 package io.epochal.spark.source.rest
 
-import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{
-  JsonFactory,
   JsonFactoryBuilder,
+  JsonParseException,
+  JsonFactory,
   JsonParser,
   JsonProcessingException,
   JsonToken,
   StreamReadConstraints,
   StreamReadFeature
 }
+import com.fasterxml.jackson.core.json.JsonReadFeature
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
@@ -65,7 +66,8 @@ final private[rest] class RecordCursor(buffer: PageBuffer, pointer: String, endp
         val found = skip(n)
         if (found < n) throw notFound(s"an array of $found")
         descend(rest)
-      case _ => throw notFound(describe(token))
+      case _ if token == null => throw new JsonParseException(parser, "the body is empty")
+      case _                  => throw notFound(describe(token))
     }
   }
 
@@ -130,7 +132,6 @@ private[rest] object Json {
 
   /** What a value is. */
   def describe(token: JsonToken): String = token match {
-    case null                                         => "nothing"
     case JsonToken.START_OBJECT                       => "an object"
     case JsonToken.START_ARRAY                        => "an array"
     case JsonToken.VALUE_STRING                       => "a string"

@@ -20,7 +20,7 @@ private[rest] object RestSchema {
   def of(declared: StructType, option: Option[String]): Either[EpochalException, StructType] =
     for {
       _ <- option.fold[Either[EpochalException, Unit]](Right(())) { ddl =>
-        parse(ddl).flatMap(schema => Either.cond(nullable(schema) == nullable(declared), (), conflict(ddl, declared)))
+        parse(ddl).flatMap(schema => Either.cond(schema == declared, (), conflict(ddl, declared)))
       }
       _ <- Either.cond(declared.nonEmpty, (), invalid("", "it has no columns"))
       _ <- declared.fieldNames

@@ -117,6 +117,9 @@ final class RestStream private[rest] (
 
   override def stop(): Unit = ()
 
+  /** Spark's progress calls the source by this. */
+  override def toString: String = s"${RestOptions.Format}[${options.source}]"
+
   /** Under AvailableNow the end is looked for once, when the first batch is planned. */
   private def exists(from: Long, most: Long): Long = {
     if (availableNow && target.isEmpty) target = Some(frontier.exists(from, Long.MaxValue))

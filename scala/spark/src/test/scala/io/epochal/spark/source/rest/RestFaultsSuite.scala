@@ -1,0 +1,302 @@
+package io.epochal.spark.source.rest
+
+import java.io.{BufferedReader, ByteArrayOutputStream, InputStreamReader}
+import java.net.{InetAddress, ServerSocket}
+import java.nio.file.Files
+import java.time.{Clock, Duration, Instant}
+import java.util.zip.GZIPOutputStream
+
+import scala.util.Using
+
+import com.github.tomakehurst.wiremock.WireMockServer
+import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder
+import com.github.tomakehurst.wiremock.client.WireMock._
+import com.github.tomakehurst.wiremock.core.WireMockConfiguration.options
+import com.github.tomakehurst.wiremock.http.Fault
+import com.github.tomakehurst.wiremock.stubbing.Scenario
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+import org.apache.spark.sql.types.StructType
+import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+import io.epochal.spark.source.InitialOffset
+import io.epochal.testkit.MicroBatch
+
+/** The source against a server that fails in every way that a server can. */
+final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with BeforeAndAfterEach {
+
+  private val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
+  private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
+  private val page = """[{"id":0,"name":"a"},{"id":1,"name":"b"},{"id":2,"name":"c"}]"""
+  private val limitedPages = Seq("pagination" -> "offset", "pageSize" -> "2")
+
+  override def beforeAll(): Unit = server.start()
+  override def afterAll(): Unit = server.stop()
+  override def beforeEach(): Unit = server.resetAll()
+
+  private def url: String = s"${server.baseUrl()}/c"
+
+  private def stream(more: (String, String)*): RestStream = {
+    val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms", "numPartitions" -> "1")
+    new RestStream(
+      RestOptions.read(quick ++ more).fold(throw _, identity),
+      RestReading(schema, "UTC"),
+      new InitialOffset(Files.createTempDirectory("rest").resolve("0").toString, new Configuration()),
+      1,
+      Clock.systemUTC(),
+      new RestCounters
+    )
+  }
+
+  /** Everything there is, as Spark would read it. */
+  private def readAll(source: RestStream): Seq[Seq[Any]] = {
+    val start = source.initialOffset()
+    MicroBatch.next(source, start, ReadLimit.allAvailable()).toSeq.flatMap(MicroBatch.read(source, schema, start, _))
+  }
+
+  private def failure(body: => Any): EpochalException = {
+    val error = intercept[EpochalException] { val _ = body }
+    assert(!error.getMessage.contains("hunter2"))
+    error
+  }
+
+  private def metric(source: RestStream, name: String): Long =
+    source.metrics(java.util.Optional.empty()).get(name).toLong
+
+  private def good: ResponseDefinitionBuilder = okJson(page)
+
+  /** The n-th request gets the n-th answer, and all further ones the last. */
+  private def answers(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (answer, i) =>
+    server.stubFor(
+      get(urlPathEqualTo("/c"))
+        .inScenario("turns")
+        .whenScenarioStateIs(if (i == 0) Scenario.STARTED else s"$i")
+        .willReturn(answer)
+        .willSetStateTo(if (i + 1 < all.size) s"${i + 1}" else if (i == 0) Scenario.STARTED else s"$i")
+    )
+  }
+
+  private def requests: Int = server.getAllServeEvents.size
+
+  Seq(
+    "status 503" -> status(503),
+    "status 500" -> status(500),
+    "status 429" -> status(429),
+    "status 408" -> status(408),
+    "a connection reset" -> aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER),
+    "an empty answer" -> aResponse().withFault(Fault.EMPTY_RESPONSE),
+    "garbage in place of HTTP" -> aResponse().withFault(Fault.RANDOM_DATA_THEN_CLOSE),
+    "garbage in the body" -> aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK),
+    "JSON that breaks off" -> okJson(page.dropRight(20)),
+    "a body that is no JSON" -> ok("<html>busy</html>"),
+    "an empty body" -> ok("")
+  ).foreach { case (fault, answer) =>
+    test(s"$fault is tried again, whether the driver or a task meets it") {
+      // Requests 1 and 2 are the driver's, 3 and 4 the task's.
+      answers(answer, good, answer, good)
+      val source = stream()
+      assert(readAll(source).size == 3)
+      assert(requests == 4)
+      assert(metric(source, "retries") >= 1)
+    }
+  }
+
+  test("a body that is shorter than announced is tried again") {
+    Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { broken =>
+      val lengths = Iterator(1000, page.length, 1000, page.length)
+      val thread = new Thread(() =>
+        lengths.foreach { length =>
+          Using.resource(broken.accept()) { socket =>
+            val in = new BufferedReader(new InputStreamReader(socket.getInputStream))
+            Iterator.continually(in.readLine()).takeWhile(_.nonEmpty).foreach(_ => ())
+            val head = s"HTTP/1.1 200 OK\r\nContent-Length: $length\r\nConnection: close\r\n\r\n"
+            socket.getOutputStream.write((head + page).getBytes)
+          }
+        })
+      thread.start()
+      val source = stream("url" -> s"http://127.0.0.1:${broken.getLocalPort}/c")
+      assert(readAll(source).size == 3)
+      assert(metric(source, "requests") == 4 && metric(source, "retries") == 2)
+      thread.join(20000)
+    }
+  }
+
+  test("a server that is too slow is tried again, and then named with the timeout") {
+    answers(good.withFixedDelay(3000), good)
+    assert(readAll(stream("timeout" -> "200ms")).size == 3)
+    server.resetAll()
+    answers(good.withFixedDelay(3000))
+    val error = failure(readAll(stream("timeout" -> "100ms", "retry.maxAttempts" -> "2")))
+    assert(error.condition.name == "HTTP_TIMEOUT" && error.getMessage.contains("within 100 ms (2 attempts)"))
+  }
+
+  test("a server that stays broken fails with its status, its answer, and the number of attempts") {
+    answers(aResponse().withStatus(503).withBody("maintenance, token=hunter2"))
+    val error = failure(readAll(stream("retry.maxAttempts" -> "3")))
+    assert(error.condition.name == "HTTP_STATUS")
+    assert(error.getMessage.contains(s"$url answered with status 503 (3 attempts): maintenance, token=***"))
+    assert(requests == 3)
+  }
+
+  Seq(400, 401, 403, 404, 422).foreach { code =>
+    test(s"status $code fails at once") {
+      answers(status(code))
+      assert(failure(readAll(stream())).getMessage.contains(s"status $code (1 attempts)"))
+      assert(requests == 1)
+    }
+  }
+
+  test("a redirect is not followed, and the error says where it leads, without its query") {
+    answers(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
+    assert(failure(readAll(stream())).getMessage.contains("this one leads to http://elsewhere/c"))
+  }
+
+  test("Retry-After is waited for, in seconds or as a date, up to retry.maxDelay") {
+    val now = Instant.parse("2026-01-01T00:00:00Z")
+    assert(HttpFailure.delay("7", now).contains(Duration.ofSeconds(7)))
+    assert(HttpFailure.delay(" Thu, 01 Jan 2026 00:01:00 GMT ", now).contains(Duration.ofSeconds(60)))
+    Seq("0", "-5", "Wed, 31 Dec 2025 23:59:59 GMT", "soon", "").foreach(text => assert(HttpFailure.delay(text, now).isEmpty))
+    answers(status(429).withHeader("Retry-After", "1"), good)
+    val source = stream("retry.maxDelay" -> "150ms")
+    val begin = System.nanoTime()
+    assert(readAll(source).size == 3)
+    assert(Duration.ofNanos(System.nanoTime() - begin).toMillis >= 150)
+    assert(metric(source, "throttled") == 1 && metric(source, "waitedMillis") >= 150)
+  }
+
+  test("a refused connection at the very first request is given up on after a few attempts") {
+    val port = Using.resource(new ServerSocket(0))(_.getLocalPort)
+    val begin = System.nanoTime()
+    val error = failure(readAll(stream("url" -> s"http://me:hunter2@127.0.0.1:$port/c?key=hunter2")))
+    assert(error.condition.name == "HTTP_UNREACHABLE")
+    assert(error.getMessage.contains(s"http://127.0.0.1:$port/c could not be reached") && error.getMessage.contains("(3 attempts)"))
+    assert(Duration.ofNanos(System.nanoTime() - begin).toSeconds < 10)
+  }
+
+  test("a replayed batch asks the server before tasks are started") {
+    val port = Using.resource(new ServerSocket(0))(_.getLocalPort)
+    val source = stream("url" -> s"http://127.0.0.1:$port/c")
+    def at(n: Long) = source.deserializeOffset(RestOffset.toJson(s"http://127.0.0.1:$port/c (none)", RestPosition(n)))
+    assert(failure(source.planInputPartitions(at(0), at(5))).condition.name == "HTTP_UNREACHABLE")
+  }
+
+  test("gzip is asked for, and read") {
+    val bytes = new ByteArrayOutputStream
+    Using.resource(new GZIPOutputStream(bytes))(_.write(page.getBytes))
+    server.stubFor(
+      get(urlPathEqualTo("/c"))
+        .withHeader("Accept-Encoding", equalTo("gzip"))
+        .willReturn(aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)))
+    assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
+  }
+
+  test("an answer that is too large is not read further, also when it is compressed") {
+    val bytes = new ByteArrayOutputStream
+    Using.resource(new GZIPOutputStream(bytes))(zip => (1 to 1000).foreach(_ => zip.write(new Array[Byte](10000))))
+    Seq(ok(" " * 100000), aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)).foreach { large =>
+      server.resetAll()
+      answers(large)
+      val error = failure(readAll(stream("maxResponseBytes" -> "50k")))
+      assert(error.condition.name == "HTTP_RESPONSE_TOO_LARGE" && error.getMessage.contains("51200 bytes"))
+      assert(requests == 1)
+    }
+  }
+
+  test("an encoding that was not asked for is named") {
+    answers(good.withHeader("Content-Encoding", "br"))
+    assert(failure(readAll(stream("retry.maxAttempts" -> "1"))).getMessage.contains("encoded as 'br'"))
+  }
+
+  test("headers and parameters go with every request, and appear in no error") {
+    answers(status(403).withBody("no"))
+    val source = stream("headers.X-Key" -> "hunter2", "params.api key" -> "hunter2", "params.lang" -> "en")
+    failure(readAll(source))
+    server.verify(
+      getRequestedFor(urlEqualTo("/c?api%20key=hunter2&lang=en"))
+        .withHeader("X-Key", equalTo("hunter2"))
+        .withHeader("Accept", equalTo("application/json")))
+  }
+
+  test("a record that does not fit the schema is refused by its index, with the reason") {
+    Seq(
+      """{"id":"x"}""" -> "does not fit the schema: Cannot parse the field name 'id'",
+      """{"id":1.5}""" -> "does not fit the schema: Cannot parse the field name 'id'",
+      """{"name":"x"}""" -> "the column 'id' is NOT NULL",
+      """7""" -> "it is a number, and not an object",
+      """null""" -> "it is null, and not an object"
+    ).foreach { case (record, reason) =>
+      server.resetAll()
+      answers(okJson(s"""[{"id":0},{"id":1},$record,{"id":3}]"""))
+      val error = failure(readAll(stream()))
+      assert(error.condition.name == "RECORD_INVALID", record)
+      assert(error.getMessage.contains(s"Record 2 of $url") && error.getMessage.contains(reason), error.getMessage)
+      assert(requests == 2)
+    }
+  }
+
+  test("JSON that breaks off after some records is asked for again, and no record comes twice") {
+    answers(okJson(page), okJson(page.dropRight(10)), okJson(page))
+    assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
+    assert(requests == 3)
+  }
+
+  test("no array at the pointer is an error that says what is there") {
+    answers(okJson("""{"items":[],"total":0}"""))
+    assert(failure(readAll(stream("records" -> "/data"))).getMessage.contains("an object with items, total"))
+  }
+
+  test("a server that ignores the limit is refused") {
+    answers(okJson(page))
+    assert(failure(readAll(stream(limitedPages: _*))).condition.name == "PAGINATION_MISMATCH")
+  }
+
+  /** A stream over an API that had five records and has two. */
+  private def shrunk(failOnDataLoss: Boolean)(body: (RecordsApi, RestStream, Long => RestOffset) => Any): Unit =
+    RecordsApi.using(records = 2) { api =>
+      val extra = Seq("url" -> api.url, "sourceId" -> "shrunk", "failOnDataLoss" -> failOnDataLoss.toString)
+      val source = stream(limitedPages ++ extra: _*)
+      val _ = body(api, source, n => source.deserializeOffset(RestOffset.toJson("shrunk", RestPosition(n))))
+    }
+
+  test("an API that has fewer records than were delivered is data loss, with the records that are gone") {
+    shrunk(failOnDataLoss = true) { (_, source, at) =>
+      val error = failure(source.latestOffset(at(5), ReadLimit.maxRows(10)))
+      assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 2 to 5 are gone"))
+    }
+  }
+
+  test("records that a planned batch lacks are data loss") {
+    shrunk(failOnDataLoss = true) { (_, source, at) =>
+      val error = failure(MicroBatch.read(source, schema, at(0), at(5)))
+      assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 2 to 5 are gone"))
+    }
+  }
+
+  test("without failOnDataLoss the offset stays, and goes on when there are more records than that again") {
+    shrunk(failOnDataLoss = false) { (api, source, at) =>
+      assert(MicroBatch.next(source, at(5), ReadLimit.maxRows(10)).isEmpty)
+      assert(MicroBatch.read(source, schema, at(0), at(5)).size == 2)
+      api.count = 8
+      assert(MicroBatch.next(source, at(5), ReadLimit.maxRows(10)).contains(at(8)))
+      assert(MicroBatch.read(source, schema, at(5), at(8)).map(_.head) == Seq(5, 6, 7))
+    }
+  }
+
+  test("an interrupt ends a request that waits for a server") {
+    Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { silent =>
+      @volatile var thrown = Option.empty[Throwable]
+      val source = stream("url" -> s"http://127.0.0.1:${silent.getLocalPort}/c")
+      val thread = new Thread(() =>
+        try { val _ = readAll(source) }
+        catch { case e: Throwable => thrown = Some(e) })
+      thread.start()
+      Using.resource(silent.accept()) { _ =>
+        thread.interrupt()
+        thread.join(20000)
+      }
+      assert(thrown.exists(_.isInstanceOf[InterruptedException]), thrown)
+    }
+  }
+}
