@@ -35,11 +35,13 @@ private[rest] object HttpConnections {
 
   private lazy val watched: ConcurrentHashMap[Thread, HttpGet] = {
     val requests = new ConcurrentHashMap[Thread, HttpGet]
-    val watchman = new Thread(() =>
-      while (true) {
-        Thread.sleep(InterruptMillis)
-        requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
-      }, "epochal-rest-interrupts")
+    val watchman = new Thread(
+      () =>
+        while (true) {
+          Thread.sleep(InterruptMillis)
+          requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
+        },
+      "epochal-rest-interrupts")
     watchman.setDaemon(true)
     watchman.start()
     requests

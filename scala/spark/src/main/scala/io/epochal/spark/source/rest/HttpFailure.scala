@@ -2,8 +2,8 @@ package io.epochal.spark.source.rest
 
 import java.io.{IOException, InterruptedIOException}
 import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
-import java.time.{Duration, Instant, ZonedDateTime}
 import java.time.format.DateTimeFormatter
+import java.time.{Duration, Instant, ZonedDateTime}
 import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedException}
 
 import scala.util.Try

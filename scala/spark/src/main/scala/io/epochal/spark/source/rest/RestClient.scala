@@ -39,7 +39,8 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
       case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
       case _                                                                     => Verdict.GiveUp
     }
-    try new Retrier(options.retry, classify, retried).run { failures =>
+    try
+      new Retrier(options.retry, classify, retried).run { failures =>
         attempts = failures + 1
         attempt(request, buffer)
         try read(buffer)
@@ -74,7 +75,7 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
       if (!whole) throw HttpFailure.tooLarge(endpoint, options.maxResponseBytes)
     } catch {
       case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
-      case e: IOException   => throw HttpFailure.of(endpoint, options.timeout, e)
+      case e: IOException                                         => throw HttpFailure.of(endpoint, options.timeout, e)
       case e: HttpException => throw HttpFailure.of(endpoint, options.timeout, new IOException(e.getMessage, e))
     } finally HttpConnections.unwatch()
     counters.received(buffer.length.toLong)

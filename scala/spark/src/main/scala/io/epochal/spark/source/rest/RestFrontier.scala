@@ -1,7 +1,8 @@
 package io.epochal.spark.source.rest
 
-import io.epochal.core.error.Conditions
 import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
   *

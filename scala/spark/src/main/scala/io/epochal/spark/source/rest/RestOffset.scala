@@ -1,7 +1,6 @@
 package io.epochal.spark.source.rest
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-
 import org.apache.spark.sql.connector.read.streaming.Offset
 
 import io.epochal.core.offset.OffsetFormat

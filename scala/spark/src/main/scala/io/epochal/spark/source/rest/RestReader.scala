@@ -1,7 +1,6 @@
 package io.epochal.spark.source.rest
 
 import com.fasterxml.jackson.core.JsonParser
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}

@@ -8,7 +8,6 @@ import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.{
   MicroBatchStream,
   Offset,
@@ -16,6 +15,7 @@ import org.apache.spark.sql.connector.read.streaming.{
   ReportsSourceMetrics,
   SupportsTriggerAvailableNow
 }
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
