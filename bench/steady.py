@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import epochal
 from pyspark.sql import DataFrame, SparkSession
+
+import epochal
 
 WARM_UP_ROUNDS = 2
 

@@ -1,4 +1,4 @@
-"""One Spark session and one PostgreSQL server per pytest process; a database of its own per test."""
+"""One Spark session and one PostgreSQL server per pytest process; a database, or a schema, of its own per test."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_server: str) -> Postgres:
-    """An empty PostgreSQL database."""
+    """An empty schema in PostgreSQL."""
     from support.databases import new_postgres
 
     return new_postgres(postgres_server, f"test_{uuid.uuid4().hex[:12]}")

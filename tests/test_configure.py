@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
-from epochal import _launch, _session
+from epochal import _launch
 from support.places import VERSION
 from support.scripts import run_script
 
@@ -19,8 +19,8 @@ JAR = f"epochal-spark_2.13-{VERSION}.jar"
 @pytest.fixture
 def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process seen as one that has started no JVM yet."""
-    monkeypatch.setattr(_session, "_running_jvm", lambda: None)
     monkeypatch.setattr("pyspark.SparkContext._jvm", None)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
 
 

@@ -53,6 +53,7 @@ def test_the_demo_runs_on_postgresql(tmp_path: Path, postgres: Postgres) -> None
     done = run("demo", "--dir", str(tmp_path), "--database-url", postgres.url, "--user", "postgres", "--rows", "200")
     assert done.returncode == 0, done.stdout + done.stderr
     assert postgres.query("SELECT count(*), count(DISTINCT id) FROM epochal_demo.comments") == [(200, 200)]
+    assert postgres.tables() == set()
 
 
 def test_the_comments_are_the_same_every_time() -> None:
@@ -91,7 +92,7 @@ def test_the_verdict_sees_what_is_wrong(tmp_path: Path, change: str, found: dict
 
 
 def test_database_urls_of_people_become_jdbc_urls_without_the_password() -> None:
-    found = target("postgresql://me:s3cret@db.example:5433/app?sslmode=require", None, None)
+    found = target("postgresql://me:s3cret@db.example:5433/app?sslmode=require&currentSchema=mine", None, None)
     assert found.url == "jdbc:postgresql://db.example:5433/app?sslmode=require&currentSchema=epochal_demo"
     assert (found.user, found.password) == ("me", "s3cret")
     assert target("jdbc:postgresql://db/app", "you", "pw").url.startswith("jdbc:postgresql://db:5432/app?")

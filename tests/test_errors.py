@@ -92,7 +92,7 @@ def test_a_source_without_a_schema_is_refused(spark: SparkSession) -> None:
 
 
 def test_a_schema_for_fixed_columns_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(epochal.SchemaError, match="SCHEMA_UNSUPPORTED"), named():
+    with pytest.raises(epochal.SchemaError, match=r"SCHEMA_UNSUPPORTED"), named():
         spark.readStream.format("epochal-random").schema("a INT").load()
 
 

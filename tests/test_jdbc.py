@@ -60,6 +60,19 @@ def test_a_missing_table_is_made_from_the_schema(
     assert stored(database) == as_rows(api.records)
 
 
+def test_a_table_in_another_schema_has_its_ledger_there(
+    source: DataFrame, api: Api, postgres: Postgres, checkpoint: Path
+) -> None:
+    other = Postgres(postgres.server, f"{postgres.schema}_other")
+    postgres.execute(f"CREATE SCHEMA {other.schema}")
+    create_comments(other)
+    api.records = comments(1, 15)
+    write(source, postgres, checkpoint, table=f"{other.schema}.comments")
+    assert stored(other) == as_rows(api.records)
+    assert [row["total_rows"] for row in ledger(other)] == [15]
+    assert postgres.tables() == set()
+
+
 def test_without_a_sink_id_the_query_is_known_by_its_checkpoint(
     source: DataFrame, api: Api, database: Database, checkpoint: Path
 ) -> None:

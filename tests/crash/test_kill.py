@@ -1,7 +1,7 @@
 """Twenty runs of REST → SQLite and REST → PostgreSQL, killed with SIGKILL at random moments and resumed.
 
-Every run first brings both tables up to the source, which is checked row by row; then the source grows and the run is
-killed at a moment drawn from the seed. Some runs are killed while they start. ``EPOCHAL_KILL_SEED`` and
+Every run first brings both tables up to the source, which is checked row by row; then the source grows, and the run is
+killed at a row and a moment drawn from the seed. Some runs are killed while they start. ``EPOCHAL_KILL_SEED`` and
 ``EPOCHAL_KILL_RUNS`` set the seed and the number of runs; the seed of a run stands in its output.
 """
 
@@ -28,8 +28,9 @@ from support.waiting import until
 RUNS = int(os.environ.get("EPOCHAL_KILL_RUNS", "20"))
 SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
 ROWS_PER_BATCH = 10
+WHILE_STARTING = 0.15
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(60 + 20 * RUNS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(120 + 45 * RUNS)]
 
 
 class Scene:
@@ -62,6 +63,11 @@ class Scene:
 
     def counts(self) -> list[int]:
         return [database.query("SELECT count(*) FROM comments")[0][0] for database in self.databases.values()]
+
+    def has(self, rows: int, job: Job) -> bool:
+        """Whether one of the tables has so many rows."""
+        job.assert_runs()
+        return max(self.counts()) >= rows
 
     def catch_up(self, job: Job) -> None:
         """Waits until both tables have as many rows as the source, and compares them row by row."""
@@ -121,19 +127,23 @@ def test_rows_equal_the_source_however_often_the_job_is_killed(scene: Scene) -> 
         for run in range(RUNS):
             job, next_job = next_job, start()
             job.go()
-            while_starting = run > 0 and draw.random() < 0.2
-            if while_starting:
-                pause = draw.uniform(0, 3)
+            if run > 0 and draw.random() < WHILE_STARTING:
+                rows = None
             else:
                 scene.catch_up(job)
-                scene.grow(draw.randrange(200, 600))
-                pause = draw.uniform(0, 1.2)
+                growth = draw.randrange(50, 150)
+                scene.grow(growth)
+                rows = len(scene.api.records) - draw.randrange(1, growth)
+                until(lambda rows=rows, job=job: scene.has(rows, job), f"{rows} rows in either table")
+            pause = draw.uniform(0, 3 if rows is None else 0.2)
             time.sleep(pause)
             job.assert_runs()
             job.kill()
             after = list(scene.check_after_kill())
             moments.update(after)
-            print(f"run {run + 1}: killed after {pause:.2f} s, {scene.counts()} of {len(scene.api.records)}: {after}")
+            when = "its start" if rows is None else f"row {rows}"
+            there = f"{scene.counts()} of {len(scene.api.records)} rows"
+            print(f"run {run + 1}: killed {pause:.2f} s after {when} with {there}: {', '.join(after)}")
         next_job.go()
         scene.catch_up(next_job)
     print(dict(moments))

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -61,7 +62,7 @@ def server() -> Iterator[str]:
             until(lambda: _answers(dsn, process, log), "PostgreSQL answers")
             yield dsn
         finally:
-            process.send_signal(2)  # SIGINT: fast shutdown
+            process.send_signal(signal.SIGQUIT)  # without a last checkpoint: the data goes away with the server
             process.wait(60)
     finally:
         shutil.rmtree(home, ignore_errors=True)

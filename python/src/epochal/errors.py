@@ -14,7 +14,7 @@
     ├── SourceError
     │   ├── DataLossError             rows that were promised are gone from the source
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
-    │   └── RecordError               the API's answer does not fit the schema
+    │   └── RecordError               the API's answer does not fit the schema or the pagination
     └── SinkError
         ├── DatabaseError             the database cannot be reached or failed
         ├── TableError                the table, its columns, types or keys do not fit the query
@@ -129,7 +129,7 @@ class HttpError(SourceError):
 
 
 class RecordError(SourceError):
-    """The API's answer has no records where they were looked for, or they do not fit the schema."""
+    """The API's answer has no records where they were looked for, or they do not fit the schema or the pagination."""
 
 
 class SinkError(EpochalError):

@@ -81,7 +81,7 @@ class PostgresTarget:
 
     @property
     def url(self) -> str:
-        query = urlencode([*self.parameters, ("currentSchema", SCHEMA)])
+        query = urlencode(dict(self.parameters) | {"currentSchema": SCHEMA})
         return f"jdbc:postgresql://{self.host}:{self.port}/{self.database}?{query}"
 
     def clear(self) -> None:
@@ -107,6 +107,7 @@ class PostgresTarget:
             dbname=self.database,
             user=self.user,
             password=self.password,
+            sslmode=dict(self.parameters).get("sslmode"),
             options=f"-c search_path={SCHEMA}",
             connect_timeout=10,
             autocommit=True,

@@ -1,8 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
-import java.sql.{Connection, DriverManager, SQLException}
+import java.sql.{Connection, SQLException}
 import java.time.Duration
-import java.util.Properties
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
 
 import scala.collection.mutable
@@ -15,7 +14,7 @@ import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
   */
 private[jdbc] object ConnectionPool {
 
-  final private case class Key(settings: ConnectionSettings, properties: Map[String, String])
+  final private case class Key(settings: ConnectionSettings, defaults: Map[String, String])
 
   final private class Pool(val source: HikariDataSource) {
     var users = 0
@@ -28,7 +27,7 @@ private[jdbc] object ConnectionPool {
 
   /** Lends a connection. */
   def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A = {
-    val key = Key(settings, dialect.properties(settings, lockTimeout) ++ settings.properties)
+    val key = Key(settings, dialect.properties(settings, lockTimeout))
     val pool = enter(key, dialect)
     try {
       val connection = pool.source.getConnection
@@ -39,12 +38,7 @@ private[jdbc] object ConnectionPool {
 
   /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
   def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
-    Class.forName(settings.driver.getOrElse(dialect.driver)): Unit
-    val properties = new Properties
-    settings.properties.foreach { case (name, value) => properties.setProperty(name, value) }
-    settings.user.foreach(properties.setProperty("user", _))
-    settings.password.foreach(properties.setProperty("password", _))
-    val connection = DriverManager.getConnection(settings.url, properties)
+    val connection = new LoginDataSource(settings, settings.driver.getOrElse(dialect.driver), Map.empty).getConnection
     try body(connection)
     finally connection.close()
   }
@@ -82,11 +76,7 @@ private[jdbc] object ConnectionPool {
   private def open(key: Key, dialect: Dialect): HikariDataSource = {
     val config = new HikariConfig
     config.setPoolName(s"epochal-${dialect.name}")
-    config.setJdbcUrl(key.settings.url)
-    config.setDriverClassName(key.settings.driver.getOrElse(dialect.driver))
-    key.settings.user.foreach(config.setUsername)
-    key.settings.password.foreach(config.setPassword)
-    key.properties.foreach { case (name, value) => config.addDataSourceProperty(name, value) }
+    config.setDataSource(new LoginDataSource(key.settings, key.settings.driver.getOrElse(dialect.driver), key.defaults))
     config.setMaximumPoolSize(dialect.maxConnections)
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)

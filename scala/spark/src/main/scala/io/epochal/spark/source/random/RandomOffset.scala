@@ -1,7 +1,6 @@
 package io.epochal.spark.source.random
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-
 import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset}
 
 import io.epochal.core.offset.OffsetFormat

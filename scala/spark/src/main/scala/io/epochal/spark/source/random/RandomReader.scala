@@ -2,12 +2,12 @@ package io.epochal.spark.source.random
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReader,
   ContinuousPartitionReaderFactory,
   PartitionOffset
 }
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.unsafe.Platform
 
 /** Travels to the executors and makes a reader for each task. Whatever it holds must be serializable. */

@@ -8,7 +8,6 @@ import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReaderFactory,
   ContinuousStream,
@@ -19,6 +18,7 @@ import org.apache.spark.sql.connector.read.streaming.{
   ReportsSourceMetrics,
   SupportsTriggerAvailableNow
 }
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.limit.{Admission, Backlog}

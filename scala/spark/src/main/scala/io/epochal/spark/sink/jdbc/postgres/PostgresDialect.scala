@@ -22,8 +22,9 @@ object PostgresDialect extends Dialect {
   override def isNew(settings: ConnectionSettings): Boolean = false
   override val maxConnections = 8
 
+  /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
-    Map("ApplicationName" -> "epochal-jdbc", "tcpKeepAlive" -> "true", "connectTimeout" -> "10")
+    Map("ApplicationName" -> "epochal-jdbc", "tcpKeepAlive" -> "true", "connectTimeout" -> "10", "prepareThreshold" -> "0")
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
