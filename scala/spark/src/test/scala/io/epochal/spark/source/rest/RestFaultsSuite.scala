@@ -17,8 +17,8 @@ import com.github.tomakehurst.wiremock.stubbing.Scenario
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
-import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.source.InitialOffset

@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
