@@ -54,7 +54,7 @@ class CommentsSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: Any) -> CommentsReader:
+    def streamReader(self, schema: Any) -> CommentsReader:  # noqa: N802
         return CommentsReader(self.options["url"])
 
 
