@@ -45,7 +45,7 @@ object Conditions {
   val OffsetSourceChanged = Condition(
     "OFFSET_SOURCE_CHANGED",
     "The checkpoint's offsets belong to the source '<found>', but the query now reads '<expected>'.",
-    "Use a new checkpoint for the new source. If both are the same data, set sourceId to one name for them before the first run."
+    "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set sourceId to the name in the checkpoint."
   )
   val DataLoss = Condition(
     "DATA_LOSS",

@@ -42,18 +42,23 @@ object Claim {
     * @param current
     *   the sink's row, locked; None when there is none
     * @param others
-    *   the ids of other sinks whose target is this one
+    *   the rows of other sinks whose target is this one
     */
-  def decide(claim: Claim, current: Option[LedgerRow], others: Seq[String]): Either[EpochalException, LedgerRow] =
+  def decide(claim: Claim, current: Option[LedgerRow], others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     current match {
       case None      => fresh(claim, others)
       case Some(row) => again(claim, row)
     }
 
-  private def fresh(claim: Claim, others: Seq[String]): Either[EpochalException, LedgerRow] =
-    others.headOption.filter(_ => claim.onNewQuery == OnNewQuery.Fail) match {
+  /** This very query under another sink id is the same sink with a new name: it would write its last epoch twice, so it is
+    * refused even where a second sink is welcome.
+    */
+  private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
+    others
+      .find(_.queryId == claim.queryId)
+      .orElse(others.headOption.filter(_ => claim.onNewQuery == OnNewQuery.Fail)) match {
       case Some(other) =>
-        Left(Conditions.TargetShared("table" -> claim.target.name, "other" -> other, "sinkId" -> claim.sinkId))
+        Left(Conditions.TargetShared("table" -> claim.target.name, "other" -> other.sinkId, "sinkId" -> claim.sinkId))
       case None =>
         Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
     }
@@ -77,7 +82,9 @@ object Claim {
       )
     else {
       val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
-      Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, row.generation + 1, claim.runId, claim.server))
+      // A claim that is tried again after a lost answer is the same claim.
+      val generation = if (sameQuery && row.runId == claim.runId) row.generation else row.generation + 1
+      Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, generation, claim.runId, claim.server))
     }
   }
 }

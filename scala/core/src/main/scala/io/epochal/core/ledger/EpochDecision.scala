@@ -14,12 +14,15 @@ object OnEpochMismatch {
   *
   * @param generation
   *   what the run's claim got
+  * @param runId
+  *   the run: a ledger that was set back can give the same generation again, but not to the same run
   * @param offsetsHash
   *   hash of the offsets that Spark's checkpoint holds for the epoch; None when they cannot be read
   */
 final case class EpochAttempt(
     epoch: Long,
     generation: Long,
+    runId: String,
     trigger: TriggerMode,
     offsetsHash: Option[String],
     digest: ContentDigest
@@ -51,7 +54,7 @@ object EpochDecision {
       onNewQuery: OnNewQuery,
       onMismatch: OnEpochMismatch
   ): Either[EpochalException, EpochDecision] =
-    if (row.generation != attempt.generation) Left(fenced(attempt, row))
+    if (replaced(attempt, row)) Left(fenced(attempt, row))
     else
       row.last match {
         case None if attempt.epoch == 0 || onNewQuery == OnNewQuery.Append => Right(apply(attempt, row))
@@ -77,7 +80,7 @@ object EpochDecision {
     *   the sink's row, read under its lock on a new connection, so that the lost one has ended
     */
   def landed(attempt: EpochAttempt, row: LedgerRow): Either[EpochalException, Boolean] =
-    if (row.generation != attempt.generation) Left(fenced(attempt, row))
+    if (replaced(attempt, row)) Left(fenced(attempt, row))
     else Right(row.last.contains(attempt.applied))
 
   private def apply(attempt: EpochAttempt, row: LedgerRow): EpochDecision =
@@ -124,6 +127,9 @@ object EpochDecision {
         )
     }
   }
+
+  private def replaced(attempt: EpochAttempt, row: LedgerRow): Boolean =
+    row.generation != attempt.generation || row.runId != attempt.runId
 
   private def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
     Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> attempt.generation, "current" -> row.generation)

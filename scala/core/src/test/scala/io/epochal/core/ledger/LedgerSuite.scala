@@ -22,11 +22,11 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   ) =
     Claim("sink", query, run, table, server, on)
 
-  private def claimed(row: Option[LedgerRow] = None, of: Claim = claim(), others: Seq[String] = Nil): LedgerRow =
+  private def claimed(row: Option[LedgerRow] = None, of: Claim = claim(), others: Seq[LedgerRow] = Nil): LedgerRow =
     Claim.decide(of, row, others).fold(throw _, identity)
 
   private def attempt(epoch: Long, generation: Long = 1, hash: Option[String] = Some("h"), of: ContentDigest = digest) =
-    EpochAttempt(epoch, generation, MicroBatch, hash.map(_ + epoch), of)
+    EpochAttempt(epoch, generation, "run 1", MicroBatch, hash.map(_ + epoch), of)
 
   private def decide(
       what: EpochAttempt,
@@ -61,8 +61,27 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a second sink on one target is refused unless it is asked for") {
-    assert(refusal(Claim.decide(claim(), None, Seq("other"))) == Conditions.TargetShared)
-    assert(claimed(of = claim(on = OnNewQuery.Append), others = Seq("other")).generation == 1)
+    val other = claimed().copy(sinkId = "other", queryId = "another query")
+    assert(refusal(Claim.decide(claim(), None, Seq(other))) == Conditions.TargetShared)
+    assert(claimed(of = claim(on = OnNewQuery.Append), others = Seq(other)).generation == 1)
+  }
+
+  test("a query that changes its sink id on one target is refused, even where a second sink is welcome") {
+    val before = claimed().copy(sinkId = "old name")
+    Seq(OnNewQuery.Fail, OnNewQuery.Append).foreach { on =>
+      assert(refusal(Claim.decide(claim(on = on), None, Seq(before))) == Conditions.TargetShared)
+    }
+  }
+
+  test("a claim that is tried again is the same claim") {
+    val first = claimed()
+    assert(claimed(Some(first)) == first)
+  }
+
+  test("a run whose generation was given to another run after the ledger was set back is fenced") {
+    val other = at(5).copy(runId = "run of another")
+    assert(refusal(decide(attempt(6), other)) == Conditions.SinkFenced)
+    assert(refusal(EpochDecision.landed(attempt(6), other)) == Conditions.SinkFenced)
   }
 
   test("a table that was dropped and made again is another target") {

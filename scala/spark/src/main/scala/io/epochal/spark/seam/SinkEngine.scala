@@ -24,7 +24,7 @@ object SinkEngine {
 
     override def runningQuery(queryId: String): Either[EpochalException, RunningQuery] = RunningQuery.find(queryId)
 
-    override def hadoop: Configuration = SparkSession.active.sparkContext.hadoopConfiguration
+    override def hadoop: Configuration = SessionHadoop.configuration
 
     override def maxResultBytes: Option[Long] =
       Some(SparkSession.active.sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")).filter(_ > 0)

@@ -1,10 +1,10 @@
 package io.epochal.spark.sink.jdbc
 
-import java.io.ByteArrayOutputStream
+import java.io.{ByteArrayOutputStream, FileNotFoundException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 
-import scala.util.{Try, Using}
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -16,9 +16,14 @@ import org.apache.hadoop.fs.Path
   */
 object CheckpointOffsets {
 
-  /** 32 hexadecimal digits of SHA-256; None when the file cannot be read or is not understood. */
+  /** 32 hexadecimal digits of SHA-256; None when the file is not there or not understood.
+    *
+    * @throws IOException
+    *   when it may be there and cannot be read: the epoch must not be recorded as one without offsets
+    */
   def hash(checkpoint: String, epoch: Long, hadoop: Configuration): Option[String] =
-    Try(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop)).toOption.flatMap(hash)
+    try hash(read(new Path(new Path(checkpoint, "offsets"), epoch.toString), hadoop))
+    catch { case _: FileNotFoundException => None }
 
   private[jdbc] def hash(text: String): Option[String] = text.split('\n').toList match {
     case "v1" :: _ :: sources => Some(digest("v1" :: sources))

@@ -9,8 +9,12 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.ledger.{Claim, LedgerRow}
 
-/** What a run may write: its line in the ledger, with its generation, and the table that its rows go into. */
-final case class Claimed(row: LedgerRow, bound: BoundTable)
+/** What a run may write: its line in the ledger, with its generation, and the table that its rows go into.
+  *
+  * @param shape
+  *   the types of the table's columns when the rows were bound to them
+  */
+final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String)
 
 /** Who claims.
   *
@@ -23,42 +27,32 @@ final case class Run(sinkId: String, queryId: String, runId: String)
 
 /** Claims the ledger once for every run (K5).
   *
-  * Spark makes all of a sink's objects anew for each micro-batch, so what a run has claimed is remembered here, in the JVM.
-  * A run that was fenced finds its old generation here and so never claims again.
+  * Spark makes a sink's write objects anew for each micro-batch, and its table once for each start: so what a run has
+  * claimed is remembered here, with the table. A run that was fenced finds its old generation and never claims again.
   */
-private[jdbc] object Claims {
+final private[jdbc] class Claims(database: Database) {
+  import Claims.log
 
-  private val log = LoggerFactory.getLogger("io.epochal.spark.sink.jdbc.Claims")
-  private val Most = 1000
+  private val claims = mutable.Map.empty[Run, Claimed]
 
-  final private case class Key(url: String, table: String, run: Run)
-
-  private val claims: mutable.LinkedHashMap[Key, Claimed] = mutable.LinkedHashMap.empty
-
-  def of(database: Database, schema: StructType, run: Run): Claimed = {
-    val key = Key(database.options.connection.url, database.options.table.toString, run)
-    synchronized(claims.get(key)).getOrElse {
-      Failpoints.reach(Failpoint.BeforeClaim)
-      val claimed = claim(database, schema, run)
-      Failpoints.reach(Failpoint.AfterClaim)
-      synchronized {
-        claims.put(key, claimed): Unit
-        if (claims.size > Most) claims.remove(claims.head._1): Unit
-      }
-      claimed
-    }
+  def of(schema: StructType, run: Run): Claimed = synchronized {
+    claims.getOrElseUpdate(
+      run, {
+        Failpoints.reach(Failpoint.BeforeClaim)
+        val claimed = claim(schema, run)
+        Failpoints.reach(Failpoint.AfterClaim)
+        claimed
+      })
   }
 
-  /** For tests: as if this JVM had just started. */
-  private[jdbc] def forget(): Unit = synchronized(claims.clear())
-
-  private def claim(database: Database, schema: StructType, run: Run): Claimed = {
+  private def claim(schema: StructType, run: Run): Claimed = {
     val options = database.options
     val dialect = database.dialect
     val claimed = database.transaction("the claim of the ledger") { transaction =>
       val connection = transaction.connection
       dialect.ledger.serializeClaims(connection)
-      val bound = prepare(database, schema, connection)
+      val bound = Claims.prepare(database, schema, connection)
+      val shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
       val before = ledger.lock(connection, run.sinkId)
@@ -74,7 +68,7 @@ private[jdbc] object Claims {
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
       transaction.commit()
-      Claimed(row, bound)
+      Claimed(row, bound, shape)
     }
     log.info(
       "epochal-jdbc: run {} of sink '{}' claimed generation {} (last epoch {})",
@@ -84,6 +78,11 @@ private[jdbc] object Claims {
       claimed.row.last.fold("none")(_.epoch.toString))
     claimed
   }
+
+}
+
+private[jdbc] object Claims {
+  private val log = LoggerFactory.getLogger(classOf[Claims])
 
   /** Finds the table, or makes it if the options say so, and checks that the rows can go there. */
   def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {

@@ -58,6 +58,9 @@ trait Dialect {
   /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
   def identitySql(table: QualifiedName): String
 
+  /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
+  def shapeSql(table: BoundTable): String
+
   // Types.
 
   /** The type for a column that is to be made. */

@@ -64,7 +64,8 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
     val start = System.nanoTime()
     loading.load(transaction.connection, shipment, attempt.epoch.toString)
     Failpoints.reach(Failpoint.AfterLoad)
-    if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound.table.name)) throw replaced(next)
+    if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound, claimed.shape))
+      throw replaced(next)
     val loaded = System.nanoTime()
     doubt.commit(transaction)
     EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)
@@ -87,5 +88,5 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
   private def replaced(row: LedgerRow): EpochalException = Conditions.TargetChanged(
     "sinkId" -> row.sinkId,
     "known" -> row.target,
-    "table" -> s"another table of the name ${row.target.name}")
+    "table" -> s"a table of that name which was made anew, or whose columns changed their types")
 }

@@ -88,6 +88,7 @@ final private[jdbc] class JdbcTable(
 
   private val sinkMetrics = new SinkMetrics
   private val database = new Database(dialect, options, () => sinkMetrics.retried())
+  private val claims = new Claims(database)
 
   /** Refuses what cannot work: place, table, columns, types, keys. */
   def check(): Unit = {
@@ -125,5 +126,5 @@ final private[jdbc] class JdbcTable(
     TableCapability.ACCEPT_ANY_SCHEMA)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
-    new JdbcWriteBuilder(database, info.schema, info.queryId, sinkMetrics, engine)
+    new JdbcWriteBuilder(database, claims, info.schema, info.queryId, sinkMetrics, engine)
 }

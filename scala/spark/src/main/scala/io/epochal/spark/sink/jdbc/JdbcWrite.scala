@@ -20,6 +20,7 @@ import io.epochal.spark.seam.{EveryOutputMode, SinkEngine}
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[jdbc] class JdbcWriteBuilder(
     database: Database,
+    claims: Claims,
     schema: StructType,
     queryId: String,
     metrics: SinkMetrics,
@@ -33,7 +34,7 @@ final private[jdbc] class JdbcWriteBuilder(
     this
   }
 
-  override def build(): Write = new JdbcWrite(database, schema, queryId, whole, metrics, engine)
+  override def build(): Write = new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
 }
 
 /** @param truncate
@@ -41,6 +42,7 @@ final private[jdbc] class JdbcWriteBuilder(
   */
 final private class JdbcWrite(
     database: Database,
+    claims: Claims,
     schema: StructType,
     queryId: String,
     truncate: Boolean,
@@ -49,7 +51,7 @@ final private class JdbcWrite(
 ) extends Write {
   override def description(): String = s"${JdbcOptions.Format} ${database.options.table} in ${database.place}"
   override def toStreaming: StreamingWrite =
-    new JdbcStreamingWrite(database, schema, queryId, truncate, metrics, engine)
+    new JdbcStreamingWrite(database, claims, schema, queryId, truncate, metrics, engine)
   override def toBatch: BatchWrite = new JdbcBatchWrite(database, schema, truncate, engine)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
@@ -57,6 +59,7 @@ final private class JdbcWrite(
 /** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
 final private class JdbcStreamingWrite(
     database: Database,
+    claims: Claims,
     schema: StructType,
     queryId: String,
     truncate: Boolean,
@@ -67,7 +70,7 @@ final private class JdbcStreamingWrite(
   private val options = database.options
   private val sinkId = options.sinkId.getOrElse(queryId)
   private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
-  private lazy val claimed = Claims.of(database, schema, Run(sinkId, queryId, query.runId))
+  private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId))
   private lazy val transport = InlineLimit.transport(options, engine)
 
   /** Called before any task runs. */
@@ -101,6 +104,7 @@ final private class JdbcStreamingWrite(
     val attempt = EpochAttempt(
       epoch,
       claimed.row.generation,
+      claimed.row.runId,
       query.trigger,
       CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
       shipment.digest)

@@ -65,15 +65,12 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       .query(connection, s"SELECT * FROM $retired WHERE sink_id = ? AND query_id = ?", sinkId, queryId)(read)
       .headOption
 
-  /** Other sinks that write to the target. */
-  def others(connection: Connection, sinkId: String, target: Target): Seq[String] =
-    Sql.query(
-      connection,
-      s"SELECT sink_id FROM $ledger WHERE target = ? AND ${sql.same("target_oid", "?")} AND sink_id <> ? ORDER BY sink_id",
-      target.name,
-      target.oid,
-      sinkId
-    )(_.getString(1))
+  /** Other sinks that write to the target: by its number, where it has one, since a table can be renamed. */
+  def others(connection: Connection, sinkId: String, target: Target): Seq[LedgerRow] = {
+    val (same, value) = target.oid.fold[(String, Any)](("target", target.name))(("target_oid", _))
+    Sql.query(connection, s"SELECT * FROM $ledger WHERE $same = ? AND sink_id <> ? ORDER BY sink_id", value, sinkId)(
+      read)
+  }
 
   /** Writes what a claim decided; the row of another query, which it replaces, is kept. */
   def claim(connection: Connection, before: Option[LedgerRow], row: LedgerRow): Unit = {
@@ -100,8 +97,9 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
         connection,
         s"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, rows,
            |generation, run_id, server_id, timeline, sink_id, epochs, total_rows, created_at, updated_at)
-           |VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ${sql.now}, ${sql.now})""".stripMargin,
-        values: _*
+           |VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+           |(SELECT COALESCE(max(number), 0) FROM $history WHERE sink_id = ?), 0, ${sql.now}, ${sql.now})""".stripMargin,
+        values :+ row.sinkId: _*
       ): Unit
     else
       Sql.update(
@@ -118,17 +116,25 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     Sql.update(connection, s"INSERT INTO $retired SELECT * FROM $ledger WHERE sink_id = ?", row.sinkId): Unit
   }
 
-  /** Writes an epoch that was applied, provided that the table is still the one that the row names.
+  /** Writes an epoch that was applied, provided that the table is still the one that the row names, with columns of the
+    * types that the rows were encoded for. The load holds a lock on the table: this stays so until the COMMIT.
     *
     * @return
     *   false when it is not: the transaction must be rolled back
     */
-  def record(connection: Connection, row: LedgerRow, applied: AppliedEpoch, table: QualifiedName): Boolean = {
+  def record(
+      connection: Connection,
+      row: LedgerRow,
+      applied: AppliedEpoch,
+      table: BoundTable,
+      shape: String): Boolean = {
     val changed = Sql.update(
       connection,
       s"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, rows = ?,
          |epochs = epochs + 1, total_rows = total_rows + ?, updated_at = ${sql.now}
-         |WHERE sink_id = ? AND generation = ? AND ${sql.same("target_oid", dialect.identitySql(table))}""".stripMargin,
+         |WHERE sink_id = ? AND generation = ? AND run_id = ?
+         |AND ${sql.same("target_oid", dialect.identitySql(table.table.name))} AND ${dialect.shapeSql(
+          table)} = ?""".stripMargin,
       applied.epoch,
       applied.trigger.name,
       applied.offsetsHash,
@@ -136,7 +142,9 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       applied.digest.rows,
       applied.digest.rows,
       row.sinkId,
-      row.generation
+      row.generation,
+      row.runId,
+      shape
     )
     if (changed == 1L) remember(connection, row.sinkId)
     changed == 1L

@@ -29,7 +29,7 @@ private[jdbc] object Transaction {
     val result =
       try body(transaction)
       catch {
-        case NonFatal(error) =>
+        case error: Throwable => // A fatal one, too, must not give the connection back with the transaction open.
           // Where the connection is lost there is nothing to roll back, and the first error is the reason.
           try transaction.close()
           catch { case NonFatal(second) => error.addSuppressed(second) }

@@ -22,6 +22,7 @@ import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionRead
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.spark.seam.SessionHadoop
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream, in every mode.
@@ -171,7 +172,7 @@ object RandomStream {
     val spark = SparkSession.active
     new RandomStream(
       options,
-      new InitialOffset(checkpoint, spark.sparkContext.hadoopConfiguration),
+      new InitialOffset(checkpoint, SessionHadoop.configuration),
       spark.sparkContext.defaultParallelism,
       clock
     )

@@ -25,7 +25,8 @@ final private[rest] class EndFinder(
     count: PageRequest => Long,
     mismatch: String => Throwable
 ) {
-  private var shortPageProven = false
+  private var provenShort = (0L, 0L)
+  private var trusted = 0
   private var lastWasFull = false
   private var idlePolls = 0
 
@@ -91,16 +92,23 @@ final private[rest] class EndFinder(
     } else Extent(math.min(known.exists, request.first), math.min(known.ends, request.first))
   }
 
-  /** A page that is not full is the last one, unless the server's pages are smaller than we think: looked at once. */
+  /** A page that is not full is the last one, unless the server's pages are smaller than we think. So it is looked at what
+    * follows, whenever the short page is another than the last time, and now and then when it is the same: a list can stand
+    * at just the size of such a page, and grow.
+    */
   private def proven(request: PageRequest, records: Long): Long =
-    if (shortPageProven || pagination == Pagination.Whole) records
-    else {
+    if (pagination == Pagination.Whole) records
+    else if (provenShort == ((request.first, records)) && trusted < EndFinder.IdlePollsPerCheck) {
+      trusted += 1
+      records
+    } else {
       val next = pagination match {
         case _: Pagination.ByPage => pagination.request(request.end, request.end + 1)
         case _                    => pagination.request(request.first + records, request.first + records + 1)
       }
       if (count(next) == 0) {
-        shortPageProven = true
+        provenShort = (request.first, records)
+        trusted = 0
         records
       } else {
         val again = count(request) // The API may just have grown.

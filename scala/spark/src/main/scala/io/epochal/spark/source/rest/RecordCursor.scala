@@ -1,16 +1,7 @@
 package io.epochal.spark.source.rest
 
-import com.fasterxml.jackson.core.{
-  JsonFactoryBuilder,
-  JsonParseException,
-  JsonFactory,
-  JsonParser,
-  JsonProcessingException,
-  JsonToken,
-  StreamReadConstraints,
-  StreamReadFeature
-}
 import com.fasterxml.jackson.core.json.JsonReadFeature
+import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParseException, JsonParser, JsonProcessingException, JsonToken, StreamReadConstraints, StreamReadFeature}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 

@@ -1,5 +1,8 @@
 package io.epochal.spark.source.rest
 
+import java.net.URI
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
 import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
@@ -147,8 +150,23 @@ object RestOptions {
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
       values.get(Schema),
-      values.get(SourceOptions.SourceId).getOrElse(s"$endpoint (${pagination.kind})")
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, pagination))
     )
+
+  /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
+  private def identity(values: OptionValues, endpoint: Endpoint, pagination: Pagination): String = {
+    val query = Option(URI.create(values(Url)).getRawQuery).toSeq ++
+      values.family(Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
+    val parts = Seq(pagination.kind) ++
+      Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
+      values.get(Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
+    s"$endpoint (${parts.mkString(", ")})"
+  }
+
+  /** 12 hexadecimal digits of SHA-256. */
+  private def shortHash(text: String): String =
+    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6).map(b => f"$b%02x").mkString
 
   /** Each kind of pagination with the options that only it has. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(

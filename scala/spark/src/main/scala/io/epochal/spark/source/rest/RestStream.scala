@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.read.streaming.{
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.spark.seam.SessionHadoop
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.
@@ -141,7 +142,7 @@ private[rest] object RestStream {
     new RestStream(
       options,
       reading,
-      new InitialOffset(checkpoint, spark.hadoopConfiguration),
+      new InitialOffset(checkpoint, SessionHadoop.configuration),
       spark.defaultParallelism,
       Clock.systemUTC(),
       counters)

@@ -45,7 +45,6 @@ final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType =
 
   override def close(): Unit = {
     database.close()
-    Claims.forget()
     org.apache.commons.io.FileUtils.deleteDirectory(checkpoint.toFile)
   }
 }

@@ -79,7 +79,8 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     Iterator.continually(cursor).takeWhile(_.next()).map(c => reader.row(c.parser).toSeq(schema).mkString("|")).toVector
   }
 
-  test("fields are taken by name in any order; unknown ones are passed over, the missing are NULL, of two the last counts") {
+  test(
+    "fields are taken by name in any order; unknown ones are passed over, the missing are NULL, of two the last counts") {
     assert(
       rows(
         "id INT, name STRING",
@@ -97,13 +98,19 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("what does not fit is refused, and Spark says why") {
     val reader = new JsonRows(StructType.fromDDL("id INT, name STRING"), "UTC")
-    Seq("""{"id":"x"}""" -> "id", """{"id":1.5}""" -> "id", """{"id":99999999999}""" -> "99999999999", """{"id":""}""" -> "INT")
+    Seq(
+      """{"id":"x"}""" -> "id",
+      """{"id":1.5}""" -> "id",
+      """{"id":99999999999}""" -> "99999999999",
+      """{"id":""}""" -> "INT")
       .foreach { case (record, word) =>
         val page = buffer(s"[$record]")
         val cursor = new RecordCursor(page, "", endpoint)
         assert(cursor.next())
         intercept[Exception](reader.row(cursor.parser))
-        assert(reader.reason(page.bytes, 1, page.length).exists(_.contains(word)), reader.reason(page.bytes, 1, page.length))
+        assert(
+          reader.reason(page.bytes, 1, page.length).exists(_.contains(word)),
+          reader.reason(page.bytes, 1, page.length))
       }
   }
 }

@@ -17,8 +17,8 @@ import com.github.tomakehurst.wiremock.stubbing.Scenario
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
-import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.source.InitialOffset
@@ -157,7 +157,8 @@ final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with Befo
     val now = Instant.parse("2026-01-01T00:00:00Z")
     assert(HttpFailure.delay("7", now).contains(Duration.ofSeconds(7)))
     assert(HttpFailure.delay(" Thu, 01 Jan 2026 00:01:00 GMT ", now).contains(Duration.ofSeconds(60)))
-    Seq("0", "-5", "Wed, 31 Dec 2025 23:59:59 GMT", "soon", "").foreach(text => assert(HttpFailure.delay(text, now).isEmpty))
+    Seq("0", "-5", "Wed, 31 Dec 2025 23:59:59 GMT", "soon", "").foreach(text =>
+      assert(HttpFailure.delay(text, now).isEmpty))
     answers(status(429).withHeader("Retry-After", "1"), good)
     val source = stream("retry.maxDelay" -> "150ms")
     val begin = System.nanoTime()
@@ -171,7 +172,9 @@ final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with Befo
     val begin = System.nanoTime()
     val error = failure(readAll(stream("url" -> s"http://me:hunter2@127.0.0.1:$port/c?key=hunter2")))
     assert(error.condition.name == "HTTP_UNREACHABLE")
-    assert(error.getMessage.contains(s"http://127.0.0.1:$port/c could not be reached") && error.getMessage.contains("(3 attempts)"))
+    assert(
+      error.getMessage.contains(s"http://127.0.0.1:$port/c could not be reached") && error.getMessage.contains(
+        "(3 attempts)"))
     assert(Duration.ofNanos(System.nanoTime() - begin).toSeconds < 10)
   }
 
@@ -195,12 +198,13 @@ final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with Befo
   test("an answer that is too large is not read further, also when it is compressed") {
     val bytes = new ByteArrayOutputStream
     Using.resource(new GZIPOutputStream(bytes))(zip => (1 to 1000).foreach(_ => zip.write(new Array[Byte](10000))))
-    Seq(ok(" " * 100000), aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)).foreach { large =>
-      server.resetAll()
-      answers(large)
-      val error = failure(readAll(stream("maxResponseBytes" -> "50k")))
-      assert(error.condition.name == "HTTP_RESPONSE_TOO_LARGE" && error.getMessage.contains("51200 bytes"))
-      assert(requests == 1)
+    Seq(ok(" " * 100000), aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)).foreach {
+      large =>
+        server.resetAll()
+        answers(large)
+        val error = failure(readAll(stream("maxResponseBytes" -> "50k")))
+        assert(error.condition.name == "HTTP_RESPONSE_TOO_LARGE" && error.getMessage.contains("51200 bytes"))
+        assert(requests == 1)
     }
   }
 

@@ -9,7 +9,8 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val source = "http://127.0.0.1:8080/comments (offset)"
 
   // What release 0.1.0 wrote. It is read for ever.
-  private val frozen = """{"v":1,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":1000}"""
+  private val frozen =
+    """{"v":1,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":1000}"""
 
   test("the offset of release 0.1.0 is read, and written as it was") {
     assert(RestOffset.fromJson(source, frozen).contains(RestPosition(1000)))

@@ -25,16 +25,28 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("a missing URL, and one that is none, are refused") {
     assert(refused().getMessage.contains("needs the option 'url'"))
-    Seq("ftp://host/x" -> "an http or https URL", "http:///x" -> "a URL", "comments" -> "an http or https URL",
-      "http://ho st/x" -> "a URL", "file:/etc/passwd" -> "an http or https URL").foreach { case (text, expected) =>
+    Seq(
+      "ftp://host/x" -> "an http or https URL",
+      "http:///x" -> "a URL",
+      "comments" -> "an http or https URL",
+      "http://ho st/x" -> "a URL",
+      "file:/etc/passwd" -> "an http or https URL").foreach { case (text, expected) =>
       val error = refused("url" -> text)
       assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains(s"is not $expected"), text)
     }
   }
 
   test("values of the wrong kind are refused by name") {
-    Seq("pageSize" -> "0", "firstPage" -> "-1", "pagination" -> "pages", "records" -> "data.items", "timeout" -> "soon",
-      "maxResponseBytes" -> "much", "numPartitions" -> "0", "failOnDataLoss" -> "perhaps", "retry.maxAttempts" -> "0")
+    Seq(
+      "pageSize" -> "0",
+      "firstPage" -> "-1",
+      "pagination" -> "pages",
+      "records" -> "data.items",
+      "timeout" -> "soon",
+      "maxResponseBytes" -> "much",
+      "numPartitions" -> "0",
+      "failOnDataLoss" -> "perhaps",
+      "retry.maxAttempts" -> "0")
       .foreach { case (name, value) =>
         val error = refused(url, "pagination" -> "page", name -> value)
         assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains(s"'$name'"), name)
@@ -85,14 +97,14 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("secrets are in no text of the options, and in no error") {
     val secrets = Seq("hunter2", "tok3n", "k3y", "pr1vate")
-    val good = Seq(
-      "url" -> "http://me:hunter2@127.0.0.1/c?token=tok3n",
-      "headers.X-Key" -> "k3y",
-      "params.secret" -> "pr1vate")
-    val texts = read(good: _*).toString +: Seq("pageSize" -> "0", "nope" -> "x", "headers.Y" -> "k3y\nk3y", "schema" -> "")
-      .map(bad => refused(good :+ bad: _*).getMessage)
+    val good =
+      Seq("url" -> "http://me:hunter2@127.0.0.1/c?token=tok3n", "headers.X-Key" -> "k3y", "params.secret" -> "pr1vate")
+    val texts =
+      read(good: _*).toString +: Seq("pageSize" -> "0", "nope" -> "x", "headers.Y" -> "k3y\nk3y", "schema" -> "")
+        .map(bad => refused(good :+ bad: _*).getMessage)
     texts.foreach(text => secrets.foreach(secret => assert(!text.contains(secret))))
-    secrets.foreach(secret => assert(!refused(good.tail :+ ("url" -> s"nowhere://me:$secret@h/?a=$secret"): _*).getMessage.contains(secret)))
+    secrets.foreach(secret =>
+      assert(!refused(good.tail :+ ("url" -> s"nowhere://me:$secret@h/?a=$secret"): _*).getMessage.contains(secret)))
   }
 
   test("the identity is the URL without user info and query, with the pagination, or sourceId") {
@@ -108,8 +120,11 @@ final class RestOptionsSuite extends AnyFunSuite {
   test("a schema that JSON cannot fill is refused, naming the column") {
     def refusal(ddl: String): EpochalException =
       RestSchema.of(StructType.fromDDL(ddl), None).fold(identity, good => fail(s"was taken: ${good.toDDL}"))
-    Seq("a INT, b VOID" -> "b is VOID", "a STRUCT<b: MAP<INT, STRING>>" -> "a.b is MAP<INT, STRING>",
-      "a ARRAY<CHAR(3)>" -> "a.element is CHAR(3)", "a INT, a STRING" -> "two columns 'a'").foreach { case (ddl, reason) =>
+    Seq(
+      "a INT, b VOID" -> "b is VOID",
+      "a STRUCT<b: MAP<INT, STRING>>" -> "a.b is MAP<INT, STRING>",
+      "a ARRAY<CHAR(3)>" -> "a.element is CHAR(3)",
+      "a INT, a STRING" -> "two columns 'a'").foreach { case (ddl, reason) =>
       assert(refusal(ddl).condition.name == "SCHEMA_INVALID" && refusal(ddl).getMessage.contains(reason), ddl)
     }
     assert(RestSchema.of(new StructType(), None).left.exists(_.getMessage.contains("no columns")))
@@ -117,8 +132,9 @@ final class RestOptionsSuite extends AnyFunSuite {
   }
 
   test("every type that Spark's JSON parser reads is taken") {
-    val ddl = "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(10,2), i STRING, j BINARY, " +
-      "k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARIANT, o ARRAY<STRUCT<x: INT>>, p MAP<STRING, INT>, q INTERVAL DAY TO SECOND"
+    val ddl =
+      "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(10,2), i STRING, j BINARY, " +
+        "k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARIANT, o ARRAY<STRUCT<x: INT>>, p MAP<STRING, INT>, q INTERVAL DAY TO SECOND"
     assert(RestSchema.of(StructType.fromDDL(ddl), None).isRight)
   }
 

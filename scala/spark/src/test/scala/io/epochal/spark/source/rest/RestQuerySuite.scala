@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
@@ -182,7 +182,8 @@ final class RestQuerySuite extends StreamTest {
     val gone = new RecordsApi
     gone.close()
     withTempDir { checkpoint =>
-      val query = new Delivered().start(stream(gone, "retry.initialDelay" -> "1ms"), checkpoint, Trigger.ProcessingTime(0))
+      val query =
+        new Delivered().start(stream(gone, "retry.initialDelay" -> "1ms"), checkpoint, Trigger.ProcessingTime(0))
       val error = intercept[Exception](query.awaitTermination(60000))
       val ours = EpochalException.in(error)
       assert(ours.exists(_.condition.name == "HTTP_UNREACHABLE") && ours.exists(_.getMessage.contains("refused")))

@@ -46,7 +46,8 @@ private[postgres] object PostgresCatalog {
     Sql
       .query(
         connection,
-        """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind
+        """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
+          |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting
           |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
@@ -62,6 +63,12 @@ private[postgres] object PostgresCatalog {
             "mode" -> s"write to $name",
             "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
             "suggestion" -> "Name the table itself.")
+        if (rows.getBoolean("fleeting"))
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
+            "suggestion" -> s"ALTER TABLE $name SET LOGGED.")
         (rows.getLong("oid"), name)
       }
       .headOption

@@ -39,6 +39,10 @@ object PostgresDialect extends Dialect {
     PostgresCatalog.newName(connection, name)
   override def identify(connection: Connection, table: TargetTable): TargetTable = table
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
+  override def shapeSql(table: BoundTable): String =
+    s"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod), ',' ORDER BY attnum), '')
+       |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
+       |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))""".stripMargin
 
   override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
@@ -90,7 +94,7 @@ object PostgresDialect extends Dialect {
 
   override def losesConnection(error: SQLException): Boolean = {
     val state = Option(error.getSQLState).getOrElse("")
-    state.startsWith("08") || state.startsWith("57P0")
+    state.startsWith("08") || state.startsWith("57P0") || state == IdleInTransaction
   }
 
   override def server(connection: Connection): ServerIdentity = {
@@ -131,7 +135,8 @@ object PostgresDialect extends Dialect {
   /** Any number will do, as long as it is always the same: "epochal" as bytes. */
   private val ClaimsLock = 0x65706f6368616cL
   private val ShortestIdle = 30000L
-  private val Passing = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03")
+  private val IdleInTransaction = "25P03"
+  private val Passing = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)
 
   /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")

@@ -96,12 +96,14 @@ private[sqlite] object SqliteCatalog {
       (Option.when(numbers)(Set(primary.head.name)) ++ indexes(connection, table)).toSeq)
   }
 
+  /** Unique indexes that compare as an upsert does: not by an expression, and not by a collation such as NOCASE. */
   private def indexes(connection: Connection, table: String): Seq[Set[String]] =
     Sql
       .query(
         connection,
-        """SELECT l.name, i.name FROM pragma_index_list(?, 'main') AS l, pragma_index_info(l.name, 'main') AS i
-          |WHERE l."unique" AND NOT l.partial""".stripMargin,
+        """SELECT l.name, CASE WHEN i.coll = 'BINARY' THEN i.name END
+          |FROM pragma_index_list(?, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
+          |WHERE l."unique" AND NOT l.partial AND i.key""".stripMargin,
         table
       )(rows => (rows.getString(1), Option(rows.getString(2))))
       .groupMap(_._1)(_._2)

@@ -63,6 +63,9 @@ object SqliteDialect extends Dialect {
     SqliteCatalog.identify(connection, table)
   override def identitySql(table: QualifiedName): String = SqliteCatalog.identitySql(table)
 
+  /** A value carries its type here, whatever the column's. */
+  override def shapeSql(table: BoundTable): String = "''"
+
   override def declare(dataType: DataType): Option[String] = SqliteType.declare(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])

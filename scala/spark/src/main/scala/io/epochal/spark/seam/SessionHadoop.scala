@@ -1,0 +1,14 @@
+package io.epochal.spark.seam
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic
+
+/** Hadoop's configuration as Spark itself uses it for a query's checkpoint: with what the session sets. */
+object SessionHadoop {
+
+  def configuration: Configuration = SparkSession.active match {
+    case session: classic.SparkSession => session.sessionState.newHadoopConf()
+    case other                         => other.sparkContext.hadoopConfiguration
+  }
+}

@@ -1,0 +1,140 @@
+package io.epochal.spark.sink.jdbc
+
+import java.nio.file.Files
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.unsafe.types.UTF8String.fromString
+
+import io.epochal.core.error.Conditions
+import io.epochal.testkit.Epoch
+
+final class SqliteHostileRunsSuite extends HostileRuns(Sqlite)
+final class PostgresHostileRunsSuite extends HostileRuns(Postgres)
+
+/** What people, servers and other runs do to a sink behind its back. */
+abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases) {
+
+  private val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
+  private def onPostgres: Boolean = databases.kind == Postgres.kind
+
+  on("a column that changes its type under a run fails the epoch, and a restart goes on", table) { f =>
+    assume(onPostgres, "a value carries its own type on SQLite")
+    val run = f.newRun(query)
+    write(f, run, 0, numbers(f, 0 until 3))
+    f.database.execute("ALTER TABLE t ALTER COLUMN id TYPE numeric")
+    refused(Conditions.TargetChanged)(write(f, run, 1, numbers(f, 3 until 6)))
+    holds(f, 0 until 3)
+  }
+
+  on("a column that is added under a run disturbs nobody", table) { f =>
+    val run = f.newRun(query)
+    write(f, run, 0, numbers(f, 0 until 3))
+    f.database.execute("ALTER TABLE t ADD COLUMN more TEXT")
+    write(f, run, 1, numbers(f, 3 until 6))
+    holds(f, 0 until 6)
+  }
+
+  on("a renamed table is still the target of the sink that wrote it", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    f.database.execute("ALTER TABLE t RENAME TO u")
+    val second = Map("sinkId" -> "second", "dbtable" -> "u")
+    refused(Conditions.TargetShared)(write(f, f.newRun(otherQuery, second), 0, numbers(f, 0 until 10)))
+    f.database.execute("ALTER TABLE u RENAME TO t")
+    holds(f, 0 until 10)
+  }
+
+  on("a query that changes its sink id is refused, with append too: its last epoch would come twice", table) { f =>
+    write(f, f.newRun(query, Map.empty), 0, numbers(f, 0 until 10))
+    write(f, f.newRun(query, Map.empty), 1, numbers(f, 10 until 20))
+    refused(Conditions.TargetShared)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    refused(Conditions.TargetShared)(write(f, f.newRun(query, append), 1, numbers(f, 10 until 20)))
+    holds(f, 0 until 20)
+  }
+
+  on("a deleted ledger row is recovered from as the error says", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    f.database.execute("DELETE FROM epochal_ledger")
+    refused(Conditions.LedgerEmpty)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    write(f, f.newRun(query, append), 1, numbers(f, 10 until 20))
+    write(f, f.newRun(query), 2, numbers(f, 20 until 30))
+    holds(f, 0 until 30)
+  }
+
+  on("a claim whose answer was lost is the same claim when it is tried again", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val run = f.newRun(query)
+    Failpoints.arm("claim.after=fail")
+    intercept[IllegalStateException](run.newWrite().createStreamingWriterFactory(() => 1))
+    Failpoints.disarm()
+    val generation = ledger(f, "generation")
+    write(f, run, 1, numbers(f, 10 until 20))
+    assert(ledger(f, "generation") == generation)
+  }
+
+  on("a run is fenced though the ledger was set back to before its claim, and its generation given away", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val zombie = f.newRun(query)
+    write(f, zombie, 1, numbers(f, 10 until 20))
+    f.database.execute(
+      "DELETE FROM t WHERE id >= 10",
+      "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
+    val successor = f.newRun(otherQuery, append)
+    write(f, successor, 0, numbers(f, 10 until 20), offsets = "of the other")
+    refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 100 until 110)))
+    write(f, successor, 1, numbers(f, 20 until 30), offsets = "of the other")
+    holds(f, 0 until 30)
+  }
+
+  on("an unlogged table is refused: a crash of the server would empty it") { f =>
+    assume(onPostgres, "SQLite has none")
+    f.database.execute("CREATE UNLOGGED TABLE t (id BIGINT NOT NULL, word TEXT)")
+    refused(Conditions.ModeUnsupported)(f.newRun(query))
+  }
+
+  on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
+    assume(!onPostgres, "PostgreSQL keeps the collation")
+    f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
+    refused(Conditions.KeyNotUnique)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
+    f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
+    val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
+    write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))
+    assert(f.stored().sorted == Seq(3L, 5L))
+  }
+
+  on("offsets that cannot be read are not taken for offsets that are not there", table) { f =>
+    val run = f.newRun(query)
+    write(f, run, 0, numbers(f, 0 until 10))
+    f.logOffsets(1, "{}")
+    val file = f.checkpoint.resolve("offsets/1")
+    val epoch = new Epoch(1, run.newWrite(), 1)
+    val message = epoch.task(0, 0, numbers(f, 10 until 20))
+    Files.delete(file)
+    Files.createFile(Files.createDirectory(file).resolve("in-the-way"))
+    intercept[java.io.IOException](epoch.commit(Seq(message)))
+    holds(f, 0 until 10)
+  }
+
+  on("nothing of a session outlives a transaction: a pooler may hand the next one another", table) { f =>
+    assume(onPostgres, "SQLite has no sessions")
+    val run = f.newRun(query)
+    (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
+    val options = JdbcOptions.read(f.database.options("t")).toOption.get
+    val left =
+      ConnectionPool.use(options.connection, Dialect.of(options.connection.url).get, options.lockTimeout)(connection =>
+        Sql.query(connection, "SELECT statement FROM pg_prepared_statements")(_.getString(1)))
+    assert(left.isEmpty)
+  }
+
+  on("a fatal error in a load leaves no transaction open in the pool", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val options = JdbcOptions.read(f.database.options("t")).toOption.get
+    val database = new Database(Dialect.of(f.database.url).get, options, () => ())
+    intercept[OutOfMemoryError](database.transaction("a load") { transaction =>
+      Sql.update(transaction.connection, "DELETE FROM t"): Unit
+      throw new OutOfMemoryError("as in a load")
+    })
+    f.database.execute("DELETE FROM t WHERE id = 12345")
+    write(f, f.newRun(query), 1, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
+  }
+}
