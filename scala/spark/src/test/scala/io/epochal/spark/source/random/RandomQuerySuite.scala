@@ -2,7 +2,7 @@ package io.epochal.spark.source.random
 
 import java.time.{Clock, Instant}
 import java.util
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import scala.jdk.CollectionConverters._
 
@@ -94,12 +94,12 @@ final class RandomQuerySuite extends StreamTest {
   test("a checkpoint of a micro-batch query goes on in a continuous one, without a gap or a repetition") {
     withTempDir { checkpoint =>
       def deliver(trigger: Trigger, atLeast: Int): (Seq[Long], Option[String]) = {
-        val delivered = new ConcurrentLinkedQueue[Long]
-        Delivered.into = delivered
+        val name = java.util.UUID.randomUUID().toString
+        val delivered = Delivered.into(name)
         val query = ids("rowsPerSecond" -> "50", "numPartitions" -> "2")
           .as[Long]
           .writeStream
-          .foreach(new Delivered)
+          .foreach(new Delivered(name))
           .option("checkpointLocation", checkpoint.getPath)
           .trigger(trigger)
           .start()
@@ -132,15 +132,18 @@ final class RandomQuerySuite extends StreamTest {
   }
 }
 
-/** Collects what a query delivers, in this JVM. */
-final class Delivered extends ForeachWriter[Long] {
+/** Collects what a query delivers, in this JVM: by name, since tasks of a stopped query may still be ending. */
+final class Delivered(name: String) extends ForeachWriter[Long] {
   override def open(partition: Long, epoch: Long): Boolean = true
-  override def process(id: Long): Unit = { Delivered.into.add(id); () }
+  override def process(id: Long): Unit = { Delivered.into(name).add(id); () }
   override def close(error: Throwable): Unit = ()
 }
 
 object Delivered {
-  @volatile var into = new ConcurrentLinkedQueue[Long]
+  private val queues = new ConcurrentHashMap[String, ConcurrentLinkedQueue[Long]]
+
+  def into(name: String): ConcurrentLinkedQueue[Long] =
+    queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
 }
 
 /** The source with a clock of the test's. */
