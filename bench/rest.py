@@ -54,7 +54,7 @@ class CommentsSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: Any) -> CommentsReader:  # noqa: N802
+    def streamReader(self, schema: Any) -> CommentsReader:
         return CommentsReader(self.options["url"])
 
 
