@@ -57,7 +57,7 @@ check: $(VENV)/.requirements ## formats, lints, types, and warnings as errors
 
 format: $(VENV)/.requirements ## put all sources into the format that check wants
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
-	$(BIN)/ruff check --fix .
+	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code

@@ -48,7 +48,9 @@ def steady_state(df: DataFrame, batches: int) -> float:
         counted = done[2:batches]
         rows = sum(p["numInputRows"] for p in counted)
         millis = sum(
-            p["durationMs"]["triggerExecution"] - p["durationMs"].get("walCommit", 0) - p["durationMs"].get("commitOffsets", 0)
+            p["durationMs"]["triggerExecution"]
+            - p["durationMs"].get("walCommit", 0)
+            - p["durationMs"].get("commitOffsets", 0)
             for p in counted
         )
         return 1000 * rows / millis
@@ -79,7 +81,9 @@ class Contest:
         ours, *others = self.contenders
         print(f"\n{self.title}: medians of {self.rounds} rounds in turn")
         for name, values in self.figures.items():
-            print(f"  {name:<34} {statistics.median(values):>12,.0f} rows/s   ({min(values):,.0f} .. {max(values):,.0f})")
+            print(
+                f"  {name:<34} {statistics.median(values):>12,.0f} rows/s   ({min(values):,.0f} .. {max(values):,.0f})"
+            )
         met = True
         for other in others:
             ratio = statistics.median(a / b for a, b in zip(self.figures[ours], self.figures[other], strict=True))

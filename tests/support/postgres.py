@@ -6,7 +6,6 @@ import importlib.util
 import os
 import pwd
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -30,6 +29,10 @@ _SETTINGS = {
     "log_min_messages": "warning",
 }
 
+#: Ends the server when our end of its input is closed, be it that this process was killed. SIGQUIT: without a last
+#: checkpoint, since the data goes away with the server.
+_GUARD = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
+
 
 @contextmanager
 def server() -> Iterator[str]:
@@ -50,7 +53,8 @@ def server() -> Iterator[str]:
         settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [bin_ / "postgres", "-D", data, *settings],
+                ["sh", "-c", _GUARD, "sh", bin_ / "postgres", "-D", data, *settings],
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=home,
@@ -62,8 +66,7 @@ def server() -> Iterator[str]:
             until(lambda: _answers(dsn, process, log), "PostgreSQL answers")
             yield dsn
         finally:
-            process.send_signal(signal.SIGQUIT)  # without a last checkpoint: the data goes away with the server
-            process.wait(60)
+            process.communicate(timeout=60)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

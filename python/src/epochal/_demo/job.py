@@ -1,9 +1,11 @@
-"""The streaming job of the demo: an API into a table. Reads its settings as JSON from standard input."""
+"""The streaming job of the demo: an API into a table. Its settings are a line of JSON on its input."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -71,5 +73,13 @@ def run(settings: Settings) -> None:
         query.awaitTermination()
 
 
+def _end_with_the_demo() -> None:
+    """Input ends when the process that started this one is gone."""
+    os.read(0, 1)
+    os._exit(1)
+
+
 if __name__ == "__main__":
-    run(Settings(**json.load(sys.stdin)))
+    given = Settings(**json.loads(sys.stdin.readline()))
+    threading.Thread(target=_end_with_the_demo, daemon=True).start()
+    run(given)

@@ -13,7 +13,7 @@ from epochal._demo.job import Settings
 
 
 class JobProcess:
-    """A run of the job in a process group of its own; what it prints goes to ``log``."""
+    """A run of the job in a process group of its own, which ends when this process does. It prints into ``log``."""
 
     def __init__(self, settings: Settings, log: Path) -> None:
         self.log = log
@@ -27,8 +27,8 @@ class JobProcess:
         self._pump = threading.Thread(target=self._copy_output, daemon=True)
         self._pump.start()
         assert self._process.stdin is not None
-        with self._process.stdin as stdin:
-            stdin.write(settings.to_json().encode())
+        self._process.stdin.write(f"{settings.to_json()}\n".encode())
+        self._process.stdin.flush()
 
     def _copy_output(self) -> None:
         assert self._process.stdout is not None
@@ -52,6 +52,8 @@ class JobProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._pump.join()  # the JVM holds the pipe's other end as long as it lives
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def last_words(self, lines: int = 15) -> str:
         """The end of the log."""

@@ -105,7 +105,8 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
             first.kill()
         before = database.count(target, TABLE)
         watcher.rows(before)
-        watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {_in_flight(settings)}")
+        interrupted = _interrupted(target, settings)
+        watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
         if not 0 < before < count:
             raise DemoFailedError(f"the kill was not in the middle: run 1 had written {before} of {count} rows")
 
@@ -180,12 +181,15 @@ def _ended(job: JobProcess) -> int | None:
     return job.exit_code()
 
 
-def _in_flight(settings: Settings) -> str:
-    """What the checkpoint knows of the epoch that the kill interrupted."""
+def _interrupted(target: Target, settings: Settings) -> str:
+    """Where in an epoch the kill came: what Spark's checkpoint and the ledger know of the last one."""
     planned, done = (_newest(Path(settings.checkpoint) / log) for log in ("offsets", "commits"))
+    applied = target.query(f"SELECT last_epoch FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
     if planned <= done:
-        return f"No epoch was under way after epoch {done}."
-    return f"Epoch {planned} was under way: Spark will send it again."
+        return f"It had finished epoch {done}."
+    if applied and applied[0][0] == planned:
+        return f"Epoch {planned} is in the table, but Spark does not know: it will come again, and change nothing."
+    return f"Epoch {planned} was under way: it will come again."
 
 
 def _newest(log: Path) -> int:

@@ -1,8 +1,7 @@
 package io.epochal.spark.seam
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.classic
+import org.apache.spark.sql.{SparkSession, classic}
 
 /** Hadoop's configuration as Spark itself uses it for a query's checkpoint: with what the session sets. */
 object SessionHadoop {

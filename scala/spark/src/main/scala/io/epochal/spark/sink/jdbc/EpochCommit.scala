@@ -88,5 +88,5 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
   private def replaced(row: LedgerRow): EpochalException = Conditions.TargetChanged(
     "sinkId" -> row.sinkId,
     "known" -> row.target,
-    "table" -> s"a table of that name which was made anew, or whose columns changed their types")
+    "table" -> "a table of that name which was made anew, or whose columns changed their types")
 }

@@ -1,7 +1,16 @@
 package io.epochal.spark.source.rest
 
 import com.fasterxml.jackson.core.json.JsonReadFeature
-import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParseException, JsonParser, JsonProcessingException, JsonToken, StreamReadConstraints, StreamReadFeature}
+import com.fasterxml.jackson.core.{
+  JsonFactory,
+  JsonFactoryBuilder,
+  JsonParseException,
+  JsonParser,
+  JsonProcessingException,
+  JsonToken,
+  StreamReadConstraints,
+  StreamReadFeature
+}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 

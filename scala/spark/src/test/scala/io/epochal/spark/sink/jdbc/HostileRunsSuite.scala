@@ -105,11 +105,10 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     f.logOffsets(1, "{}")
-    val file = f.checkpoint.resolve("offsets/1")
     val epoch = new Epoch(1, run.newWrite(), 1)
     val message = epoch.task(0, 0, numbers(f, 10 until 20))
-    Files.delete(file)
-    Files.createFile(Files.createDirectory(file).resolve("in-the-way"))
+    val wrongChecksum = Array[Byte]('c', 'r', 'c', 0, 0, 0, 2, 0, 1, 2, 3, 4)
+    Files.write(f.checkpoint.resolve("offsets/.1.crc"), wrongChecksum)
     intercept[java.io.IOException](epoch.commit(Seq(message)))
     holds(f, 0 until 10)
   }

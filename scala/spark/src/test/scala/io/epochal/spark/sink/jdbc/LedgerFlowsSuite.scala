@@ -1,10 +1,25 @@
 package io.epochal.spark.sink.jdbc
 
+import java.util.UUID
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
+
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.TriggerMode
+import io.epochal.testkit.Epoch
 
 final class SqliteLedgerFlowsSuite extends LedgerFlows(Sqlite)
-final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres)
+
+final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {
+
+  on("the database's own isolation level does not matter", "CREATE TABLE unused (a INT)") { f =>
+    val database = f.database.one("SELECT current_database()")
+    f.database.execute(s"ALTER DATABASE $database SET default_transaction_isolation = 'serializable'")
+    startTogether(f)
+  }
+}
 
 /** Who may write, and which epoch is whose (K2 to K5). */
 abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases) {
@@ -58,7 +73,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
 
   on("without offsets an epoch that comes again with other rows is refused, or kept if so asked", table) { f =>
     def again(run: JdbcRun, rows: Range): Unit = {
-      val epoch = new io.epochal.testkit.Epoch(0, run.newWrite(), 1)
+      val epoch = new Epoch(0, run.newWrite(), 1)
       epoch.commit(Seq(epoch.task(0, 0, numbers(f, rows))))
     }
     val run = f.newRun(query, Map("sinkId" -> "sink"))
@@ -157,6 +172,26 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
       1,
       numbers(f, 5 until 15))
     holds(f, 0 until 15)
+  }
+
+  on("sinks that start at the same time make the tables once, and each gets its line")(startTogether(_))
+
+  protected def startTogether(f: JdbcSinkFixture): Unit = {
+    val runs = (0 until 6).map { n =>
+      val options = Map("sinkId" -> s"sink$n", "createTable" -> "true", "onNewQuery" -> "append")
+      f.newRun(UUID.randomUUID.toString, options)
+    }
+    val epochs = runs.zipWithIndex.map { case (run, n) =>
+      Future {
+        val epoch = new Epoch(0, run.newWrite(), 1)
+        epoch.commit(Seq(epoch.task(0, 0, numbers(f, 10 * n until 10 * (n + 1)))))
+      }
+    }
+    Await.result(Future.sequence(epochs), 60.seconds)
+    holds(f, 0 until 60)
+    assert(
+      f.database.one("SELECT count(*) FROM epochal_ledger WHERE generation = 1 AND last_epoch = 0").toString == "6")
+    ()
   }
 
   on("a ledger written by a newer release is refused", table) { f =>

@@ -22,7 +22,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
         f.database.execute("DELETE FROM t", "DELETE FROM pair", "DELETE FROM \"Pair\"")
         write(
           f,
-          f.newRun(query, Map("sinkId" -> s"sink$i", "dbtable" -> name, "onNewQuery" -> "append")),
+          f.newRun(s"query $i", Map("sinkId" -> s"sink$i", "dbtable" -> name, "onNewQuery" -> "append")),
           0,
           Seq(InternalRow(1L)))
         assert(f.database.one(s"""SELECT count(*) FROM "$table"""") == 1L, name)

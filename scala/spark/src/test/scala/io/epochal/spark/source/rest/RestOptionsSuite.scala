@@ -108,7 +108,9 @@ final class RestOptionsSuite extends AnyFunSuite {
   }
 
   test("the identity is the URL without user info and query, with the pagination, or sourceId") {
-    assert(read("url" -> "http://me:pw@h:8080/c?x=1#f", "pagination" -> "page").source == "http://h:8080/c (page)")
+    assert(read("url" -> "http://me:pw@h:8080/c#f", "pagination" -> "offset").source == "http://h:8080/c (offset)")
+    assert(
+      read("url" -> "http://me:pw@h:8080/c#f", "pagination" -> "page").source == "http://h:8080/c (page, firstPage=1)")
     assert(read(url, "sourceId" -> "comments").source == "comments")
   }
 

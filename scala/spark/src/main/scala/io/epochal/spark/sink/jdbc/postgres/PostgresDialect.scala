@@ -50,24 +50,25 @@ object PostgresDialect extends Dialect {
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
   override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns)
 
-  /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13).
-    * A stronger `synchronous_commit` than ours stays.
+  /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
+    * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
+    * stays.
     */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
     connection.setAutoCommit(false)
-    Sql
-      .query(
-        connection,
-        """SELECT set_config('row_security', 'off', true),
-          |  set_config('synchronous_commit',
-          |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-          |  set_config('lock_timeout', ?, true),
-          |  set_config('idle_in_transaction_session_timeout', ?, true),
-          |  pg_current_xact_id()::text""".stripMargin,
-        s"${lockTimeout.toMillis}ms",
-        s"${math.max(lockTimeout.toMillis, ShortestIdle)}ms"
-      )(_.getString(5))
-      .headOption
+    Using.resource(connection.createStatement()) { statement =>
+      statement.execute(
+        s"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+           |SELECT pg_current_xact_id()::text,
+           |  set_config('row_security', 'off', true),
+           |  set_config('synchronous_commit',
+           |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+           |  set_config('lock_timeout', '${lockTimeout.toMillis}ms', true),
+           |  set_config('idle_in_transaction_session_timeout',
+           |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true)""".stripMargin): Unit
+      statement.getMoreResults(): Unit
+      Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
+    }
   }
 
   override def commit(connection: Connection): Unit = connection.commit()
