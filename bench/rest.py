@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def urllib3_loop(url: str) -> float:
 
 
 def main() -> bool:
+    if find_spec("pyarrow") is None:
+        raise SystemExit("Python data sources need pyarrow: pip install -r bench/requirements.txt")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # The one that has urllib3.
     spark = session()
     # Spark's Python workers cannot import this file.

@@ -81,11 +81,15 @@ private[rest] object HttpConnections {
       .disableContentCompression()
       .disableConnectionState()
       .disableDefaultUserAgent()
+      .evictIdleConnections(IdleTime)
       .build()
   }
 
   /** Holds a page of usual size with its head: one read from the socket for an answer. */
   private val BufferSize = 64 << 10
+
+  /** After which a connection that nobody used is closed. */
+  private val IdleTime = TimeValue.ofMinutes(1)
 
   /** How soon an interrupt is noticed. */
   private val InterruptMillis = 50L

@@ -155,7 +155,7 @@ object RestOptions {
 
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
   private def identity(values: OptionValues, endpoint: Endpoint, pagination: Pagination): String = {
-    val query = Option(URI.create(values(Url)).getRawQuery).toSeq ++
+    val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
       values.family(Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(pagination.kind) ++
       Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
