@@ -91,6 +91,7 @@ build/venv-%/.wheel: $(WHEEL) build/venv-%/.requirements
 	@touch $@
 
 bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(BIN)/python bench/run.py $(ARGS)
 
 clean: ## remove everything that was built
