@@ -41,7 +41,7 @@ lazy val spark = project
   .settings(
     name := "epochal-spark",
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
-    libraryDependencies ++= (wiremock +: sparkTestJars).map(_ % Test)
+    libraryDependencies ++= (wiremock +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
   )
 
 lazy val bench = project

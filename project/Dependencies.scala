@@ -30,5 +30,10 @@ object Dependencies {
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
       ("org.apache.spark" %% name % Versions.spark).classifier("tests")
     }
+  // Databases whose drivers users bring, for tests.
+  val otherDatabases = Seq(
+    "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6",
+    "com.h2database" % "h2" % "2.3.232",
+    "org.hsqldb" % "hsqldb" % "2.7.4")
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
 }

@@ -197,6 +197,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
     "DATABASE_ERROR": DatabaseError,
+    "PASSWORD_UNREADABLE": OptionError,
     "DRIVER_MISSING": DatabaseError,
     "COMMIT_UNKNOWN": DatabaseError,
     "TABLE_MISSING": TableError,

@@ -41,6 +41,8 @@ def jdbc(
     create_table: bool | None = None,
     user: str | None = None,
     password: str | None = None,
+    password_file: Location | None = None,
+    password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
@@ -67,6 +69,8 @@ def jdbc(
     create_table: bool | None = None,
     user: str | None = None,
     password: str | None = None,
+    password_file: Location | None = None,
+    password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
     transport: Literal["auto", "inline"] | None = None,
@@ -95,6 +99,8 @@ def jdbc(
     create_table: bool | None = None,
     user: str | None = None,
     password: str | None = None,
+    password_file: Location | None = None,
+    password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
@@ -113,7 +119,8 @@ def jdbc(
     Args:
         df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
             stay unset).
-        url: JDBC URL. PostgreSQL and SQLite have their drivers in the jar.
+        url: JDBC URL. PostgreSQL and SQLite have their drivers in the jar; for others put the driver's jar on Spark's
+            class path.
         table: the table, with its schema where it needs one.
         checkpoint: directory of the query's state. Exactly-once needs the same one after a restart.
         output_mode: ``"update"`` upserts by ``key_columns``; ``"complete"`` replaces the table's rows every time.
@@ -127,6 +134,8 @@ def jdbc(
         create_table: whether to make a missing table from the DataFrame's schema.
         user: database user.
         password: its password; secret.
+        password_file: a file with it that the driver reads for every connection, instead of ``password``.
+        password_env: the driver's environment variable that holds it, instead of ``password``.
         driver: class of the JDBC driver, where the URL does not tell it.
         connection: properties for the driver; secret.
         on_new_query: what to do when the ledger knows the sink, or the table, from another query.
@@ -160,6 +169,8 @@ def jdbc(
             "createTable": create_table,
             "user": user,
             "password": password,
+            "passwordFile": password_file,
+            "passwordEnv": password_env,
             "driver": driver,
             "onNewQuery": on_new_query,
             "onEpochMismatch": on_epoch_mismatch,

@@ -105,10 +105,15 @@ object Conditions {
     "The database <url> could not be reached: <reason>.",
     "Check url, user and password, and that the server is running."
   )
+  val PasswordUnreadable = Condition(
+    "PASSWORD_UNREADABLE",
+    "The password cannot be read from <option>: <reason>.",
+    "The driver reads it, not the machine that submits the job: put it where the driver runs."
+  )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
-    "No JDBC driver was found for <url>.",
-    "Put the driver's jar on the class path (spark.jars) and name its class with the option 'driver'."
+    "No JDBC driver was found for <url>: <reason>.",
+    "Put the driver's jar on the class path (spark.jars or --packages<package>); the option 'driver' names its class."
   )
   val DatabaseError = Condition(
     "DATABASE_ERROR",
@@ -265,6 +270,7 @@ object Conditions {
     PaginationMismatch,
     RecordInvalid,
     DatabaseUnreachable,
+    PasswordUnreadable,
     DriverMissing,
     DatabaseError,
     TableMissing,

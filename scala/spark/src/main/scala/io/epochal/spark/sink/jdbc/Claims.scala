@@ -48,13 +48,18 @@ final private[jdbc] class Claims(database: Database) {
   private def claim(schema: StructType, run: Run): Claimed = {
     val options = database.options
     val dialect = database.dialect
+    Claims.makeReady(database, schema)
     val claimed = database.transaction("the claim of the ledger") { transaction =>
       val connection = transaction.connection
-      dialect.ledger.serializeClaims(connection)
+      val serialized = dialect.ledger.serializeClaims(connection)
       val bound = Claims.prepare(database, schema, connection)
       val shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
+      if (!serialized) {
+        ledger.createLock(connection)
+        ledger.takeLock(connection)
+      }
       val before = ledger.lock(connection, run.sinkId)
       val claim = Claim(
         run.sinkId,
@@ -84,6 +89,16 @@ final private[jdbc] class Claims(database: Database) {
 private[jdbc] object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
 
+  /** Makes what is missing in a transaction of its own, where a claim's would be committed by that. */
+  private def makeReady(database: Database, schema: StructType): Unit =
+    if (database.dialect.ddlCommits) database.transaction("making the tables ready") { transaction =>
+      val bound = prepare(database, schema, transaction.connection)
+      val ledger = new LedgerTable(database.dialect, bound.table.name.schema, database.place)
+      ledger.create(transaction.connection)
+      ledger.createLock(transaction.connection)
+      transaction.commit()
+    }
+
   /** Finds the table, or makes it if the options say so, and checks that the rows can go there. */
   def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {
     val dialect = database.dialect
@@ -93,7 +108,7 @@ private[jdbc] object Claims {
     val table = find().getOrElse {
       if (!options.createTable) throw check.missing(Some(connection))
       val sql = check.create(schema, dialect.newName(connection, options.table)).fold(throw _, identity)
-      Sql.update(connection, sql): Unit
+      Ddl.create(connection, sql)(find().isDefined)
       find().getOrElse(throw check.missing(None))
     }
     check.bind(schema, dialect.identify(connection, table)).fold(throw _, identity)

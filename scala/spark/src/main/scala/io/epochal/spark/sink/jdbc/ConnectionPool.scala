@@ -31,14 +31,19 @@ private[jdbc] object ConnectionPool {
     val pool = enter(key, dialect)
     try {
       val connection = pool.source.getConnection
+      var usable = true
       try body(connection)
-      finally connection.close()
+      catch {
+        case error: Throwable =>
+          usable = !sqlErrors(error).exists(dialect.outlives)
+          throw error
+      } finally if (usable) connection.close() else pool.source.evictConnection(connection)
     } finally leave(pool)
   }
 
   /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
   def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
-    val connection = new LoginDataSource(settings, settings.driver.getOrElse(dialect.driver), Map.empty).getConnection
+    val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
     try body(connection)
     finally connection.close()
   }
@@ -76,7 +81,7 @@ private[jdbc] object ConnectionPool {
   private def open(key: Key, dialect: Dialect): HikariDataSource = {
     val config = new HikariConfig
     config.setPoolName(s"epochal-${dialect.name}")
-    config.setDataSource(new LoginDataSource(key.settings, key.settings.driver.getOrElse(dialect.driver), key.defaults))
+    config.setDataSource(new LoginDataSource(key.settings, dialect.driver(key.settings.url), key.defaults))
     config.setMaximumPoolSize(dialect.maxConnections)
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)

@@ -2,13 +2,15 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.SQLException
 
+import scala.util.Try
+
 import io.epochal.core.error.Redaction
 
 /** How to connect. Prints without user, password and properties. */
 final case class ConnectionSettings(
     url: String,
     user: Option[String],
-    password: Option[String],
+    password: Option[Password],
     driver: Option[String],
     properties: Map[String, String]
 ) {
@@ -27,8 +29,12 @@ final case class ConnectionSettings(
     redacted
   }
 
+  /** The same with the password read, for where it cannot be read: on executors. */
+  def resolved: ConnectionSettings = copy(password = password.map(p => Password.Given(p.read())))
+
   private def secrets: Seq[String] =
-    (password.toSeq ++ properties.values).filter(_.length >= ConnectionSettings.ShortestSecret)
+    (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values)
+      .filter(_.length >= ConnectionSettings.ShortestSecret)
 
   override def toString: String = place
 }

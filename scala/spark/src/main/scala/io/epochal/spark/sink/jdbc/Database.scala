@@ -68,9 +68,8 @@ final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOption
     EpochalException
       .in(error)
       .getOrElse(ConnectionPool.sqlErrors(error) match {
-        case Nil if error.isInstanceOf[ClassNotFoundException] => Conditions.DriverMissing("url" -> place)
-        case Nil                                               => error
-        case errors                                            => explain(step, errors)
+        case Nil    => error
+        case errors => explain(step, errors)
       })
 
   private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
@@ -78,8 +77,7 @@ final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOption
     val state = Option(said.getSQLState).getOrElse("")
     val reason = settings.redact(said.getMessage)
     val cause = settings.redact(said)
-    if (reason.startsWith("No suitable driver")) Conditions.DriverMissing.because(cause)("url" -> place)
-    else if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
+    if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
     else
       Conditions.DatabaseError.because(cause)(

@@ -2,46 +2,66 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.{Connection, SQLException}
 import java.time.Duration
+import java.util.ServiceLoader
+
+import scala.annotation.unused
+import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.spark.sink.jdbc.generic.GenericDialect
+import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
 
 /** All that differs from database to database. The rest of the sink names none.
   *
-  * Every method that takes a connection runs inside the transaction that is open on it, unless it says otherwise.
+  * A dialect of your own is a class with a constructor without parameters, named in the resource
+  * `META-INF/services/io.epochal.spark.sink.jdbc.Dialect`; it comes before Epochal's own. Extend [[generic.GenericDialect]]
+  * and override what your database does better, or this trait for one of a different kind. What it owes:
+  *
+  *   - '''tables''': `quote`, `find`, `newName`, and, where the database has a number for a table, `identify` and `identitySql`
+  *   - '''types''': what `declare` gives must be among what `fits`; a value that a column cannot hold as it is must be refused by
+  *     the task (`rowFormat`), an error of the database, or not fit: it is never rounded, cut or turned into NULL
+  *   - '''transactions''': after `begin`, reads see what others have committed before each statement, and a locked row stays so until
+  *     the end; `verdict` and `losesConnection` read the driver's errors
+  *   - '''rows''': `load` tells how many rows the ''database'' counted; [[insert.InsertBatches]] does it by INSERTs, and
+  *     [[insert.TemporaryMerge]] upserts through a temporary table
+  *
+  * Methods with a body may stay as they are. Every method that takes a connection runs inside the transaction that is open
+  * on it, unless it says otherwise.
   */
 trait Dialect {
 
   /** For people. */
   def name: String
 
-  /** Class of the driver in Epochal's jar. */
-  def driver: String
+  /** The driver for a URL. None: any that the class path has for it. */
+  def driver(url: String): Option[JdbcDriver]
 
   def handles(url: String): Boolean
 
-  /** What can be refused without connecting, and must be before the driver makes files. */
-  def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit]
+  /** What can be refused without connecting, and must be before the driver makes files: a place, a mode. */
+  def check(@unused options: JdbcOptions): Either[EpochalException, Unit] = Right(())
 
   /** Whether there is no database yet: it will be made by the first connection. */
-  def isNew(settings: ConnectionSettings): Boolean
+  def isNew(settings: ConnectionSettings): Boolean = false
 
   /** Driver properties; the user's own come on top. */
-  def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String]
+  def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
+    Map.empty
 
   /** Connections that one JVM may hold to one database. */
-  def maxConnections: Int
+  def maxConnections: Int = 8
 
   // Tables.
 
   def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
-  final def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
+  def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
 
   /** The table that is meant, as written or in the database's own case. */
   def find(connection: Connection, name: TableName): Option[TargetTable]
@@ -52,11 +72,18 @@ trait Dialect {
   /** What a table that is to be made will be called. */
   def newName(connection: Connection, name: TableName): QualifiedName
 
-  /** Gives a table found a number that is lost when the table is dropped, where it has none by itself. */
-  def identify(connection: Connection, table: TargetTable): TargetTable
+  /** Gives a table found a number that is lost when the table is dropped, where it has none by itself. Where nothing like it
+    * can be had, a table that is dropped and made again is not noticed.
+    */
+  def identify(@unused connection: Connection, table: TargetTable): TargetTable = table
+
+  /** Whether CREATE TABLE and the like commit the transaction that is open: then a claim makes its tables in one of their
+    * own first.
+    */
+  def ddlCommits: Boolean = false
 
   /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
-  def identitySql(table: QualifiedName): String
+  def identitySql(table: QualifiedName): String = "NULL"
 
   /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
   def shapeSql(table: BoundTable): String
@@ -65,6 +92,9 @@ trait Dialect {
 
   /** The type for a column that is to be made. */
   def declare(dataType: DataType): Option[String]
+
+  /** The same for a column of a primary key. */
+  def declareKey(dataType: DataType): Option[String] = declare(dataType)
 
   /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
   def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
@@ -84,17 +114,20 @@ trait Dialect {
     */
   def begin(connection: Connection, lockTimeout: Duration): Option[String]
 
-  def commit(connection: Connection): Unit
-  def rollback(connection: Connection): Unit
+  def commit(connection: Connection): Unit = connection.commit()
+  def rollback(connection: Connection): Unit = connection.rollback()
 
-  /** What became of a transaction, on another connection; None when the database no longer knows. */
-  def outcome(connection: Connection, transaction: String): Option[TransactionOutcome]
+  /** What became of a transaction, on another connection; None when the database cannot tell: the ledger row does. */
+  def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
 
   /** Whether the same can succeed if tried again. */
   def verdict(error: SQLException): Verdict
 
   /** Whether the error may have come after the transaction was committed. */
   def losesConnection(error: SQLException): Boolean
+
+  /** Whether a failed connection must not be used again, though it may still answer. */
+  def outlives(error: SQLException): Boolean = losesConnection(error)
 
   def server(connection: Connection): ServerIdentity
 
@@ -125,11 +158,28 @@ trait LedgerDialect {
   /** Locks the rows of a SELECT until the transaction ends. */
   def forUpdate: String
 
+  /** Whether that takes an UPDATE that changes nothing, made before the SELECT. */
+  def locksByUpdate: Boolean = false
+
+  /** SQL for the remainder of a division of whole numbers. */
+  def remainder(number: String, divisor: Long): String = s"MOD($number, $divisor)"
+
+  /** SQL for a table of the ledger. */
+  def table(name: QualifiedName): String
+
+  /** SQL for a column whose name may be a reserved word. */
+  def column(name: String): String = name
+
+  /** What stands behind the columns in CREATE TABLE. */
+  def tableOptions: String = ""
+
   /** SQL for "equal, or both NULL". */
   def same(left: String, right: String): String
 
-  /** Lets one claim in this database go on at a time, until its transaction ends. */
-  def serializeClaims(connection: Connection): Unit
+  /** Lets one claim in this database go on at a time, until its transaction ends. False: it has no such lock, and the row of
+    * a table `epochal_ledger_lock` serves.
+    */
+  def serializeClaims(connection: Connection): Boolean
 
   def exists(connection: Connection, table: QualifiedName): Boolean
 }
@@ -158,8 +208,25 @@ object Loaded {
   final case class DuplicateKeys(rows: Long) extends Loaded
 }
 
-object Dialect {
-  val all: Seq[Dialect] = Seq(PostgresDialect, SqliteDialect)
+/** A driver that is not in Epochal's jar, or is.
+  *
+  * @param artifact
+  *   `group:name` of the jar to get where it is missing
+  */
+final case class JdbcDriver(className: String, artifact: Option[String] = None)
 
-  def of(url: String): Option[Dialect] = all.find(_.handles(url))
+object Dialect {
+
+  /** Those of the jar; the last takes every other JDBC URL. */
+  val all: Seq[Dialect] = Seq(PostgresDialect, SqliteDialect, MysqlDialect, new GenericDialect)
+
+  /** The dialect for a URL: users' own first. */
+  def of(url: String): Option[Dialect] = (registered ++ all).find(_.handles(url))
+
+  private def registered: Seq[Dialect] =
+    ServiceLoader.load(classOf[Dialect], getClass.getClassLoader).asScala.toSeq ++
+      Option(Thread.currentThread.getContextClassLoader)
+        .filterNot(_ eq getClass.getClassLoader)
+        .toSeq
+        .flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)
 }

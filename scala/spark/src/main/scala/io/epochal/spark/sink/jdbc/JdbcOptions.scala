@@ -4,7 +4,7 @@ import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{OnEpochMismatch, OnNewQuery}
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, RetryOptions}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 
 /** What a query asked of the sink, checked.
@@ -54,8 +54,18 @@ object JdbcOptions {
     sample = Some("comments")
   )
   val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Name to log in with.", sample = Some("epochal"))
-  val Password: OptionSpec[String] =
+  val PasswordText: OptionSpec[String] =
     OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
+  val PasswordFile: OptionSpec[String] = OptionSpec(
+    "passwordFile",
+    OptionType.string,
+    "File with the password, read on the driver for every connection; a line break at its end does not count.",
+    sample = Some("/run/secrets/database"))
+  val PasswordEnv: OptionSpec[String] = OptionSpec(
+    "passwordEnv",
+    OptionType.string,
+    "Name of an environment variable of the driver that holds the password.",
+    sample = Some("DATABASE_PASSWORD"))
   val Driver: OptionSpec[String] = OptionSpec(
     "driver",
     OptionType.string,
@@ -130,7 +140,9 @@ object JdbcOptions {
       Url,
       DbTable,
       User,
-      Password,
+      PasswordText,
+      PasswordFile,
+      PasswordEnv,
       Driver,
       Connection,
       SinkId,
@@ -150,6 +162,7 @@ object JdbcOptions {
     for {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
+      _ <- values.exclusive("The password has one place: keep one of them.")(PasswordText, PasswordFile, PasswordEnv)
       keys = values.get(KeyColumns).getOrElse(Nil)
       upsert = values.get(Mode).fold(keys.nonEmpty)(_ == "upsert")
       _ <- Either.cond(!upsert || keys.nonEmpty, (), Conditions.KeyColumnsRequired("mode" -> "mode=upsert"))
@@ -158,7 +171,7 @@ object JdbcOptions {
       ConnectionSettings(
         values(Url),
         values.get(User),
-        values.get(Password),
+        password(values),
         values.get(Driver),
         values.family(Connection)),
       values(DbTable),
@@ -174,6 +187,13 @@ object JdbcOptions {
       values(LockTimeout),
       RetryOptions.settings(values)
     )
+
+  private def password(values: OptionValues): Option[Password] =
+    values
+      .get(PasswordText)
+      .map(Password.Given(_))
+      .orElse(values.get(PasswordFile).map(Password.InFile(_)))
+      .orElse(values.get(PasswordEnv).map(Password.InEnvironment(_)))
 
   private def orderWithoutUpsert: EpochalException = Conditions.OptionsConflict(
     "format" -> Format,

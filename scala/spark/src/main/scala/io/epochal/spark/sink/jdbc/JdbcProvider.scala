@@ -71,7 +71,7 @@ private object JdbcProvider {
           "option" -> JdbcOptions.Url.name,
           "format" -> JdbcOptions.Format,
           "value" -> options.connection.place,
-          "expected" -> s"the JDBC URL of ${Dialect.all.map(_.name).mkString(" or ")}",
+          "expected" -> "a JDBC URL",
           "example" -> JdbcOptions.Url.example
         ))
 }
@@ -93,7 +93,7 @@ final private[jdbc] class JdbcTable(
   /** Refuses what cannot work: place, table, columns, types, keys. */
   def check(): Unit = {
     val checks = new TableCheck(dialect, options)
-    dialect.checkPlace(options.connection).fold(throw _, identity)
+    dialect.check(options).fold(throw _, identity)
     if (dialect.isNew(options.connection))
       if (options.createTable) checks.bindNew(querySchema).fold(throw _, identity) else throw checks.missing(None)
     else

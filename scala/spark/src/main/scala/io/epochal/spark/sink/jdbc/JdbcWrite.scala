@@ -126,7 +126,7 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
   private lazy val transport = InlineLimit.transport(database.options, engine)
 
   private lazy val bound = database.transaction("making the table ready") { transaction =>
-    database.dialect.ledger.serializeClaims(transaction.connection)
+    database.dialect.ledger.serializeClaims(transaction.connection): Unit
     val bound = Claims.prepare(database, schema, transaction.connection)
     transaction.commit()
     bound

@@ -2,8 +2,6 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.{Connection, ResultSet}
 
-import scala.util.Using
-
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
 
@@ -12,6 +10,7 @@ import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIde
   *   - `epochal_ledger`: one row per sink id, the only one that decides anything
   *   - `epochal_ledger_retired`: the rows of queries that another query has taken over from, for when they come back
   *   - `epochal_ledger_history`: the latest epochs, for people
+  *   - `epochal_ledger_lock`: one row that claims lock, only in databases without a better lock
   *
   * All methods run inside the caller's transaction.
   *
@@ -26,14 +25,18 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   private val retired = quoted("epochal_ledger_retired")
   private val history = quoted("epochal_ledger_history")
 
-  private def quoted(table: String): String = dialect.quote(QualifiedName(schema, table))
+  private val claiming = quoted("epochal_ledger_lock")
+  private val rowCount = sql.column("rows")
+  private val number = sql.column("number")
+
+  private def quoted(table: String): String = sql.table(QualifiedName(schema, table))
 
   /** Makes what is missing. Claims are serialized, so nobody else makes them at the same time. */
   def create(connection: Connection): Unit = {
     val row =
       s"""sink_id ${sql.text} NOT NULL, v ${sql.bigint} NOT NULL, query_id ${sql.text} NOT NULL,
          |target ${sql.text} NOT NULL, target_oid ${sql.bigint},
-         |last_epoch ${sql.bigint}, trigger_mode ${sql.text}, offsets_hash ${sql.text}, digest ${sql.text}, rows ${sql.bigint},
+         |last_epoch ${sql.bigint}, trigger_mode ${sql.text}, offsets_hash ${sql.text}, digest ${sql.text}, $rowCount ${sql.bigint},
          |epochs ${sql.bigint} NOT NULL, total_rows ${sql.bigint} NOT NULL,
          |generation ${sql.bigint} NOT NULL, run_id ${sql.text} NOT NULL,
          |server_id ${sql.text} NOT NULL, timeline ${sql.bigint},
@@ -43,21 +46,34 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     make(
       connection,
       "epochal_ledger_history",
-      s"""sink_id ${sql.text} NOT NULL, number ${sql.bigint} NOT NULL, epoch ${sql.bigint} NOT NULL,
+      s"""sink_id ${sql.text} NOT NULL, $number ${sql.bigint} NOT NULL, epoch ${sql.bigint} NOT NULL,
          |query_id ${sql.text} NOT NULL, run_id ${sql.text} NOT NULL, generation ${sql.bigint} NOT NULL,
          |target ${sql.text} NOT NULL, trigger_mode ${sql.text} NOT NULL, offsets_hash ${sql.text},
-         |digest ${sql.text} NOT NULL, rows ${sql.bigint} NOT NULL, committed_at ${sql.timestamp} NOT NULL,
-         |PRIMARY KEY (sink_id, number)""".stripMargin
+         |digest ${sql.text} NOT NULL, $rowCount ${sql.bigint} NOT NULL, committed_at ${sql.timestamp} NOT NULL,
+         |PRIMARY KEY (sink_id, $number)""".stripMargin
     )
   }
 
   private def make(connection: Connection, table: String, columns: String): Unit =
     if (!sql.exists(connection, QualifiedName(schema, table)))
-      Using.resource(connection.createStatement())(_.execute(s"CREATE TABLE ${quoted(table)} ($columns)")): Unit
+      Ddl.create(connection, s"CREATE TABLE ${quoted(table)} ($columns)${sql.tableOptions}")(
+        sql.exists(connection, QualifiedName(schema, table)))
+
+  /** Makes the row that stands in for a lock of the database. */
+  def createLock(connection: Connection): Unit = {
+    make(connection, "epochal_ledger_lock", s"id ${sql.bigint} NOT NULL, PRIMARY KEY (id)")
+    def exists: Boolean = Sql.query(connection, s"SELECT id FROM $claiming")(_.getLong(1)).nonEmpty
+    if (!exists) Ddl.create(connection, s"INSERT INTO $claiming (id) VALUES (1)")(exists)
+  }
+
+  /** Waits until no other claim goes on. */
+  def takeLock(connection: Connection): Unit = Sql.update(connection, s"UPDATE $claiming SET id = id"): Unit
 
   /** The sink's row, locked until the transaction ends. */
-  def lock(connection: Connection, sinkId: String): Option[LedgerRow] =
+  def lock(connection: Connection, sinkId: String): Option[LedgerRow] = {
+    if (sql.locksByUpdate) Sql.update(connection, s"UPDATE $ledger SET v = v WHERE sink_id = ?", sinkId): Unit
     Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?${sql.forUpdate}", sinkId)(read).headOption
+  }
 
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
@@ -95,17 +111,17 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     if (before.isEmpty)
       Sql.update(
         connection,
-        s"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, rows,
+        s"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount,
            |generation, run_id, server_id, timeline, sink_id, epochs, total_rows, created_at, updated_at)
            |VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-           |(SELECT COALESCE(max(number), 0) FROM $history WHERE sink_id = ?), 0, ${sql.now}, ${sql.now})""".stripMargin,
+           |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = ?), 0, ${sql.now}, ${sql.now})""".stripMargin,
         values :+ row.sinkId: _*
       ): Unit
     else
       Sql.update(
         connection,
         s"""UPDATE $ledger SET v = ?, query_id = ?, target = ?, target_oid = ?, last_epoch = ?, trigger_mode = ?,
-           |offsets_hash = ?, digest = ?, rows = ?, generation = ?, run_id = ?, server_id = ?, timeline = ?,
+           |offsets_hash = ?, digest = ?, $rowCount = ?, generation = ?, run_id = ?, server_id = ?, timeline = ?,
            |updated_at = ${sql.now} WHERE sink_id = ?""".stripMargin,
         values: _*
       ): Unit
@@ -130,7 +146,7 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       shape: String): Boolean = {
     val changed = Sql.update(
       connection,
-      s"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, rows = ?,
+      s"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, $rowCount = ?,
          |epochs = epochs + 1, total_rows = total_rows + ?, updated_at = ${sql.now}
          |WHERE sink_id = ? AND generation = ? AND run_id = ?
          |AND ${sql.same("target_oid", dialect.identitySql(table.table.name))} AND ${dialect.shapeSql(
@@ -153,17 +169,19 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   private def remember(connection: Connection, sinkId: String): Unit = {
     Sql.update(
       connection,
-      s"""INSERT INTO $history (sink_id, number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
-         |digest, rows, committed_at)
-         |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, rows,
+      s"""INSERT INTO $history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
+         |digest, $rowCount, committed_at)
+         |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, $rowCount,
          |updated_at FROM $ledger WHERE sink_id = ?""".stripMargin,
       sinkId
     ): Unit
     // Does something once in Prune epochs only: then the others pay for one look at the ledger's row.
     Sql.update(
       connection,
-      s"""DELETE FROM $history WHERE sink_id = ? AND number <=
-         |(SELECT CASE WHEN epochs % $Prune = 0 THEN epochs - $Keep ELSE -1 END FROM $ledger WHERE sink_id = ?)""".stripMargin,
+      s"""DELETE FROM $history WHERE sink_id = ? AND $number <=
+         |(SELECT CASE WHEN ${sql.remainder(
+          "epochs",
+          Prune)} = 0 THEN epochs - $Keep ELSE -1 END FROM $ledger WHERE sink_id = ?)""".stripMargin,
       sinkId,
       sinkId
     ): Unit

@@ -2,11 +2,14 @@ package io.epochal.spark.sink.jdbc
 
 import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException}
-import java.util.Properties
+import java.util.{Properties, ServiceLoader}
 import java.util.logging.Logger
 import javax.sql.DataSource
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
+
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.
   *
@@ -16,27 +19,45 @@ import scala.util.Try
   * @param defaults
   *   driver properties that the user's own override
   */
-final private[jdbc] class LoginDataSource(settings: ConnectionSettings, driver: String, defaults: Map[String, String])
+final private[jdbc] class LoginDataSource(
+    settings: ConnectionSettings,
+    driver: Option[JdbcDriver],
+    defaults: Map[String, String])
     extends DataSource {
 
-  private val source: Driver = {
-    val loaders = Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader).filter(_ != null)
+  private val loaders =
+    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader).filter(_ != null).distinct
+
+  private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
+
+  private def load(driver: JdbcDriver): Driver =
     loaders.iterator
-      .flatMap(loader => Try(Class.forName(driver, true, loader)).toOption)
+      .flatMap(loader => Try(Class.forName(driver.className, true, loader)).toOption)
       .nextOption()
-      .getOrElse(throw new ClassNotFoundException(driver))
+      .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
       .getDeclaredConstructor()
       .newInstance()
       .asInstanceOf[Driver]
-  }
+
+  private def anyDriver: Driver =
+    loaders.iterator
+      .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
+      .find(_.acceptsURL(settings.url))
+      .getOrElse(throw missing("no driver on the class path takes it", None))
+
+  private def missing(reason: String, artifact: Option[String]): EpochalException =
+    Conditions.DriverMissing(
+      "url" -> settings.place,
+      "reason" -> reason,
+      "package" -> artifact.fold("")(name => s" $name:<version>"))
 
   override def getConnection: Connection = {
     val properties = new Properties
     (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
     settings.user.foreach(properties.setProperty("user", _))
-    settings.password.foreach(properties.setProperty("password", _))
+    settings.password.foreach(password => properties.setProperty("password", password.read()))
     Option(source.connect(settings.url, properties))
-      .getOrElse(throw new SQLException(s"No suitable driver: $driver does not take ${settings.place}"))
+      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not take ${settings.place}", "08001"))
   }
 
   override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException

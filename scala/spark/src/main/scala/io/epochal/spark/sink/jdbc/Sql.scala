@@ -19,8 +19,13 @@ object Sql {
   def update(connection: Connection, sql: String, parameters: Any*): Long =
     Using.resource(connection.prepareStatement(sql)) { statement =>
       bind(statement, parameters)
-      statement.executeLargeUpdate()
+      execute(statement)
     }
+
+  /** The same; drivers older than JDBC 4.2 count in an Int only. */
+  def execute(statement: PreparedStatement): Long =
+    try statement.executeLargeUpdate()
+    catch { case _: UnsupportedOperationException => statement.executeUpdate().toLong }
 
   def long(rows: ResultSet, column: String): Option[Long] = {
     val value = rows.getLong(column)

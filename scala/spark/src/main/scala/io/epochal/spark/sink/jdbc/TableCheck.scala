@@ -34,8 +34,10 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   /** CREATE TABLE for the query's rows; keys become the primary key. */
   def create(schema: StructType, name: QualifiedName): Checked[String] =
     for {
-      columns <- all(schema.fields.toSeq)(f => declared(f).map(kind => s"${dialect.quote(f.name)} $kind"))
       keys <- all(options.keyColumns)(ofQuery(_, schema.fields.toSeq))
+      columns <- all(schema.fields.toSeq)(f =>
+        (if (keys.contains(f)) dialect.declareKey(f.dataType).toRight(unsupported(f)) else declared(f))
+          .map(kind => s"${dialect.quote(f.name)} $kind"))
     } yield {
       val notNull =
         columns.zip(schema.fields).map { case (sql, field) => if (keys.contains(field)) s"$sql NOT NULL" else sql }

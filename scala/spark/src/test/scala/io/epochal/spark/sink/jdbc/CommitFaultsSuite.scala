@@ -14,6 +14,10 @@ import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends CommitFaults(Sqlite)
 
+final class MariadbCommitFaultsSuite extends CommitFaults(Mariadb)
+final class H2CommitFaultsSuite extends CommitFaults(InProcess.H2)
+final class HsqldbCommitFaultsSuite extends CommitFaults(InProcess.Hsqldb)
+
 final class PostgresCommitFaultsSuite extends CommitFaults(Postgres) {
 
   on("a zombie that wakes before its COMMIT writes nothing", table) { f =>
@@ -48,6 +52,9 @@ final class PostgresCommitFaultsSuite extends CommitFaults(Postgres) {
 abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(databases) {
 
   implicit protected val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
+
+  // Elsewhere a trigger can refuse a row, but not drop it in silence.
+  private def swallows: Boolean = Set[TestDatabases](Sqlite, Postgres)(databases)
 
   private val steps = Failpoint.all.filterNot(_.name.startsWith("task"))
 
@@ -118,7 +125,7 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
     holds(f, 0 until 0)
   }
 
-  on("rows that the database swallows fail the epoch", table) { f =>
+  if (swallows) on("rows that the database swallows fail the epoch", table) { f =>
     if (databases.kind == Sqlite.kind)
       f.database.execute("CREATE TRIGGER swallow BEFORE INSERT ON t WHEN NEW.id = 7 BEGIN SELECT RAISE(IGNORE); END")
     else

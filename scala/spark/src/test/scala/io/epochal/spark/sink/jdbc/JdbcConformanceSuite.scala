@@ -14,6 +14,18 @@ final class PostgresConformanceSuite extends SinkChecks {
   override def newFixture(): SinkFixture = JdbcConformance.fixture(Postgres)
 }
 
+/** The same on MariaDB. */
+final class MariadbConformanceSuite extends SinkChecks {
+  override def sinkName: String = s"${JdbcOptions.Format} on ${Mariadb.kind}"
+  override def newFixture(): SinkFixture = JdbcConformance.fixture(Mariadb)
+}
+
+/** The same by the generic dialect. */
+final class GenericConformanceSuite extends SinkChecks {
+  override def sinkName: String = s"${JdbcOptions.Format} on ${InProcess.H2.kind}"
+  override def newFixture(): SinkFixture = JdbcConformance.fixture(InProcess.H2)
+}
+
 object JdbcConformance {
   def fixture(databases: TestDatabases): SinkFixture = {
     val database = databases.newDatabase()

@@ -23,6 +23,8 @@ final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
   }
 }
 
+final class MariadbQuerySuite extends JdbcQueries(Mariadb)
+
 final class PostgresQuerySuite extends JdbcQueries(Postgres) {
 
   test("a batch write whose acknowledgement is lost is settled by the transaction's id") {

@@ -12,6 +12,10 @@ import io.epochal.testkit.Epoch
 
 final class SqliteLedgerFlowsSuite extends LedgerFlows(Sqlite)
 
+final class MariadbLedgerFlowsSuite extends LedgerFlows(Mariadb)
+final class H2LedgerFlowsSuite extends LedgerFlows(InProcess.H2)
+final class HsqldbLedgerFlowsSuite extends LedgerFlows(InProcess.Hsqldb)
+
 final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {
 
   on("the database's own isolation level does not matter", "CREATE TABLE unused (a INT)") { f =>
@@ -125,7 +129,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     assert(f.database.query("SELECT * FROM u").isEmpty)
   }
 
-  on("a table dropped and made again is another target", table) { f =>
+  // The generic dialect cannot tell.
+  private val identifies = !databases.isInstanceOf[InProcess]
+
+  if (identifies) on("a table dropped and made again is another target", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("DROP TABLE t", table)
     refused(Conditions.TargetChanged)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
@@ -134,7 +141,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 10 until 20)
   }
 
-  on("a table dropped and made again while a run writes is another target", table) { f =>
+  if (identifies) on("a table dropped and made again while a run writes is another target", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
     f.database.execute("DROP TABLE t", table)
@@ -158,23 +165,24 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, other TEXT NOT NULL)")
     refused(Conditions.ColumnMissing)(run.newWrite().createStreamingWriterFactory(() => 1))
     assert(
-      intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage
+      intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage.toLowerCase
         .contains("epochal_ledger"))
   }
 
-  on("a missing table is made for the query's rows") { f =>
-    val run = f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true", "keyColumns" -> "id"))
+  // There a name that is not quoted is in upper case, and the query's columns are in lower case.
+  private val ownCase = databases != InProcess.Hsqldb
+
+  if (ownCase) on("a missing table is made for the query's rows") { f =>
+    val keys = if (databases.isInstanceOf[InProcess]) Map.empty[String, String] else Map("keyColumns" -> "id")
+    val options = Map("sinkId" -> "sink", "createTable" -> "true") ++ keys
+    val run = f.newRun(query, options)
     write(f, run, 0, numbers(f, 0 until 10))
     holds(f, 0 until 10)
-    write(
-      f,
-      f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true", "keyColumns" -> "id")),
-      1,
-      numbers(f, 5 until 15))
+    write(f, f.newRun(query, options), 1, numbers(f, (if (keys.isEmpty) 10 else 5) until 15))
     holds(f, 0 until 15)
   }
 
-  on("sinks that start at the same time make the tables once, and each gets its line")(startTogether(_))
+  if (ownCase) on("sinks that start at the same time make the tables once, and each gets its line")(startTogether(_))
 
   protected def startTogether(f: JdbcSinkFixture): Unit = {
     val runs = (0 until 6).map { n =>

@@ -188,7 +188,7 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
     def open(url: String): Unit = {
       val options =
         JdbcOptions.read(Map("url" -> url, "dbtable" -> "t", "createTable" -> "true")).fold(throw _, identity)
-      sqlite.SqliteDialect.checkPlace(options.connection).fold(throw _, identity)
+      sqlite.SqliteDialect.check(options).fold(throw _, identity)
     }
     Seq(
       "jdbc:sqlite::memory:",

@@ -8,6 +8,9 @@ import io.epochal.core.error.Conditions
 
 final class SqliteTableCheckSuite extends TableChecks(Sqlite)
 
+final class MariadbTableCheckSuite extends TableChecks(Mariadb)
+final class H2TableCheckSuite extends TableChecks(InProcess.H2)
+
 final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   private val ids = new StructType().add("id", LongType)
 

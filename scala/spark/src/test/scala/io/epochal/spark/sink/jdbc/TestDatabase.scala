@@ -86,3 +86,54 @@ object Postgres extends TestDatabases with Assertions {
     }
   }
 }
+
+object Mariadb extends TestDatabases with Assertions {
+  override val kind = "MariaDB"
+  private val number = new AtomicInteger
+
+  override def newDatabase(): TestDatabase = {
+    val server = MariadbServer.url.fold(reason => cancel(reason), identity)
+    val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
+      Using.resource(connection.createStatement())(_.execute(sql)): Unit)
+    onServer(s"CREATE DATABASE $database CHARACTER SET utf8mb4")
+    new TestDatabase {
+      override val name = "MariaDB"
+      override val url = server.replace("/?", s"/$database?")
+
+      // As an application's user would: with InnoDB, and names in double quotes.
+      override def connect(): Connection = {
+        val connection = DriverManager.getConnection(url)
+        Using.resource(connection.createStatement())(
+          _.execute("SET default_storage_engine = 'InnoDB', sql_mode = 'ANSI_QUOTES', time_zone = '+00:00'")): Unit
+        connection
+      }
+
+      override def close(): Unit = {
+        ConnectionPool.sweep(java.time.Duration.ZERO)
+        onServer(s"DROP DATABASE $database")
+      }
+    }
+  }
+}
+
+/** A database in this process, written by the generic dialect. */
+final class InProcess(override val kind: String, urlOf: Int => String, shutdown: String) extends TestDatabases {
+  private val number = new AtomicInteger
+
+  override def newDatabase(): TestDatabase = new TestDatabase {
+    override val name: String = kind
+    override val url: String = urlOf(number.incrementAndGet())
+
+    override def close(): Unit = {
+      ConnectionPool.sweep(java.time.Duration.ZERO)
+      execute(shutdown)
+    }
+  }
+}
+
+object InProcess {
+  val H2 = new InProcess("H2", n => s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE", "SHUTDOWN")
+  val Hsqldb =
+    new InProcess("HSQLDB", n => s"jdbc:hsqldb:mem:test$n;sql.syntax_pgs=true;hsqldb.tx=mvcc", "SHUTDOWN")
+}

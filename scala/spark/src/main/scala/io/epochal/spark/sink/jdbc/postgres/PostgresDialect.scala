@@ -7,7 +7,6 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.types.DataType
 
-import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc._
@@ -16,11 +15,8 @@ import io.epochal.spark.sink.jdbc._
 object PostgresDialect extends Dialect {
 
   override val name = "PostgreSQL"
-  override val driver = "org.postgresql.Driver"
+  override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
-  override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = Right(())
-  override def isNew(settings: ConnectionSettings): Boolean = false
-  override val maxConnections = 8
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -37,7 +33,6 @@ object PostgresDialect extends Dialect {
     PostgresCatalog.tableNames(connection, name)
   override def newName(connection: Connection, name: TableName): QualifiedName =
     PostgresCatalog.newName(connection, name)
-  override def identify(connection: Connection, table: TargetTable): TargetTable = table
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
   override def shapeSql(table: BoundTable): String =
     s"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod), ',' ORDER BY attnum), '')
@@ -70,9 +65,6 @@ object PostgresDialect extends Dialect {
       Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
     }
   }
-
-  override def commit(connection: Connection): Unit = connection.commit()
-  override def rollback(connection: Connection): Unit = connection.rollback()
 
   override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
     Sql
@@ -122,8 +114,12 @@ object PostgresDialect extends Dialect {
     override val forUpdate = " FOR UPDATE"
     override def same(left: String, right: String): String = s"$left IS NOT DISTINCT FROM $right"
 
-    override def serializeClaims(connection: Connection): Unit =
+    override def table(name: QualifiedName): String = quote(name)
+
+    override def serializeClaims(connection: Connection): Boolean = {
       Using.resource(connection.createStatement())(_.execute(s"SELECT pg_advisory_xact_lock($ClaimsLock)")): Unit
+      true
+    }
 
     override def exists(connection: Connection, table: QualifiedName): Boolean =
       Sql.query(connection, s"SELECT to_regclass(${literal(quote(table))}) IS NOT NULL")(_.getBoolean(1)).head

@@ -12,6 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.insert.RowBytes
 
 /** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
 object SqliteDialect extends Dialect {
@@ -19,10 +20,10 @@ object SqliteDialect extends Dialect {
   private val Prefix = "jdbc:sqlite:"
 
   override val name = "SQLite"
-  override val driver = "org.sqlite.JDBC"
+  override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.sqlite.JDBC"))
   override def handles(url: String): Boolean = url.startsWith(Prefix)
 
-  override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = file(settings) match {
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] = file(options.connection) match {
     case None =>
       Left(
         Conditions.ModeUnsupported(
@@ -36,7 +37,7 @@ object SqliteDialect extends Dialect {
         directory == null || Files.isDirectory(directory),
         (),
         Conditions.DatabaseUnreachable(
-          "url" -> settings.place,
+          "url" -> options.connection.place,
           "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
   }
 
@@ -71,7 +72,7 @@ object SqliteDialect extends Dialect {
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
-  override def rowFormat(table: BoundTable): RowFormat = SqliteFormat(table.columns)
+  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table.columns, SqliteRules)
 
   /** From here on, this connection alone writes.
     *
@@ -88,8 +89,6 @@ object SqliteDialect extends Dialect {
 
   private def execute(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit
-
-  override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
 
   /** By SQLite's result codes: another writer holds the file. */
   override def verdict(error: SQLException): Verdict =
@@ -110,7 +109,9 @@ object SqliteDialect extends Dialect {
 
     // BEGIN IMMEDIATE has locked all there is.
     override val forUpdate = ""
-    override def serializeClaims(connection: Connection): Unit = ()
+    override def serializeClaims(connection: Connection): Boolean = true
+    override def table(name: QualifiedName): String = quote(name)
+    override def remainder(number: String, divisor: Long): String = s"$number % $divisor"
 
     override def same(left: String, right: String): String = s"$left IS $right"
 

@@ -1,150 +1,53 @@
 package io.epochal.spark.sink.jdbc.sqlite
 
-import java.sql.{Connection, PreparedStatement}
+import java.sql.Connection
 
-import scala.util.Using
-
-import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
-
-import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
+import io.epochal.spark.sink.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, Sql, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {
 
-  def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded = {
-    val target = SqliteDialect.quote(table.table.name)
-    table.mode match {
-      case WriteMode.Append         => Loaded.Rows(insert(connection, target, table, rows, batchSize), rows.rows)
-      case upsert: WriteMode.Upsert => merge(connection, target, table, upsert, rows, batchSize)
-    }
-  }
-
-  private def insert(
-      connection: Connection,
-      target: String,
-      table: BoundTable,
-      rows: EncodedRows,
-      batchSize: Int): Long = {
-    val columns = table.columns.map(bound => (binder(bound.field.dataType), bound.ordinal)).toArray
-    val perStatement = math.max(1, math.min(batchSize, MaxParameters / columns.length))
-    val reader = new Reader(rows, columns.length)
-
-    def fill(statement: PreparedStatement, count: Int): Long = {
-      var parameter = 1
-      (1 to count).foreach { _ =>
-        reader.next()
-        columns.foreach { case (bind, ordinal) =>
-          if (reader.row.isNullAt(ordinal)) statement.setObject(parameter, null)
-          else bind(statement, parameter, reader.row, ordinal)
-          parameter += 1
-        }
-      }
-      statement.executeLargeUpdate()
-    }
-
-    def run(statements: Long, count: Int): Long =
-      if (statements == 0 || count == 0) 0L
-      else
-        Using.resource(connection.prepareStatement(sql(target, table.columnNames, count))) { statement =>
-          Iterator.range(0, statements.toInt).map(_ => fill(statement, count)).sum
-        }
-
-    run(rows.rows / perStatement, perStatement) + run(1, (rows.rows % perStatement).toInt)
-  }
-
-  private def sql(target: String, columns: Seq[String], rows: Int): String = {
-    val row = columns.map(_ => "?").mkString("(", ",", ")")
-    s"INSERT INTO $target (${list(columns)}) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
-  }
-
-  /** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is: so they are told apart
-    * in a temporary table first.
-    */
-  private def merge(
-      connection: Connection,
-      target: String,
-      table: BoundTable,
-      upsert: WriteMode.Upsert,
-      rows: EncodedRows,
-      batchSize: Int
-  ): Loaded = {
-    val names = list(table.columnNames)
-    val keys = list(upsert.keys)
-    Sql.update(connection, s"CREATE TEMPORARY TABLE $Incoming AS SELECT $names FROM $target WHERE 0"): Unit
-    insert(connection, s"temp.$Incoming", table, rows, batchSize): Unit
-    val distinct = one(connection, s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM temp.$Incoming)")
-    val loaded =
-      if (distinct < rows.rows && upsert.order.isEmpty)
-        Loaded.DuplicateKeys(
-          one(connection, s"SELECT sum(n) FROM (SELECT count(*) AS n FROM temp.$Incoming GROUP BY $keys HAVING n > 1)"))
-      else {
-        val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC")
-        // A row that is all key must still count as stored.
-        val updated =
-          if (table.columnNames.toSet == upsert.keys.toSet) upsert.keys else table.columnNames.diff(upsert.keys)
-        val stored = Sql.update(
-          connection,
-          s"""INSERT INTO $target ($names) SELECT $names FROM
-             |  (SELECT *, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS epochal_place FROM temp.$Incoming)
-             |WHERE epochal_place = 1 ORDER BY $keys
-             |ON CONFLICT ($keys) DO UPDATE SET ${updated
-              .map(c => s"${quote(c)} = excluded.${quote(c)}")
-              .mkString(", ")}""".stripMargin
-        )
-        Loaded.Rows(stored, distinct)
-      }
-    Sql.update(connection, s"DROP TABLE temp.$Incoming"): Unit
-    loaded
-  }
-
-  private def one(connection: Connection, sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
-  private def quote(name: String): String = SqliteDialect.quote(name)
-  private def list(names: Seq[String]): String = names.map(quote).mkString(", ")
-
-  private type Binder = (PreparedStatement, Int, UnsafeRow, Int) => Unit
-
-  private def binder(dataType: DataType): Binder = dataType match {
-    case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
-    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
-    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
-    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
-    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
-    case FloatType   => (s, i, row, c) => s.setDouble(i, row.getFloat(c).toDouble)
-    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
-    case d: DecimalType =>
-      (s, i, row, c) => s.setString(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
-    case BinaryType       => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
-    case DateType         => (s, i, row, c) => s.setString(i, SqliteTime.date(row.getInt(c)))
-    case TimestampType    => (s, i, row, c) => s.setString(i, SqliteTime.timestamp(row.getLong(c), "Z"))
-    case TimestampNTZType => (s, i, row, c) => s.setString(i, SqliteTime.timestamp(row.getLong(c), ""))
-    case _                => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
-  }
-
-  /** Reads what [[SqliteFormat]] wrote. */
-  final private class Reader(rows: EncodedRows, columns: Int) {
-    private val chunks = rows.chunks.iterator
-    private var chunk = Array.emptyByteArray
-    private var end = 0
-    private var position = 0
-    val row: UnsafeRow = UnsafeRows.pointer(columns)
-
-    /** There is a next row. */
-    def next(): Unit = {
-      while (position == end) {
-        val (bytes, length) = chunks.next()
-        chunk = bytes
-        end = length
-        position = 0
-      }
-      val at = Platform.BYTE_ARRAY_OFFSET.toLong + position
-      val length = java.lang.Long.reverseBytes(Platform.getLong(chunk, at)).toInt
-      row.pointTo(chunk, at + 8, length)
-      position += 8 + length
-    }
-  }
-
-  private val Incoming = "epochal_incoming"
+  private val Incoming = "temp.epochal_incoming"
   private val MaxParameters = 32766
+  private val inserts = new InsertBatches(SqliteRules, SqliteDialect.quote, MaxParameters)
+
+  def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    table.mode match {
+      case WriteMode.Append =>
+        Loaded.Rows(inserts.multiRow(connection, target(table), table, rows, batchSize), rows.rows)
+      case upsert: WriteMode.Upsert =>
+        SqliteMerge(connection, table, upsert, rows.rows)(
+          inserts.multiRow(connection, Incoming, table, rows, batchSize))
+    }
+
+  private def target(table: BoundTable): String = SqliteDialect.quote(table.table.name.table)
+
+  /** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is. */
+  private object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, Incoming) {
+
+    override protected def create(connection: Connection, table: BoundTable): Unit =
+      Sql.update(
+        connection,
+        s"CREATE TEMPORARY TABLE epochal_incoming AS SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE 0"): Unit
+
+    override protected def merge(
+        connection: Connection,
+        table: BoundTable,
+        upsert: WriteMode.Upsert,
+        unique: Boolean
+    ): Long = {
+      val names = list(table.columnNames)
+      val keys = list(upsert.keys)
+      val sets = updated(table, upsert).map(SqliteDialect.quote).map(c => s"$c = excluded.$c").mkString(", ")
+      Sql.update(
+        connection,
+        s"""INSERT INTO ${target(table)} ($names) SELECT $names FROM ${winners(table, upsert)} WHERE true ORDER BY $keys
+           |ON CONFLICT ($keys) DO UPDATE SET $sets""".stripMargin
+      )
+    }
+
+    override protected def drop(connection: Connection): Unit =
+      Sql.update(connection, s"DROP TABLE $Incoming"): Unit
+  }
 }

@@ -1,9 +1,9 @@
-package io.epochal.spark.sink.jdbc.sqlite
+package io.epochal.spark.sink.jdbc.insert
 
 import java.time.{LocalDate, LocalDateTime, ZoneOffset}
 
-/** Dates and times as SQLite's functions read them. All texts of a kind have one length: they sort as the times do. */
-private[sqlite] object SqliteTime {
+/** Dates and times as ISO 8601 texts. All texts of a kind have one length: they sort as the times do. */
+private[jdbc] object IsoTime {
 
   private val MicrosPerSecond = 1000000L
   val FirstDay: Long = LocalDate.of(1, 1, 1).toEpochDay

@@ -1,0 +1,50 @@
+package io.epochal.spark.sink.jdbc.generic
+
+import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLSyntaxErrorException}
+
+import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.insert.InsertBatches
+import io.epochal.spark.sink.jdbc.{BoundTable, Dialect, EncodedRows, JdbcOptions, Loaded, WriteMode}
+
+/** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
+  * the driver's batches.
+  */
+private[generic] object GenericLoad {
+
+  // What every database takes.
+  private val MaxParameters = 999
+
+  def apply(
+      dialect: Dialect,
+      connection: Connection,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int
+  ): Loaded = table.mode match {
+    case WriteMode.Append => Loaded.Rows(insert(dialect, connection, table, rows, batchSize), rows.rows)
+    case _ =>
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> "replace rows",
+        "reason" -> "the database's dialect cannot",
+        "suggestion" -> "Append.")
+  }
+
+  private def insert(
+      dialect: Dialect,
+      connection: Connection,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int
+  ): Long = {
+    val target = dialect.quote(table.table.name)
+    val inserts = new InsertBatches(GenericRules, dialect.quote, MaxParameters)
+    try inserts.multiRow(connection, target, table, rows, batchSize)
+    catch { case error: SQLException if unknown(error) => inserts.batches(connection, target, table, rows, batchSize) }
+  }
+
+  /** Such an error comes with the first statement: nothing was stored then. */
+  private def unknown(error: SQLException): Boolean =
+    error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
+      Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))
+}

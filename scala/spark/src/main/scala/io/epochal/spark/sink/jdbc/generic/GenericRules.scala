@@ -1,0 +1,49 @@
+package io.epochal.spark.sink.jdbc.generic
+
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
+
+import org.apache.spark.sql.types._
+
+import io.epochal.spark.sink.jdbc.BoundColumn
+import io.epochal.spark.sink.jdbc.insert.{Binder, ValueCheck, ValueRules}
+
+/** Values by the setters that JDBC 4.2 asks of every driver. */
+private[generic] object GenericRules extends ValueRules {
+
+  override def check(column: BoundColumn): Option[ValueCheck] = column.field.dataType match {
+    case FloatType                                    => Some(ValueCheck.float)
+    case DoubleType                                   => Some(ValueCheck.double)
+    case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text)
+    case DateType                                     => Some(ValueCheck.date)
+    case TimestampType | TimestampNTZType             => Some(ValueCheck.timestamp(finest(column)))
+    case _                                            => None
+  }
+
+  /** Microseconds in the least unit that the column keeps. */
+  private def finest(column: BoundColumn): Long = column.column.columnType match {
+    case kind: GenericType => math.pow(10, (6 - math.max(0, math.min(kind.scale, 6))).toDouble).toLong
+    case _                 => 1L
+  }
+
+  override def binder(column: BoundColumn): Binder = column.field.dataType match {
+    case BooleanType => (s, i, row, c) => s.setBoolean(i, row.getBoolean(c))
+    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
+    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
+    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
+    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
+    case FloatType   => (s, i, row, c) => s.setFloat(i, row.getFloat(c))
+    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
+    case d: DecimalType =>
+      (s, i, row, c) => s.setBigDecimal(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal)
+    case BinaryType => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
+    case DateType   => (s, i, row, c) => s.setObject(i, LocalDate.ofEpochDay(row.getInt(c).toLong))
+    case TimestampType =>
+      (s, i, row, c) => s.setObject(i, instant(row.getLong(c)).atOffset(ZoneOffset.UTC))
+    case TimestampNTZType =>
+      (s, i, row, c) => s.setObject(i, LocalDateTime.ofInstant(instant(row.getLong(c)), ZoneOffset.UTC))
+    case _ => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
+  }
+
+  private def instant(micros: Long): Instant =
+    Instant.ofEpochSecond(Math.floorDiv(micros, 1000000L), Math.floorMod(micros, 1000000L) * 1000L)
+}

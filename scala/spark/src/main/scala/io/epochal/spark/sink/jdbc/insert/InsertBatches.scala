@@ -1,0 +1,100 @@
+package io.epochal.spark.sink.jdbc.insert
+
+import java.sql.{Connection, PreparedStatement, Statement}
+
+import scala.util.Using
+
+import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Sql}
+
+/** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
+  *
+  * @param maxParameters
+  *   that one statement may have
+  * @param maxBytes
+  *   of rows in one statement, by their average size
+  */
+final class InsertBatches(
+    rules: ValueRules,
+    quote: String => String,
+    maxParameters: Int,
+    maxBytes: Long = Long.MaxValue
+) {
+
+  /** Many rows in each statement. Gives how many the database says it stored.
+    *
+    * @param into
+    *   SQL of the table that takes them
+    */
+  def multiRow(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
+    val source = new Source(table, rows)
+    val bySize = maxBytes / math.max(1L, rows.bytes / math.max(1L, rows.rows))
+    val each = math.max(1L, Seq(batchSize.toLong, (maxParameters / table.columns.size).toLong, bySize).min).toInt
+
+    def run(statements: Long, count: Int): Long =
+      if (statements == 0 || count == 0) 0L
+      else
+        Using.resource(connection.prepareStatement(sql(into, table, count))) { statement =>
+          var stored = 0L
+          var done = 0L
+          while (done < statements) {
+            var row = 0
+            while (row < count) {
+              source.bind(statement, row)
+              row += 1
+            }
+            stored += Sql.execute(statement)
+            done += 1
+          }
+          stored
+        }
+
+    run(rows.rows / each, each) + run(1, (rows.rows % each).toInt)
+  }
+
+  /** One row in each statement, many statements in a batch of the driver. Rows of which the driver does not tell whether they
+    * were stored (`SUCCESS_NO_INFO`) count as stored.
+    */
+  def batches(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
+    val source = new Source(table, rows)
+    Using.resource(connection.prepareStatement(sql(into, table, 1))) { statement =>
+      var stored = 0L
+      var done = 0L
+      while (done < rows.rows) {
+        val count = math.min(batchSize.toLong, rows.rows - done)
+        var row = 0L
+        while (row < count) {
+          source.bind(statement, 0)
+          statement.addBatch()
+          row += 1
+        }
+        stored += statement.executeBatch().map(n => if (n == Statement.SUCCESS_NO_INFO) 1L else n.toLong).sum
+        done += count
+      }
+      stored
+    }
+  }
+
+  private def sql(into: String, table: BoundTable, rows: Int): String = {
+    val row = table.columns.map(_ => "?").mkString("(", ",", ")")
+    val names = table.columnNames.map(quote).mkString(", ")
+    s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
+  }
+
+  /** Binds one row after the other. */
+  final private class Source(table: BoundTable, rows: EncodedRows) {
+    private val reader = new RowBytesReader(rows, table.columns.size)
+    private val binders = table.columns.map(rules.binder).toArray
+    private val ordinals = table.columns.map(_.ordinal).toArray
+
+    def bind(statement: PreparedStatement, place: Int): Unit = {
+      reader.next()
+      val first = place * binders.length + 1
+      var i = 0
+      while (i < binders.length) {
+        if (reader.row.isNullAt(ordinals(i))) statement.setObject(first + i, null)
+        else binders(i).bind(statement, first + i, reader.row, ordinals(i))
+        i += 1
+      }
+    }
+  }
+}

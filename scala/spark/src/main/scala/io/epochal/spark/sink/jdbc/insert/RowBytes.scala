@@ -1,0 +1,65 @@
+package io.epochal.spark.sink.jdbc.insert
+
+import org.apache.spark.unsafe.Platform
+
+import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+
+/** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
+  *
+  * The driver binds them to statements ([[InsertBatches]]). Bad values are found in the task, where the row is known.
+  */
+final case class RowBytes(columns: Seq[BoundColumn], rules: ValueRules) extends RowFormat {
+  override def encoder(out: ChunkedBytes): RowEncoder =
+    new RowBytesEncoder(columns.map(new ColumnCheck(_, rules)).toArray, out)
+}
+
+final private class RowBytesEncoder(checks: Array[ColumnCheck], out: ChunkedBytes) extends RowEncoder {
+  override def encode(row: UnsafeRow): Unit = {
+    var i = 0
+    while (i < checks.length) {
+      checks(i)(row)
+      i += 1
+    }
+    val length = row.getSizeInBytes
+    out.reserve(8 + length)
+    out.putLong(length.toLong)
+    out.putBytes(row.getBaseObject, row.getBaseOffset, length)
+  }
+}
+
+final private class ColumnCheck(bound: BoundColumn, rules: ValueRules) {
+  private val ordinal = bound.ordinal
+  private val check = rules.check(bound).orNull
+
+  def apply(row: UnsafeRow): Unit =
+    if (row.isNullAt(ordinal)) {
+      if (bound.required) throw new BadValue(ordinal, BadValue.Missing)
+    } else if (check != null) {
+      val problem = check.problem(row, ordinal)
+      if (problem != null) throw new BadValue(ordinal, problem)
+    }
+}
+
+/** Reads what [[RowBytes]] wrote: `row` points at one row after the other. */
+final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
+  private val chunks = rows.chunks.iterator
+  private var chunk = Array.emptyByteArray
+  private var end = 0
+  private var position = 0
+  val row: UnsafeRow = UnsafeRows.pointer(columns)
+
+  /** There is a next row. */
+  def next(): Unit = {
+    while (position == end) {
+      val (bytes, length) = chunks.next()
+      chunk = bytes
+      end = length
+      position = 0
+    }
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong + position
+    val length = java.lang.Long.reverseBytes(Platform.getLong(chunk, at)).toInt
+    row.pointTo(chunk, at + 8, length)
+    position += 8 + length
+  }
+}

@@ -1,0 +1,59 @@
+package io.epochal.spark.sink.jdbc.insert
+
+import java.sql.PreparedStatement
+
+import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
+import io.epochal.spark.sink.jdbc.{BoundColumn, Texts}
+
+/** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
+trait ValueRules extends Serializable {
+
+  /** What a task must look at before it takes a value of the column; None: every value can be stored. */
+  def check(column: BoundColumn): Option[ValueCheck]
+
+  /** How the driver sets a parameter for the column. */
+  def binder(column: BoundColumn): Binder
+}
+
+/** Looks at values that are not NULL, one after the other. Allocates nothing for a good one. */
+trait ValueCheck {
+
+  /** Why the value cannot be stored; null for a good one. */
+  def problem(row: UnsafeRow, ordinal: Int): String
+}
+
+object ValueCheck {
+
+  /** Texts with the NUL character or broken UTF-8. */
+  val text: ValueCheck = (row, ordinal) =>
+    Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+
+  val float: ValueCheck = (row, ordinal) => if (java.lang.Float.isFinite(row.getFloat(ordinal))) null else NotFinite
+  val double: ValueCheck = (row, ordinal) => if (java.lang.Double.isFinite(row.getDouble(ordinal))) null else NotFinite
+  private val NotFinite = "the database has no NaN and no infinity"
+
+  val date: ValueCheck = (row, ordinal) => outside(row.getInt(ordinal).toLong, IsoTime.FirstDay, IsoTime.LastDay)
+
+  /** @param unit
+    *   microseconds that the column can tell apart
+    */
+  def timestamp(unit: Long): ValueCheck = (row, ordinal) => {
+    val micros = row.getLong(ordinal)
+    if (micros % unit != 0) s"the column keeps no fraction of a second finer than $unit microseconds"
+    else outside(micros, IsoTime.FirstMicro, IsoTime.LastMicro)
+  }
+
+  /** The first problem of the two. */
+  def both(first: ValueCheck, second: ValueCheck): ValueCheck = (row, ordinal) => {
+    val problem = first.problem(row, ordinal)
+    if (problem != null) problem else second.problem(row, ordinal)
+  }
+
+  private def outside(value: Long, first: Long, last: Long): String =
+    if (value < first || value > last) "its year is not from 1 to 9999" else null
+}
+
+/** Sets one parameter from a value that is not NULL. */
+trait Binder {
+  def bind(statement: PreparedStatement, parameter: Int, row: UnsafeRow, ordinal: Int): Unit
+}

@@ -1,0 +1,82 @@
+package io.epochal.spark.sink.jdbc.mysql
+
+import java.sql.Connection
+
+import io.epochal.spark.sink.jdbc.insert.{InsertBatches, TemporaryMerge}
+import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, Sql, WriteMode}
+
+/** Puts encoded rows into a table by INSERTs of many rows each. */
+private[mysql] object MysqlLoad {
+
+  private val MaxParameters = 65535
+
+  // Far below max_allowed_packet, for rows that are not all of the same size.
+  private val MaxBytes = 1L << 20
+  private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters, MaxBytes)
+
+  def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    table.mode match {
+      case WriteMode.Append =>
+        Loaded.Rows(inserts.multiRow(connection, target(table), table, rows, batchSize), rows.rows)
+      case upsert: WriteMode.Upsert =>
+        val incoming = temporary(table, "epochal_incoming")
+        new MysqlMerge(incoming, temporary(table, "epochal_winners"))(connection, table, upsert, rows.rows)(
+          inserts.multiRow(connection, incoming, table, rows, batchSize))
+    }
+
+  private val Found = "epochal_found INT NOT NULL DEFAULT 0"
+
+  private def target(table: BoundTable): String = MysqlDialect.quote(table.table.name)
+  private def temporary(table: BoundTable, name: String): String =
+    MysqlDialect.quote(table.table.name.copy(table = name))
+
+  /** Rows that are there are changed and marked in one statement, and those without a mark are added.
+    *
+    * ON DUPLICATE KEY UPDATE would change a row that collides in ''any'' unique index; here such a row is an error. And its count
+    * depends on a setting of the driver; here all are counted by the server: marked rows, and added ones.
+    */
+  final private class MysqlMerge(incoming: String, ordered: String)
+      extends TemporaryMerge(MysqlDialect.quote, incoming) {
+
+    // A temporary table neither commits the transaction nor can be named twice in a statement.
+    override protected def create(connection: Connection, table: BoundTable): Unit = {
+      discard(connection)
+      MysqlDialect.execute(
+        connection,
+        s"""CREATE TEMPORARY TABLE $incoming ($Found) ENGINE=InnoDB
+           |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false""".stripMargin
+      )
+    }
+
+    override protected def merge(
+        connection: Connection,
+        table: BoundTable,
+        upsert: WriteMode.Upsert,
+        unique: Boolean
+    ): Long = {
+      val source = if (unique) incoming else ordered
+      if (!unique)
+        MysqlDialect.execute(
+          connection,
+          s"CREATE TEMPORARY TABLE $source ($Found) ENGINE=InnoDB SELECT w.* FROM ${winners(table, upsert)} w")
+      val names = list(table.columnNames)
+      val on = upsert.keys.map(MysqlDialect.quote).map(k => s"t.$k = s.$k").mkString(" AND ")
+      val sets = updated(table, upsert).map(MysqlDialect.quote).map(c => s"t.$c = s.$c")
+      MysqlDialect.execute(
+        connection,
+        s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ "s.epochal_found = 1").mkString(", ")}")
+      val changed = one(connection, s"SELECT count(*) FROM $source WHERE epochal_found = 1")
+      changed + Sql.update(
+        connection,
+        s"""INSERT INTO ${target(table)} ($names)
+           |SELECT $names FROM $source WHERE epochal_found = 0 ORDER BY ${list(upsert.keys)}""".stripMargin
+      )
+    }
+
+    override protected def drop(connection: Connection): Unit = discard(connection)
+
+    /** Also what a transaction left that was rolled back: temporary tables stay with the session. */
+    private def discard(connection: Connection): Unit =
+      MysqlDialect.execute(connection, s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
+  }
+}

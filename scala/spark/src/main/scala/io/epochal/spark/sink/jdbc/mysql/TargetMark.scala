@@ -1,0 +1,62 @@
+package io.epochal.spark.sink.jdbc.mysql
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.Random
+
+import io.epochal.spark.sink.jdbc.{QualifiedName, Sql, TargetTable}
+
+/** Tells a table from one of the same name that was made after it was dropped.
+  *
+  * InnoDB's own number of a table is seen with the PROCESS privilege only, and changes with every OPTIMIZE. So a number of
+  * ours is put at the end of the table's comment: `[epochal_target_<number>]`. It stays through TRUNCATE and ALTER and goes
+  * with the table. It takes the ALTER privilege, once; without it the table has no number, and its like is not noticed.
+  */
+private[mysql] object TargetMark {
+
+  private val Prefix = "[epochal_target_"
+  private val Lock = "epochal_target"
+  private val LockSeconds = 30
+  private val LongestComment = 2048
+
+  def sql(table: QualifiedName): String =
+    s"""(SELECT CASE WHEN LOCATE('$Prefix', table_comment) > 0
+       |THEN CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(table_comment, '$Prefix', -1), ']', 1) AS SIGNED) END
+       |FROM information_schema.tables WHERE table_schema = ${MysqlDialect.literal(table.schema)}
+       |AND table_name = ${MysqlDialect.literal(table.table)})""".stripMargin
+
+  def read(connection: Connection, table: QualifiedName): Option[Long] =
+    Sql.query(connection, s"SELECT ${sql(table)} AS oid")(Sql.long(_, "oid")).head
+
+  /** Commits the transaction. One at a time: two that put their numbers at once would each believe in its own. */
+  def put(connection: Connection, table: TargetTable): TargetTable =
+    if (table.target.oid.isDefined) table
+    else {
+      Sql.query(connection, s"SELECT GET_LOCK('$Lock', $LockSeconds)")(_.getInt(1)): Unit
+      try {
+        if (read(connection, table.name).isEmpty) mark(connection, table.name)
+        table.copy(target = table.target.copy(oid = read(connection, table.name)))
+      } finally Sql.query(connection, s"SELECT RELEASE_LOCK('$Lock')")(_.getInt(1)): Unit
+    }
+
+  private def mark(connection: Connection, table: QualifiedName): Unit = {
+    val comment = Sql
+      .query(
+        connection,
+        "SELECT table_comment FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+        table.schema,
+        table.table)(_.getString(1))
+      .headOption
+      .getOrElse("")
+    val marked = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
+    // Whether a backslash needs another one depends on sql_mode.
+    if (marked.length <= LongestComment && !marked.contains("\\"))
+      try
+        MysqlDialect.execute(
+          connection,
+          s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
+      catch { case error: SQLException if Denied(error.getErrorCode) => () }
+  }
+
+  private val Denied = Set(1142, 1044, 1227)
+}

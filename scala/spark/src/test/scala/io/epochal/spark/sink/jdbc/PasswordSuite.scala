@@ -1,0 +1,80 @@
+package io.epochal.spark.sink.jdbc
+
+import java.nio.file.Files
+import java.sql.SQLException
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+
+final class PasswordSuite extends AnyFunSuite {
+
+  private val h2 = "jdbc:h2:mem:password;DB_CLOSE_DELAY=-1"
+  private val secret = "s3cret in a file"
+
+  private def options(more: (String, String)*): JdbcOptions =
+    JdbcOptions.read(Map("url" -> h2, "dbtable" -> "t", "user" -> "me") ++ more).fold(throw _, identity)
+
+  private def refused(condition: Condition)(body: => Any): EpochalException = {
+    val error = intercept[EpochalException](body)
+    assert(error.condition.name == condition.name, error.getMessage)
+    error
+  }
+
+  /** Logs in as a query does before it starts. */
+  private def look(more: (String, String)*): Unit = {
+    val asked = options(more: _*)
+    new Database(Dialect.of(h2).get, asked, () => ()).look(_ => ())
+  }
+
+  test("the password is read from a file, without the line break at its end, anew for every connection") {
+    val file = Files.createTempFile("epochal", "password")
+    val keeper = java.sql.DriverManager.getConnection(h2, "me", secret)
+    try
+      Seq(secret, s"$secret\n", s"$secret\r\n").foreach { text =>
+        Files.writeString(file, text)
+        look("passwordFile" -> file.toString)
+        Files.writeString(file, s"$text\n")
+        refused(Conditions.DatabaseUnreachable)(look("passwordFile" -> file.toString))
+      }
+    finally {
+      keeper.createStatement().execute("SHUTDOWN"): Unit
+      Files.delete(file)
+    }
+  }
+
+  test(
+    "a file that cannot be read and a variable that is not set are refused before the query starts, by their names") {
+    val empty = Files.createTempFile("epochal", "password")
+    def place(more: (String, String)): String = refused(Conditions.PasswordUnreadable)(look(more)).getMessage
+    assert(
+      place("passwordFile" -> "/no/such/password").contains("passwordFile=/no/such/password: there is no such file"))
+    assert(place("passwordFile" -> empty.toString).contains("it is empty"))
+    assert(place("passwordFile" -> empty.getParent.toString).contains("passwordFile="))
+    assert(place("passwordEnv" -> "EPOCHAL_NO_SUCH_VARIABLE").contains("passwordEnv=EPOCHAL_NO_SUCH_VARIABLE"))
+    Files.delete(empty)
+  }
+
+  test("a variable of the driver's environment gives the password") {
+    val (name, value) = sys.env.find { case (name, value) => value.length > 5 && name.matches("[A-Z]+") }.get
+    assert(Password.InEnvironment(name).read() == value)
+  }
+
+  test("the password has one place only") {
+    Seq("password" -> "a", "passwordFile" -> "b", "passwordEnv" -> "c")
+      .combinations(2)
+      .foreach(two => refused(Conditions.OptionsConflict)(options(two: _*)))
+  }
+
+  test("a password from a file is in no text, nor when it is read for the executors") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
+    val settings = options("passwordFile" -> file.toString).connection
+    val said = settings.redact(new SQLException(s"wrong: $secret", "28000")).getMessage
+    val resolved = settings.resolved
+    assert(resolved.password.map(_.read()).contains(secret))
+    Seq(said, settings.toString, settings.password.toString, resolved.toString, resolved.password.toString)
+      .foreach(text => assert(!text.contains(secret)))
+    Files.delete(file)
+    assert(resolved.password.map(_.read()).contains(secret))
+  }
+}
