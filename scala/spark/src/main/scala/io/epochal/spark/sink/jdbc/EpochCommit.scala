@@ -36,7 +36,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
   private val dialect = database.dialect
   private val options = database.options
   private val ledger = new LedgerTable(dialect, claimed.bound.table.name.schema, database.place)
-  private val loading = new Loading(database, claimed.bound, truncate)
+  private val loading = new Loading(database, claimed.bound, truncate, Some(claimed.row.sinkId))
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
     new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") {

@@ -34,7 +34,16 @@ final private[jdbc] class JdbcWriteBuilder(
     this
   }
 
-  override def build(): Write = new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  override def build(): Write = {
+    if (whole && database.options.rows.opColumn.isDefined)
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> "replace the whole table by changes",
+        "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that the table is to hold",
+        "suggestion" -> "Leave opColumn out, or use output mode append."
+      )
+    new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  }
 }
 
 /** @param truncate
@@ -80,7 +89,7 @@ final private class JdbcStreamingWrite(
       transport,
       database.dialect.rowFormat(claimed.bound),
       schema,
-      claimed.bound.table.name.toString)
+      BadRows.of(options, schema, claimed.bound.table.name.toString))
   }
 
   private def refused: Option[EpochalException] =
@@ -139,7 +148,11 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
         "mode" -> "write a batch under a sinkId",
         "reason" -> "a batch has no epoch by which a repetition could be known",
         "suggestion" -> "Leave sinkId out, or use writeStream with Trigger.AvailableNow.")
-    new JdbcWriterFactory(transport, database.dialect.rowFormat(bound), schema, bound.table.name.toString)
+    new JdbcWriterFactory(
+      transport,
+      database.dialect.rowFormat(bound),
+      schema,
+      BadRows.of(database.options, schema, bound.table.name.toString))
   }
 
   override def useCommitCoordinator(): Boolean = false

@@ -34,14 +34,15 @@ object Transport {
       val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.partition)
       val chunks = inline.flatMap(m => m.chunks.toSeq.zip(m.lengths))
       val digest = inline.foldLeft(ContentDigest.empty)(_ + _.digest)
-      val rows = EncodedRows(digest.rows, chunks)
+      val deadLetters = inline.flatMap(_.deadLetters)
+      val rows = EncodedRows(digest.rows - deadLetters.size, chunks)
       if (inline.size < messages.size) Left(corrupted(epoch, "?", "nothing", "rows"))
       else if (rows.bytes > maxBytes) Left(tooLarge(epoch))
       else
         inline.find(!_.isWhole) match {
           case Some(bad) =>
             Left(corrupted(epoch, bad.partition, "other bytes", s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
-          case None => Right(new InlineShipment(digest, rows))
+          case None => Right(new InlineShipment(digest, rows, deadLetters))
         }
     }
 
@@ -55,13 +56,20 @@ object Transport {
       private val out = new ChunkedBytes(maxBytes, onLimit)
       override val encoder: RowEncoder = format.encoder(out)
       override def bytes: Long = out.size
+      override def mark(): Unit = out.mark()
+      override def reset(): Unit = out.reset()
 
-      override def finish(partition: Int, taskId: Long, digest: ContentDigest): TaskMessage = {
+      override def finish(
+          partition: Int,
+          taskId: Long,
+          digest: ContentDigest,
+          deadLetters: Array[DeadLetter]): TaskMessage = {
         val (chunks, lengths) = out.result()
         new InlineMessage(
           partition,
           taskId,
           digest,
+          deadLetters,
           lengths.map(_.toLong).sum,
           checksum(chunks, lengths),
           chunks,
@@ -69,7 +77,11 @@ object Transport {
       }
     }
 
-    final private class InlineShipment(override val digest: ContentDigest, rows: EncodedRows) extends Shipment {
+    final private class InlineShipment(
+        override val digest: ContentDigest,
+        rows: EncodedRows,
+        override val deadLetters: Seq[DeadLetter])
+        extends Shipment {
       override def bytes: Long = rows.bytes
       override def load(connection: Connection, dialect: Dialect, table: BoundTable, batchSize: Int): Loaded =
         dialect.load(connection, table, rows, batchSize)
@@ -88,16 +100,34 @@ trait TaskOutput {
   def encoder: RowEncoder
   def bytes: Long
 
-  /** The task has no more rows. */
-  def finish(partition: Int, taskId: Long, digest: ContentDigest): TaskMessage
+  /** A row begins. */
+  def mark(): Unit
+
+  /** Takes back what was encoded of the row that has begun. */
+  def reset(): Unit
+
+  /** The task has no more rows.
+    *
+    * @param digest
+    *   of all rows, those that could not be stored too
+    */
+  def finish(partition: Int, taskId: Long, digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage
 }
 
 /** What the driver has of an epoch. */
 trait Shipment {
+
+  /** Of all rows, those that could not be stored too. */
   def digest: ContentDigest
   def bytes: Long
 
-  /** Puts it into the table; in the committing transaction, under the ledger's lock. */
+  /** In the order of partitions and rows. */
+  def deadLetters: Seq[DeadLetter]
+
+  /** Rows that `load` brings. */
+  final def rows: Long = digest.rows - deadLetters.size
+
+  /** Puts its rows into the table; in the committing transaction, under the ledger's lock. */
   def load(connection: Connection, dialect: Dialect, table: BoundTable, batchSize: Int): Loaded
 }
 
@@ -107,7 +137,10 @@ sealed trait TaskMessage extends WriterCommitMessage {
 
   /** Spark's number of the attempt; it starts at 0 again with every application. */
   def taskId: Long
+
+  /** Of all rows, those that could not be stored too. */
   def digest: ContentDigest
+  def deadLetters: Array[DeadLetter]
 }
 
 /** Rows in a message.
@@ -119,6 +152,7 @@ final class InlineMessage(
     override val partition: Int,
     override val taskId: Long,
     override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
     val bytes: Long,
     val crc: Long,
     val chunks: Array[Array[Byte]],
