@@ -14,7 +14,9 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
   * @param shape
   *   the types of the table's columns when the rows were bound to them
   */
-final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String)
+final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
+  def run: BulkRun = BulkRun(row.sinkId, row.generation, bound, shape, once = false)
+}
 
 /** Who claims.
   *
@@ -66,9 +68,12 @@ final private[jdbc] class Claims(database: Database) {
       val others = ledger.others(connection, run.sinkId, claim.target)
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
+      val claimed = Claimed(row, bound, bound.shape)
+      database.bulk.foreach(_.claim(connection, claimed.run))
       transaction.commit()
-      Claimed(row, bound, bound.shape)
+      claimed
     }
+    database.bulk.foreach(_.settle(database, claimed.run))
     log.info(
       "epochal-jdbc: run {} of sink '{}' claimed generation {} (last epoch {})",
       run.runId,

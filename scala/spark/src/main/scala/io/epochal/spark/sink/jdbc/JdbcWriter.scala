@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.seam.UnsafeRows
 
-/** Travels to the tasks. Holds nothing secret.
+/** Travels to the tasks.
   *
   * @param badRows
   *   what becomes of rows that cannot be stored
@@ -29,7 +29,10 @@ final private[jdbc] class JdbcWriterFactory(
     writer(partition, taskId, BatchCommit.Epoch)
 
   private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
-    new JdbcWriter(transport.open(format, epoch), schema, partition, taskId, badRows.ofTask(partition, epoch))
+    new JdbcWriter(
+      transport.open(format, TaskAttempt(epoch, partition, taskId)),
+      schema,
+      badRows.ofTask(partition, epoch))
 }
 
 /** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row.
@@ -37,8 +40,6 @@ final private[jdbc] class JdbcWriterFactory(
 final private class JdbcWriter(
     output: TaskOutput,
     schema: StructType,
-    partition: Int,
-    taskId: Long,
     badRows: TaskBadRows
 ) extends DataWriter[InternalRow] {
 
@@ -68,11 +69,12 @@ final private class JdbcWriter(
         output.reset()
     }
     sum += UnsafeRows.hash(row)
+    output.rowEnded()
   }
 
   override def commit(): WriterCommitMessage = {
     Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message = output.finish(partition, taskId, ContentDigest(rows, sum), badRows.deadLetters)
+    val message = output.finish(ContentDigest(rows, sum), badRows.deadLetters)
     Failpoints.reach(Failpoint.AfterTaskCommit)
     message
   }
@@ -80,5 +82,5 @@ final private class JdbcWriter(
   override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
 
   override def abort(): Unit = ()
-  override def close(): Unit = ()
+  override def close(): Unit = output.close()
 }

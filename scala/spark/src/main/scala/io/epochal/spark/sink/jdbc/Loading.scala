@@ -9,20 +9,17 @@ import io.epochal.core.error.Conditions
   * @param sinkId
   *   None for a batch write
   */
-final private[jdbc] class Loading(
-    database: Database,
-    bound: BoundTable,
-    truncate: Boolean,
-    sinkId: Option[String]) {
+final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Boolean, sinkId: Option[String]) {
 
+  private val bound = run.table
   private val options = database.options
   private val dialect = database.dialect
 
   def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
     AddedColumns.add(connection, dialect, options.table, bound)
     if (truncate) dialect.clear(connection, bound.table.name)
-    if (shipment.rows > 0)
-      shipment.load(connection, dialect, bound, options.batchSize) match {
+    if (shipment.stored > 0)
+      bring(connection, shipment, epoch) match {
         case Loaded.Rows(stored, expected) => compare(stored, expected, bound.table.name, epoch)
         case Loaded.DuplicateKeys(rows) =>
           throw Conditions.DuplicateKeys(
@@ -33,11 +30,13 @@ final private[jdbc] class Loading(
     bound.deadLetters.foreach(table => setAside(connection, table, shipment.deadLetters, epoch))
   }
 
-  private def setAside(
-      connection: Connection,
-      table: QualifiedName,
-      letters: Seq[DeadLetter],
-      epoch: String): Unit = {
+  private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
+    database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
+      case Some(bulk) => bulk.load(connection, run, shipment, epoch)
+      case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
+    }
+
+  private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
     val limit = options.rows.maxBadRows
     if (letters.size > limit) throw BadRows.tooMany(epoch, BadRows.limitText(limit), letters.head)
     val stored = DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters)

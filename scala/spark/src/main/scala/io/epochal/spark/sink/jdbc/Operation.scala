@@ -43,7 +43,8 @@ private[jdbc] object Operation {
     }
 
   private def unknown(base: AnyRef, address: Long, length: Int): String = {
-    val text = UTF8String.fromAddress(base, address, math.min(length, LongestShown)).toString.replaceAll("\\p{Cntrl}", "?")
+    val text =
+      UTF8String.fromAddress(base, address, math.min(length, LongestShown)).toString.replaceAll("\\p{Cntrl}", "?")
     s"it is '$text', not insert (i, c, r), update (u) or delete (d)"
   }
 

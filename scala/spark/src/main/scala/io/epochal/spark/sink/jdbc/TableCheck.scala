@@ -30,6 +30,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     if (!options.rows.addColumns) Right(Nil)
     else if (!dialect.altersInTransaction)
       Left(cannot("add columns", "its ALTER TABLE is not part of a transaction", "Add them by hand."))
+    else if (options.transport == TransportChoice.Prepared)
+      Left(cannot("add columns with transport=prepared", "its tasks write first", "Leave transport out."))
     else
       for {
         query <- QueryColumns.of(schema, options)
@@ -59,7 +61,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       columns <- all(query.stored)(c => declared(c.field).map(kind => s"${dialect.quote(c.into)} $kind"))
     } yield {
       val notNull =
-        columns.zip(query.stored).map { case (sql, column) => if (query.keys.contains(column)) s"$sql NOT NULL" else sql }
+        columns.zip(query.stored).map { case (sql, column) =>
+          if (query.keys.contains(column)) s"$sql NOT NULL" else sql
+        }
       val primary = Option.when(query.keys.nonEmpty)(
         s"PRIMARY KEY (${query.keys.distinct.map(k => dialect.quote(k.into)).mkString(", ")})")
       s"CREATE TABLE ${dialect.quote(name)} (${(notNull ++ primary).mkString(", ")})"
@@ -170,9 +174,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   private def identified(mode: WriteMode, column: BoundColumn): BoundColumn = mode match {
     case upsert: WriteMode.Upsert =>
       val isKey = upsert.keys.contains(column.column.name)
-      column.copy(
-        required = column.required || isKey,
-        identifies = isKey || upsert.order.contains(column.column.name))
+      column.copy(required = column.required || isKey, identifies = isKey || upsert.order.contains(column.column.name))
     case WriteMode.Append => column
   }
 

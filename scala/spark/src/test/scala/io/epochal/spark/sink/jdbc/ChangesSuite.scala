@@ -12,6 +12,7 @@ import org.scalacheck.rng.Seed
 import io.epochal.core.error.Conditions
 
 final class SqliteChangesSuite extends Changes(Sqlite)
+final class StagedChangesSuite extends Changes(PostgresBy.staged)
 
 final class PostgresChangesSuite extends Changes(Postgres) {
 
@@ -56,9 +57,13 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     val puts = Seq("i", "C", "r", "insert", "INSERT", "Update", "u", "U")
     write(f, run, 0, puts.zipWithIndex.map { case (op, i) => row(op, i.toLong, op) } :+ row("i", 100, "stays"))
     assert(stored(f) == puts.zipWithIndex.map { case (op, i) => s"$i $op" } :+ "100 stays")
-    write(f, run, 1, Seq("d", "D", "delete", "DELETE", "Delete").zipWithIndex.map { case (op, i) =>
-      row(op, i.toLong, null)
-    } ++ Seq(row("u", 5, "five"), row("i", 6, "six"), row("d", 4711, null)))
+    write(
+      f,
+      run,
+      1,
+      Seq("d", "D", "delete", "DELETE", "Delete").zipWithIndex.map { case (op, i) =>
+        row(op, i.toLong, null)
+      } ++ Seq(row("u", 5, "five"), row("i", 6, "six"), row("d", 4711, null)))
     assert(stored(f) == Seq("5 five", "6 six", "7 U", "100 stays"))
     assert(ledger(f, "total_rows") == 17L)
   }
@@ -122,7 +127,8 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     refused(Conditions.KeyColumnsRequired)(f.newRun(query, options()("keyColumns")))
     refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "upsert")()))
     refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "append")("keyColumns")))
-    assert(refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "opp")())).getMessage.contains("'op'"))
+    assert(
+      refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "opp")())).getMessage.contains("'op'"))
     refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "id")()))
     refused(Conditions.OptionInvalid)(f.newRun(query, options("keyColumns" -> "op")()))
     refused(Conditions.ModeUnsupported)(

@@ -26,9 +26,14 @@ private[postgres] object PostgresIncoming {
     s"pg_temp.$name"
   }
 
-  /** A SELECT that has the columns of the rows as tasks encode them, with their types. */
+  /** A SELECT that has the columns of the rows as tasks encode them, with their types; also of those that the table gets
+    * with the first epoch only.
+    */
   def like(table: BoundTable): String = {
-    val columns = table.columnNames.map(PostgresDialect.quote)
+    val columns = table.columnNames.map { name =>
+      val quoted = PostgresDialect.quote(name)
+      table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $quoted" }.getOrElse(quoted)
+    }
     val operation = table.operation.map(o => s"false AS ${PostgresDialect.quote(o.name)}")
     s"SELECT ${(columns ++ operation).mkString(", ")} FROM ${PostgresDialect.quote(table.table.name)}"
   }

@@ -13,7 +13,7 @@ import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, OperationColumn, Sql, Wri
 private[postgres] object PostgresMerge {
 
   /** @param source
-    *   SQL of the relation, with the columns of [[BoundTable.incoming]] under their names
+    *   SQL of the relation, with the columns of [[BoundTable.incoming]] under their names: a table, or a query in brackets
     * @param rows
     *   how many rows it has
     */
@@ -38,11 +38,7 @@ private[postgres] object PostgresMerge {
   private val CardinalityViolation = "21000"
 }
 
-final private class PostgresMerge(
-    connection: Connection,
-    table: BoundTable,
-    upsert: WriteMode.Upsert,
-    source: String) {
+final private class PostgresMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, source: String) {
   import PostgresMerge._
 
   private val target = PostgresDialect.quote(table.table.name)
@@ -96,20 +92,20 @@ final private class PostgresMerge(
     val updates = upsert.updated.map(c => s"${quote(c)} = EXCLUDED.${quote(c)}").mkString(", ")
     Sql.update(
       connection,
-      s"""INSERT INTO $target ($names) SELECT $names FROM $from AS w ORDER BY $keys
+      s"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET $updates""".stripMargin)
   }
 
   /** Of the rows with the same key the one that is to count. */
   private def winners: String = {
     val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST")
-    s"(SELECT DISTINCT ON ($keys) * FROM $source ORDER BY $keys$order)"
+    s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
   }
 
-  private def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source) AS k")
+  private def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
 
   private def duplicates: Long = count(
-    s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source GROUP BY $keys HAVING count(*) > 1) AS d")
+    s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source AS s GROUP BY $keys HAVING count(*) > 1) AS d")
 
   private def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
 

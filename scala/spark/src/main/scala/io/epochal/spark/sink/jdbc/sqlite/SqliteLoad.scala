@@ -69,7 +69,6 @@ private[sqlite] object SqliteLoad {
     s"INSERT INTO $target (${columns.map(SqliteDialect.quote).mkString(", ")}) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
 
-
   private type Binder = (PreparedStatement, Int, UnsafeRow, Int) => Unit
 
   private def binder(dataType: DataType): Binder = dataType match {

@@ -17,7 +17,8 @@ private[sqlite] object SqliteMerge {
     Sql.update(
       connection,
       s"""CREATE TEMPORARY TABLE $Incoming AS
-         |SELECT ${list(table.columnNames)}$operation FROM ${SqliteDialect.quote(table.table.name)} WHERE 0""".stripMargin
+         |SELECT ${list(table.columnNames)}$operation FROM ${SqliteDialect.quote(
+          table.table.name)} WHERE 0""".stripMargin
     ): Unit
     s"temp.$Incoming"
   }
@@ -67,7 +68,7 @@ private[sqlite] object SqliteMerge {
     val updates = upsert.updated.map(c => s"${quote(c)} = excluded.${quote(c)}").mkString(", ")
     Sql.update(
       connection,
-      s"""INSERT INTO ${SqliteDialect.quote(table.table.name)} ($names)
+      s"""INSERT INTO ${SqliteDialect.quote(table.table.name)} AS t ($names)
          |SELECT $names FROM temp.$Winners WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET $updates""".stripMargin
     )
