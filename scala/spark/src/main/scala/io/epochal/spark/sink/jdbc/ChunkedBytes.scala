@@ -19,6 +19,25 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   private var before = 0L
   private var chunk = new Array[Byte](First)
   private var position = 0
+  private var markedChunks = 0
+  private var markedPosition = 0
+
+  /** `reset` comes back to here. What lies before the mark is whole rows. */
+  def mark(): Unit = {
+    markedChunks = full.size
+    markedPosition = position
+  }
+
+  /** Takes back what was written since the mark, however many chunks it has filled. */
+  def reset(): Unit = {
+    if (full.size > markedChunks) {
+      chunk = full(markedChunks)
+      full.takeInPlace(markedChunks)
+      lengths.takeInPlace(markedChunks)
+      before = lengths.iterator.map(_.toLong).sum
+    }
+    position = markedPosition
+  }
 
   def size: Long = before + position
 

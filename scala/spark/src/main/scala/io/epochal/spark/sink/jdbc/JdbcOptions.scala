@@ -12,7 +12,7 @@ import io.epochal.core.retry.RetrySettings
   * @param sinkId
   *   None: the query's id
   * @param upsert
-  *   whether rows replace those of the same key
+  *   whether rows replace those of the same key, or remove them (`mode=changes`)
   * @param keyColumns
   *   as the user spelled them; empty where rows have no key
   */
@@ -23,6 +23,7 @@ final case class JdbcOptions(
     upsert: Boolean,
     keyColumns: Seq[String],
     orderColumn: Option[String],
+    rows: RowOptions,
     createTable: Boolean,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
@@ -36,11 +37,6 @@ final case class JdbcOptions(
 object JdbcOptions {
   val Format = "epochal-jdbc"
 
-  private val tableName: OptionType[TableName] =
-    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
-      TableName.parse,
-      _.toString)
-
   val Url: OptionSpec[String] = OptionSpec(
     "url",
     OptionType.string,
@@ -49,7 +45,7 @@ object JdbcOptions {
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
-    tableName,
+    RowOptions.tableName,
     "The table to write. A part in double quotes counts exactly as written; without quotes it is looked up as written, then in the database's own case.",
     required = true,
     sample = Some("comments")
@@ -75,8 +71,9 @@ object JdbcOptions {
     sample = Some("comments"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
-    OptionType.oneOf("append", "upsert"),
-    "append adds rows; upsert replaces rows of the same keyColumns. Unset: upsert when keyColumns is given.")
+    OptionType.oneOf("append", "upsert", "changes"),
+    "append adds rows; upsert replaces rows of the same keyColumns; changes also deletes them, as opColumn says. Unset: changes when opColumn is given, upsert when keyColumns is."
+  )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
     "keyColumns",
     OptionType.names,
@@ -137,7 +134,7 @@ object JdbcOptions {
       SinkId,
       Mode,
       KeyColumns,
-      OrderColumn,
+      OrderColumn) ++ RowOptions.all ++ Seq(
       CreateTable,
       NewQuery,
       EpochMismatch,
@@ -152,8 +149,13 @@ object JdbcOptions {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
       keys = values.get(KeyColumns).getOrElse(Nil)
-      upsert = values.get(Mode).fold(keys.nonEmpty)(_ == "upsert")
-      _ <- Either.cond(!upsert || keys.nonEmpty, (), Conditions.KeyColumnsRequired("mode" -> "mode=upsert"))
+      mode = values.get(Mode)
+      upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
+      rows <- RowOptions.read(values, mode, upsert)
+      _ <- Either.cond(
+        !upsert || keys.nonEmpty,
+        (),
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
       _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
     } yield JdbcOptions(
       ConnectionSettings(
@@ -167,6 +169,7 @@ object JdbcOptions {
       upsert,
       keys,
       values.get(OrderColumn),
+      rows,
       values(CreateTable),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,

@@ -67,12 +67,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
-      override def finish(digest: ContentDigest): String = {
+      override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
-        if (stored != digest.rows)
+        if (stored != rows)
           throw Conditions.RowsDropped(
             "stored" -> stored,
-            "sent" -> digest.rows,
+            "sent" -> rows,
             "epoch" -> attempt.epoch,
             "table" -> run.table.table.name)
         checkStillMine(connection, run)
@@ -104,10 +104,10 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         "partition" -> message.attempt.partition,
         "epoch" -> epoch,
         "found" -> 0L,
-        "sent" -> message.digest.rows,
+        "sent" -> message.stored,
         "place" -> s"the prepared transaction ${message.place}")
     }
-    Loaded.Rows(shipment.digest.rows, shipment.digest.rows)
+    Loaded.Rows(shipment.stored, shipment.stored)
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
