@@ -35,13 +35,15 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     write(f, run, 0, numbers(f, 0 until 10))
     write(f, run, 1, numbers(f, 10 until 13))
     assert(ledger(f, "last_epoch") == 1L)
-    assert(ledger(f, "rows") == 3L)
+    // A reserved word there.
+    val rows = if (databases == Mariadb) "`rows`" else "rows"
+    assert(ledger(f, rows) == 3L)
     assert(ledger(f, "total_rows") == 13L)
     assert(ledger(f, "epochs") == 2L)
     assert(ledger(f, "query_id") == query)
     assert(ledger(f, "trigger_mode") == "micro-batch")
     assert(ledger(f, "v") == 1L)
-    val history = f.database.query("SELECT number, epoch, rows FROM epochal_ledger_history ORDER BY number")
+    val history = f.database.query(s"SELECT number, epoch, $rows FROM epochal_ledger_history ORDER BY number")
     assert(history.map(_.map(_.toString)) == Seq(Seq("1", "0", "10"), Seq("2", "1", "3")))
   }
 
@@ -228,8 +230,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 1))
     // As if a thousand epochs had been written.
-    f.database.execute("UPDATE epochal_ledger SET epochs = 1099", "UPDATE epochal_ledger_history SET number = 99")
-    write(f, run, 1, numbers(f, 1 until 2))
+    f.database.execute(
+      "UPDATE epochal_ledger SET epochs = 1099, last_epoch = 1099",
+      "UPDATE epochal_ledger_history SET number = 99")
+    write(f, run, 1100, numbers(f, 1 until 2))
     val kept = f.database.query("SELECT number FROM epochal_ledger_history").flatten.map(_.toString)
     assert(kept == Seq("1100"))
   }

@@ -34,7 +34,7 @@ final class PasswordSuite extends AnyFunSuite {
       Seq(secret, s"$secret\n", s"$secret\r\n").foreach { text =>
         Files.writeString(file, text)
         look("passwordFile" -> file.toString)
-        Files.writeString(file, s"$text\n")
+        Files.writeString(file, s"$text\n\n")
         refused(Conditions.DatabaseUnreachable)(look("passwordFile" -> file.toString))
       }
     finally {

@@ -81,10 +81,33 @@ object Postgres extends TestDatabases with Assertions {
 
       override def close(): Unit = {
         ConnectionPool.sweep(java.time.Duration.ZERO)
+        query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()").foreach(row =>
+          execute(s"ROLLBACK PREPARED '${row.head}'"))
         onServer(s"DROP DATABASE $database WITH (FORCE)")
       }
     }
   }
+}
+
+/** The same databases, with options of a suite's own. */
+final class Configured(databases: TestDatabases, name: String, more: (String, String)*) extends TestDatabases {
+  override val kind = s"${databases.kind}, $name"
+
+  override def newDatabase(): TestDatabase = {
+    val database = databases.newDatabase()
+    new TestDatabase {
+      override def name: String = database.name
+      override def url: String = database.url
+      override def options(table: String, others: (String, String)*): Map[String, String] =
+        database.options(table, more ++ others: _*)
+      override def close(): Unit = database.close()
+    }
+  }
+}
+
+object PostgresBy {
+  val staged: TestDatabases = new Configured(Postgres, "staged", "transport" -> "staged")
+  val prepared: TestDatabases = new Configured(Postgres, "prepared", "transport" -> "prepared")
 }
 
 object Mariadb extends TestDatabases with Assertions {
@@ -133,7 +156,11 @@ final class InProcess(override val kind: String, urlOf: Int => String, shutdown:
 }
 
 object InProcess {
-  val H2 = new InProcess("H2", n => s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE", "SHUTDOWN")
+  val H2 = new InProcess(
+    "H2",
+    n =>
+      s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE",
+    "SHUTDOWN")
   val Hsqldb =
     new InProcess("HSQLDB", n => s"jdbc:hsqldb:mem:test$n;sql.syntax_pgs=true;hsqldb.tx=mvcc", "SHUTDOWN")
 }

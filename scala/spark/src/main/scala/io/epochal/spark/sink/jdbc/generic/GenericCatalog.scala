@@ -83,7 +83,8 @@ private[generic] object GenericCatalog {
       val number = rows.getInt("DATA_TYPE")
       val typeName = rows.getString("TYPE_NAME")
       val size = rows.getInt("COLUMN_SIZE")
-      val scale = rows.getInt("DECIMAL_DIGITS")
+      val digits = rows.getInt("DECIMAL_DIGITS")
+      val scale = if (rows.wasNull) GenericType.fraction(number, size) else digits
       val nullable = rows.getInt("NULLABLE") != DatabaseMetaData.columnNoNulls
       val hasDefault = rows.getString("COLUMN_DEF") != null
       val counts = rows.getString("IS_AUTOINCREMENT") == "YES"

@@ -30,16 +30,16 @@ class GenericDialect extends Dialect {
   override def driver(url: String): Option[JdbcDriver] = None
   override def handles(url: String): Boolean = url.startsWith("jdbc:")
 
-  override def check(options: JdbcOptions): Either[EpochalException, Unit] = Either.cond(
-    !options.upsert,
-    (),
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] =
+    if (options.upsert) Left(upsert(options)) else DeadLetterTable.refused(options, name)
+
+  private def upsert(options: JdbcOptions): EpochalException =
     Conditions.ModeUnsupported(
       "format" -> JdbcOptions.Format,
       "mode" -> s"replace rows by keyColumns in ${options.connection.place}",
       "reason" -> "Epochal has no dialect for this database, and standard SQL has no such statement that all have",
       "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/jdbc.md)."
     )
-  )
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     GenericCatalog.find(connection, name)
@@ -57,7 +57,8 @@ class GenericDialect extends Dialect {
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     GenericType.fits(dataType, columnType.asInstanceOf[GenericType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
-  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table.columns, GenericRules)
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table.columns, table.operation.map(_.ordinal), GenericRules)
 
   /** READ COMMITTED, or the next stricter that there is: what a transaction waited for must be seen by its next statement. */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {

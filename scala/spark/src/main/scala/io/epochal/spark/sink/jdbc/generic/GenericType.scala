@@ -42,8 +42,8 @@ private[generic] object GenericType {
     case _: StringType        => "CLOB"
     case BinaryType           => "BLOB"
     case DateType             => "DATE"
-    case TimestampType        => "TIMESTAMP WITH TIME ZONE"
-    case TimestampNTZType     => "TIMESTAMP"
+    case TimestampType        => "TIMESTAMP(6) WITH TIME ZONE"
+    case TimestampNTZType     => "TIMESTAMP(6)"
   }
 
   /** Large objects cannot be keys. */
@@ -52,6 +52,13 @@ private[generic] object GenericType {
     case _: StringType                => Some("VARCHAR(255)")
     case BinaryType                   => Some("VARBINARY(255)")
     case _                            => declare(dataType)
+  }
+
+  /** Digits of a second that a timestamp of so many characters keeps: `2026-01-31 12:30:00.123456+01:00`. */
+  def fraction(number: Int, size: Int): Int = number match {
+    case Types.TIMESTAMP               => math.max(0, size - 20)
+    case Types.TIMESTAMP_WITH_TIMEZONE => math.max(0, size - 26)
+    case _                             => 0
   }
 
   private val Texts =

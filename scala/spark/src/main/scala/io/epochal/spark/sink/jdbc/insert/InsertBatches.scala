@@ -4,7 +4,7 @@ import java.sql.{Connection, PreparedStatement, Statement}
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Sql}
+import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Operation, Sql}
 
 /** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
   *
@@ -28,7 +28,7 @@ final class InsertBatches(
   def multiRow(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
     val source = new Source(table, rows)
     val bySize = maxBytes / math.max(1L, rows.bytes / math.max(1L, rows.rows))
-    val each = math.max(1L, Seq(batchSize.toLong, (maxParameters / table.columns.size).toLong, bySize).min).toInt
+    val each = math.max(1L, Seq(batchSize.toLong, (maxParameters / table.incoming.size).toLong, bySize).min).toInt
 
     def run(statements: Long, count: Int): Long =
       if (statements == 0 || count == 0) 0L
@@ -75,26 +75,31 @@ final class InsertBatches(
   }
 
   private def sql(into: String, table: BoundTable, rows: Int): String = {
-    val row = table.columns.map(_ => "?").mkString("(", ",", ")")
-    val names = table.columnNames.map(quote).mkString(", ")
+    val row = table.incoming.map(_ => "?").mkString("(", ",", ")")
+    val names = table.incoming.map(quote).mkString(", ")
     s"INSERT INTO $into ($names) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
 
   /** Binds one row after the other. */
   final private class Source(table: BoundTable, rows: EncodedRows) {
-    private val reader = new RowBytesReader(rows, table.columns.size)
+    private val reader = new RowBytesReader(rows, table.columns.size + table.operation.size)
     private val binders = table.columns.map(rules.binder).toArray
     private val ordinals = table.columns.map(_.ordinal).toArray
+    private val identifies = table.columns.map(_.identifies).toArray
+    private val operation = table.operation.fold(-1)(_.ordinal)
+    private val width = table.incoming.size
 
     def bind(statement: PreparedStatement, place: Int): Unit = {
       reader.next()
-      val first = place * binders.length + 1
+      val deletes = operation >= 0 && Operation.deletes(reader.row, operation)
+      val first = place * width + 1
       var i = 0
       while (i < binders.length) {
-        if (reader.row.isNullAt(ordinals(i))) statement.setObject(first + i, null)
+        if (reader.row.isNullAt(ordinals(i)) || deletes && !identifies(i)) statement.setObject(first + i, null)
         else binders(i).bind(statement, first + i, reader.row, ordinals(i))
         i += 1
       }
+      if (operation >= 0) statement.setInt(first + i, if (deletes) 1 else 0)
     }
   }
 }

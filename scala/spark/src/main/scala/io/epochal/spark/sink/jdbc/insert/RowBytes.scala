@@ -3,22 +3,26 @@ package io.epochal.spark.sink.jdbc.insert
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, EncodedRows, Operation, RowEncoder, RowFormat}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
   * The driver binds them to statements ([[InsertBatches]]). Bad values are found in the task, where the row is known.
+  *
+  * @param operation
+  *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
   */
-final case class RowBytes(columns: Seq[BoundColumn], rules: ValueRules) extends RowFormat {
+final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], rules: ValueRules) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder =
-    new RowBytesEncoder(columns.map(new ColumnCheck(_, rules)).toArray, out)
+    new RowBytesEncoder(columns.map(new ColumnCheck(_, rules)).toArray, operation.getOrElse(-1), out)
 }
 
-final private class RowBytesEncoder(checks: Array[ColumnCheck], out: ChunkedBytes) extends RowEncoder {
+final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
   override def encode(row: UnsafeRow): Unit = {
+    val deletes = operation >= 0 && Operation.deletes(row, operation)
     var i = 0
     while (i < checks.length) {
-      checks(i)(row)
+      if (!deletes || checks(i).identifies) checks(i)(row)
       i += 1
     }
     val length = row.getSizeInBytes
@@ -30,6 +34,7 @@ final private class RowBytesEncoder(checks: Array[ColumnCheck], out: ChunkedByte
 
 final private class ColumnCheck(bound: BoundColumn, rules: ValueRules) {
   private val ordinal = bound.ordinal
+  val identifies: Boolean = bound.identifies
   private val check = rules.check(bound).orNull
 
   def apply(row: UnsafeRow): Unit =

@@ -49,14 +49,11 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
   protected def winners(table: BoundTable, upsert: WriteMode.Upsert): String = {
     val keys = list(upsert.keys)
     val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC")
+    val place = quote(table.table.unused("epochal_place"))
     s"""(SELECT ${list(table.columnNames)} FROM
-       |  (SELECT i.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS epochal_place FROM $incoming i) p
-       |WHERE epochal_place = 1)""".stripMargin
+       |  (SELECT i.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $incoming i) p
+       |WHERE $place = 1)""".stripMargin
   }
-
-  /** What an upsert sets. A row that is all key must still count as stored. */
-  protected def updated(table: BoundTable, upsert: WriteMode.Upsert): Seq[String] =
-    if (table.columnNames.toSet == upsert.keys.toSet) upsert.keys else table.columnNames.diff(upsert.keys)
 
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
 

@@ -8,6 +8,7 @@ import scala.util.Using
 
 import org.apache.spark.sql.types.DataType
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc._
@@ -31,6 +32,10 @@ object MysqlDialect extends Dialect {
 
   override def quote(name: String): String = s"`${name.replace("`", "``")}`"
 
+  override val longestName = 64
+
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
+
   override def find(connection: Connection, name: TableName): Option[TargetTable] = MysqlCatalog.find(connection, name)
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
     MysqlCatalog.tableNames(connection, name)
@@ -52,7 +57,8 @@ object MysqlDialect extends Dialect {
     MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     MysqlType.sorts(columnType.asInstanceOf[MysqlType])
-  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table.columns, MysqlRules)
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table.columns, table.operation.map(_.ordinal), MysqlRules)
 
   /** Settings of the session are made anew for each transaction, as a pooler may hand on another one. Without strictness
     * values would be cut in silence, a 0 would become the next number of an AUTO_INCREMENT column, an empty text could be

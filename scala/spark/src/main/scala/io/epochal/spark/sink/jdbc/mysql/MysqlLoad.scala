@@ -24,8 +24,6 @@ private[mysql] object MysqlLoad {
           inserts.multiRow(connection, incoming, table, rows, batchSize))
     }
 
-  private val Found = "epochal_found INT NOT NULL DEFAULT 0"
-
   private def target(table: BoundTable): String = MysqlDialect.quote(table.table.name)
   private def temporary(table: BoundTable, name: String): String =
     MysqlDialect.quote(table.table.name.copy(table = name))
@@ -43,7 +41,7 @@ private[mysql] object MysqlLoad {
       discard(connection)
       MysqlDialect.execute(
         connection,
-        s"""CREATE TEMPORARY TABLE $incoming ($Found) ENGINE=InnoDB
+        s"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
            |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false""".stripMargin
       )
     }
@@ -58,20 +56,22 @@ private[mysql] object MysqlLoad {
       if (!unique)
         MysqlDialect.execute(
           connection,
-          s"CREATE TEMPORARY TABLE $source ($Found) ENGINE=InnoDB SELECT w.* FROM ${winners(table, upsert)} w")
+          s"CREATE TEMPORARY TABLE $source (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB SELECT w.* FROM ${winners(table, upsert)} w")
       val names = list(table.columnNames)
       val on = upsert.keys.map(MysqlDialect.quote).map(k => s"t.$k = s.$k").mkString(" AND ")
-      val sets = updated(table, upsert).map(MysqlDialect.quote).map(c => s"t.$c = s.$c")
+      val sets = upsert.updated.map(MysqlDialect.quote).map(c => s"t.$c = s.$c")
       MysqlDialect.execute(
         connection,
-        s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ "s.epochal_found = 1").mkString(", ")}")
-      val changed = one(connection, s"SELECT count(*) FROM $source WHERE epochal_found = 1")
+        s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ s"s.${found(table)} = 1").mkString(", ")}")
+      val changed = one(connection, s"SELECT count(*) FROM $source WHERE ${found(table)} = 1")
       changed + Sql.update(
         connection,
         s"""INSERT INTO ${target(table)} ($names)
-           |SELECT $names FROM $source WHERE epochal_found = 0 ORDER BY ${list(upsert.keys)}""".stripMargin
+           |SELECT $names FROM $source WHERE ${found(table)} = 0 ORDER BY ${list(upsert.keys)}""".stripMargin
       )
     }
+
+    private def found(table: BoundTable): String = MysqlDialect.quote(table.table.unused("epochal_found"))
 
     override protected def drop(connection: Connection): Unit = discard(connection)
 

@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc.postgres
 
 import io.epochal.spark.seam.UnsafeRow
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, Operation, RowEncoder, RowFormat}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *
@@ -10,9 +10,20 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncod
   *   row      int16 number of columns, then for each: int32 length of the value (-1: NULL), the value
   *   trailer  int16 -1
   * }}}
+  *
+  * @param operation
+  *   place in the query's rows of what says what a row does; then a boolean comes after the columns, and a row that
+  *   deletes has only those that find it and order it
   */
-final case class CopyFormat(columns: Seq[BoundColumn]) extends RowFormat {
-  override def encoder(out: ChunkedBytes): RowEncoder = new CopyRowEncoder(columns.map(CopyColumn(_)).toArray, out)
+final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int]) extends RowFormat {
+
+  override def encoder(out: ChunkedBytes): RowEncoder = {
+    val encoded = columns.map(CopyColumn(_)).toArray
+    operation match {
+      case None          => new CopyRowEncoder(encoded, out)
+      case Some(ordinal) => new CopyChangeEncoder(encoded, columns.map(_.identifies).toArray, ordinal, out)
+    }
+  }
 }
 
 object CopyFormat {
@@ -27,14 +38,43 @@ final private class CopyRowEncoder(columns: Array[CopyColumn], out: ChunkedBytes
     out.putShort(columns.length)
     var i = 0
     while (i < columns.length) {
-      val column = columns(i)
-      if (!row.isNullAt(column.ordinal)) column.encode(row, out)
-      else if (column.required) throw new BadValue(column.ordinal, BadValue.Missing)
-      else {
-        out.reserve(4)
-        out.putInt(-1)
-      }
+      CopyRowEncoder.put(columns(i), row, out)
       i += 1
     }
+  }
+}
+
+private object CopyRowEncoder {
+
+  def put(column: CopyColumn, row: UnsafeRow, out: ChunkedBytes): Unit =
+    if (!row.isNullAt(column.ordinal)) column.encode(row, out)
+    else if (column.required) throw new BadValue(column.ordinal, BadValue.Missing)
+    else putNull(out)
+
+  def putNull(out: ChunkedBytes): Unit = {
+    out.reserve(4)
+    out.putInt(-1)
+  }
+}
+
+final private class CopyChangeEncoder(
+    columns: Array[CopyColumn],
+    identifies: Array[Boolean],
+    operation: Int,
+    out: ChunkedBytes)
+    extends RowEncoder {
+
+  override def encode(row: UnsafeRow): Unit = {
+    val deletes = Operation.deletes(row, operation)
+    out.reserve(2)
+    out.putShort(columns.length + 1)
+    var i = 0
+    while (i < columns.length) {
+      if (deletes && !identifies(i)) CopyRowEncoder.putNull(out) else CopyRowEncoder.put(columns(i), row, out)
+      i += 1
+    }
+    out.reserve(5)
+    out.putInt(1)
+    out.putByte(if (deletes) 1 else 0)
   }
 }

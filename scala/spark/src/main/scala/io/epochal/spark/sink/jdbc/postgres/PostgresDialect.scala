@@ -17,6 +17,12 @@ object PostgresDialect extends Dialect {
   override val name = "PostgreSQL"
   override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
+  override val deletes = true
+  override val altersInTransaction = true
+  override val longestName = 63
+
+  /** Tasks of one executor may each hold one. */
+  override val maxConnections = 64
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -43,7 +49,7 @@ object PostgresDialect extends Dialect {
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
-  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns)
+  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns, table.operation.map(_.ordinal))
 
   /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
@@ -102,6 +108,8 @@ object PostgresDialect extends Dialect {
     if (found.isFailure) connection.rollback(savepoint)
     found.getOrElse(ServerIdentity("unknown", None))
   }
+
+  override def bulk: Seq[BulkLoad] = Seq(PostgresStaging, PostgresPrepared)
 
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     PostgresLoad(connection, table, rows)

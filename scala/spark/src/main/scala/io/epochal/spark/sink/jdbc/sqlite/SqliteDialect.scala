@@ -52,6 +52,8 @@ object SqliteDialect extends Dialect {
   }
 
   override val maxConnections = 2
+  override val deletes = true
+  override val altersInTransaction = true
 
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
@@ -72,7 +74,8 @@ object SqliteDialect extends Dialect {
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
-  override def rowFormat(table: BoundTable): RowFormat = RowBytes(table.columns, SqliteRules)
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table.columns, table.operation.map(_.ordinal), SqliteRules)
 
   /** From here on, this connection alone writes.
     *
@@ -111,7 +114,6 @@ object SqliteDialect extends Dialect {
     override val forUpdate = ""
     override def serializeClaims(connection: Connection): Boolean = true
     override def table(name: QualifiedName): String = quote(name)
-    override def remainder(number: String, divisor: Long): String = s"$number % $divisor"
 
     override def same(left: String, right: String): String = s"$left IS $right"
 
