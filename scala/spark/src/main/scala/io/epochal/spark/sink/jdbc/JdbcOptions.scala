@@ -24,6 +24,7 @@ final case class JdbcOptions(
     keyColumns: Seq[String],
     orderColumn: Option[String],
     createTable: Boolean,
+    nulCharacter: NulCharacter,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
     inlineMaxBytes: Long,
@@ -91,6 +92,12 @@ object JdbcOptions {
     OptionType.boolean,
     "Makes the table from the query's columns if it does not exist.",
     Some(false))
+  val NulText: OptionSpec[String] = OptionSpec(
+    "nulCharacter",
+    OptionType.oneOf(NulCharacter.all.map(_.name): _*),
+    "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
+    Some(NulCharacter.Error.name)
+  )
   val NewQuery: OptionSpec[String] = OptionSpec(
     "onNewQuery",
     OptionType.oneOf("fail", "append"),
@@ -138,6 +145,7 @@ object JdbcOptions {
       KeyColumns,
       OrderColumn,
       CreateTable,
+      NulText,
       NewQuery,
       EpochMismatch,
       TransportName,
@@ -167,6 +175,7 @@ object JdbcOptions {
       keys,
       values.get(OrderColumn),
       values(CreateTable),
+      NulCharacter.all.find(_.name == values(NulText)).getOrElse(NulCharacter.Error),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       values(InlineMaxBytes),

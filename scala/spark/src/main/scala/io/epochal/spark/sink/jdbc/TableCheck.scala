@@ -22,7 +22,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(columns, table)
-    } yield BoundTable(table, columns.map(c => c.copy(required = c.required || isKey(mode, c))), mode)
+    } yield BoundTable(table, columns.map(c => c.copy(required = c.required || isKey(mode, c))), mode, options.nulCharacter)
 
   /** The same for a table that is still to be made. */
   def bindNew(schema: StructType): Checked[Unit] =
@@ -121,7 +121,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   private def unsortable(column: BoundColumn): EpochalException = Conditions.ModeUnsupported(
     "format" -> JdbcOptions.Format,
     "mode" -> s"order rows by '${column.field.name}'",
-    "reason" -> s"${dialect.name} keeps a ${column.field.dataType.sql} as text, which sorts differently",
+    "reason" -> s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
     "suggestion" -> "Name a column of whole numbers or times in orderColumn.")
 
   private def bound(name: String, columns: Seq[BoundColumn]): Checked[BoundColumn] =

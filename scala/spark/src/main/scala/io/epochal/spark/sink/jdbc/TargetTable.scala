@@ -60,7 +60,14 @@ object WriteMode {
   *
   * @param columns
   *   in the order of the query's rows
+  * @param nulCharacter
+  *   what becomes of the NUL character in texts
   */
-final case class BoundTable(table: TargetTable, columns: Seq[BoundColumn], mode: WriteMode) {
+final case class BoundTable(
+    table: TargetTable,
+    columns: Seq[BoundColumn],
+    mode: WriteMode,
+    nulCharacter: NulCharacter = NulCharacter.Error
+) {
   def columnNames: Seq[String] = columns.map(_.column.name)
 }

@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc.postgres
 
-import io.epochal.spark.seam.UnsafeRow
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncoder, RowFormat}
+import io.epochal.spark.seam.{UnsafeLayout, UnsafeRow}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, RowEncoder, RowFormat}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *
@@ -11,8 +11,13 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, RowEncod
   *   trailer  int16 -1
   * }}}
   */
-final case class CopyFormat(columns: Seq[BoundColumn]) extends RowFormat {
-  override def encoder(out: ChunkedBytes): RowEncoder = new CopyRowEncoder(columns.map(CopyColumn(_)).toArray, out)
+final case class CopyFormat(columns: Seq[BoundColumn], nul: NulCharacter) extends RowFormat {
+  override def encoder(out: ChunkedBytes): RowEncoder = {
+    val values = columns.map { bound =>
+      CopyValue(bound.ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+    }
+    new CopyRowEncoder(columns.map(_.ordinal).toArray, columns.map(_.required).toArray, values.toArray, out)
+  }
 }
 
 object CopyFormat {
@@ -20,16 +25,24 @@ object CopyFormat {
   val Trailer: Array[Byte] = Array[Byte](-1, -1)
 }
 
-final private class CopyRowEncoder(columns: Array[CopyColumn], out: ChunkedBytes) extends RowEncoder {
+final private class CopyRowEncoder(
+    ordinals: Array[Int],
+    required: Array[Boolean],
+    values: Array[CopyValue],
+    out: ChunkedBytes
+) extends RowEncoder {
 
   override def encode(row: UnsafeRow): Unit = {
+    val base = row.getBaseObject
+    val origin = row.getBaseOffset
+    val slots = UnsafeLayout.slotsOfRow(origin, row.numFields)
     out.reserve(2)
-    out.putShort(columns.length)
+    out.putShort(values.length)
     var i = 0
-    while (i < columns.length) {
-      val column = columns(i)
-      if (!row.isNullAt(column.ordinal)) column.encode(row, out)
-      else if (column.required) throw new BadValue(column.ordinal, BadValue.Missing)
+    while (i < values.length) {
+      val ordinal = ordinals(i)
+      if (!row.isNullAt(ordinal)) values(i).encode(base, origin, slots + ordinal * 8L, out)
+      else if (required(i)) throw new BadValue(ordinal, BadValue.Missing)
       else {
         out.reserve(4)
         out.putInt(-1)
