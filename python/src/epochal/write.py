@@ -39,6 +39,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -65,6 +66,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -93,6 +95,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -125,6 +128,7 @@ def jdbc(
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
         create_table: whether to make a missing table from the DataFrame's schema.
+        nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
         user: database user.
         password: its password; secret.
         driver: class of the JDBC driver, where the URL does not tell it.
@@ -158,6 +162,7 @@ def jdbc(
             "keyColumns": key_columns,
             "orderColumn": order_column,
             "createTable": create_table,
+            "nulCharacter": nul_character,
             "user": user,
             "password": password,
             "driver": driver,

@@ -37,10 +37,10 @@ object UnsafeLayout {
 
   /** Bytes of an element's slot. */
   def slotWidth(element: DataType): Int = element match {
-    case BooleanType | ByteType                                              => 1
-    case ShortType                                                           => 2
-    case IntegerType | FloatType | DateType | _: YearMonthIntervalType       => 4
-    case _                                                                   => 8
+    case BooleanType | ByteType                                        => 1
+    case ShortType                                                     => 2
+    case IntegerType | FloatType | DateType | _: YearMonthIntervalType => 4
+    case _                                                             => 8
   }
 
   def mapKeys(map: Long): Long = map + 8

@@ -22,7 +22,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(columns, table)
-    } yield BoundTable(table, columns.map(c => c.copy(required = c.required || isKey(mode, c))), mode, options.nulCharacter)
+    } yield BoundTable(
+      table,
+      columns.map(c => c.copy(required = c.required || isKey(mode, c))),
+      mode,
+      options.nulCharacter)
 
   /** The same for a table that is still to be made. */
   def bindNew(schema: StructType): Checked[Unit] =

@@ -42,7 +42,8 @@ final class PostgresArraysSuite extends SinkSuite(Postgres) {
       kinds.zipWithIndex.foreach { case (kind, i) =>
         val found = connection
           .createStatement()
-          .executeQuery(s"SELECT id, cardinality(c$i), v FROM t LEFT JOIN LATERAL unnest(c$i) WITH ORDINALITY AS u(v, place) ON true ORDER BY id, place")
+          .executeQuery(
+            s"SELECT id, cardinality(c$i), v FROM t LEFT JOIN LATERAL unnest(c$i) WITH ORDINALITY AS u(v, place) ON true ORDER BY id, place")
         rows.zipWithIndex.foreach { case (values, id) =>
           val elements = values(i)
           val lines = if (elements == null || elements.isEmpty) Seq(null) else elements

@@ -114,8 +114,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     masked = if (bits == 0) 0L else number >>> (32 - bits) << (32 - bits)
     parts = Seq(24, 16, 8, 0).map(shift => (masked >>> shift) & 0xff)
     v6 <- Gen.oneOf(true, false)
-  } yield
-    if (v6) f"2001:${masked >>> 16}%x:${masked & 0xffff}%x::/${16 + bits}" else s"${parts.mkString(".")}/$bits"
+  } yield if (v6) f"2001:${masked >>> 16}%x:${masked & 0xffff}%x::/${16 + bits}" else s"${parts.mkString(".")}/$bits"
 
   sameAsServer("inet", addresses, "0:./f1 ", only = false)("v = t::inet")
   sameAsServer("cidr", networks, "0:./f1 ", only = false)("v = t::cidr")
@@ -174,7 +173,12 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
 
   column("mood", "CREATE TYPE mood AS ENUM ('sad', 'so so', 'häppy')")("sad", "so so", "häppy")("Sad", "", "happy")
   column("numeric(5,2)")("0.00", "123.45", "-999.99")("1000", "0.001", "NaN", "Infinity", "-inf", "", "1e3", "abc")
-  column("numeric")("0", "1." + "0" * 50 + "1", "9" * 500, "0.0000000001")("NaN", "1e200000", "1e-20000", "0x10", "1_000")
+  column("numeric")("0", "1." + "0" * 50 + "1", "9" * 500, "0.0000000001")(
+    "NaN",
+    "1e200000",
+    "1e-20000",
+    "0x10",
+    "1_000")
   column("numeric(3,5)")("0.00999", "-0.00001")("0.01", "0.000001")
   column("name")("x" * 63)("x" * 64, "é" * 32)
   column("code", "CREATE DOMAIN short AS VARCHAR(3)", "CREATE DOMAIN code AS short CHECK (VALUE <> 'no')")("abc", "é")(
@@ -201,9 +205,11 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
   }
 
-  on("a citext column takes texts", "CREATE EXTENSION IF NOT EXISTS citext", "CREATE TABLE t (id BIGINT, word CITEXT)") {
-    f =>
-      write(f, f.newRun(query), 0, numbers(f, 0 until 3))
-      assert(f.database.one("SELECT count(*) FROM t WHERE word = 'ROW 1'") == 1L)
+  on(
+    "a citext column takes texts",
+    "CREATE EXTENSION IF NOT EXISTS citext",
+    "CREATE TABLE t (id BIGINT, word CITEXT)") { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 3))
+    assert(f.database.one("SELECT count(*) FROM t WHERE word = 'ROW 1'") == 1L)
   }
 }

@@ -38,10 +38,6 @@ final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
   private def write(row: UnsafeRow): Unit = {
     out.clear()
     val origin = row.getBaseOffset
-    value.write(
-      row.getBaseObject,
-      origin,
-      UnsafeLayout.slotsOfRow(origin, row.numFields) + ordinal * 8L,
-      out)
+    value.write(row.getBaseObject, origin, UnsafeLayout.slotsOfRow(origin, row.numFields) + ordinal * 8L, out)
   }
 }

@@ -33,30 +33,29 @@ abstract private class JsonScalar extends JsonValue {
 private object JsonScalar {
 
   def supports(dataType: DataType): Boolean = dataType match {
-    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType      => true
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType     => true
     case _: DecimalType | _: StringType | _: CharType | _: VarcharType | BinaryType | VariantType => true
-    case DateType | TimestampType | TimestampNTZType                                               => true
-    case _: DayTimeIntervalType | _: YearMonthIntervalType                                         => true
-    case other                                                                                     => SparkTime.is(other)
+    case DateType | TimestampType | TimestampNTZType                                              => true
+    case _: DayTimeIntervalType | _: YearMonthIntervalType                                        => true
+    case other                                                                                    => SparkTime.is(other)
   }
 
   def apply(dataType: DataType): JsonValue = dataType match {
-    case BooleanType                           => bare((base, _, slot) => Platform.getBoolean(base, slot).toString)
-    case ByteType                              => bare((base, _, slot) => Platform.getByte(base, slot).toString)
-    case ShortType                             => bare((base, _, slot) => Platform.getShort(base, slot).toString)
-    case IntegerType                           => bare((base, _, slot) => Platform.getInt(base, slot).toString)
-    case LongType                              => bare((base, _, slot) => Platform.getLong(base, slot).toString)
-    case FloatType                             => new Real((base, _, slot) => Platform.getFloat(base, slot).toString)
-    case DoubleType                            => new Real((base, _, slot) => Platform.getDouble(base, slot).toString)
+    case BooleanType => bare((base, _, slot) => Platform.getBoolean(base, slot).toString)
+    case ByteType    => bare((base, _, slot) => Platform.getByte(base, slot).toString)
+    case ShortType   => bare((base, _, slot) => Platform.getShort(base, slot).toString)
+    case IntegerType => bare((base, _, slot) => Platform.getInt(base, slot).toString)
+    case LongType    => bare((base, _, slot) => Platform.getLong(base, slot).toString)
+    case FloatType   => new Real((base, _, slot) => Platform.getFloat(base, slot).toString)
+    case DoubleType  => new Real((base, _, slot) => Platform.getDouble(base, slot).toString)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
       bare((base, _, slot) => JavaDecimal.valueOf(Platform.getLong(base, slot), d.scale).toPlainString)
     case d: DecimalType =>
-      bare((base, origin, slot) =>
-        new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
+      bare((base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
     case BinaryType =>
       inQuotes((base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot)))
-    case DateType         => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Platform.getInt(base, slot).toLong).toString)
-    case TimestampType    => inQuotes((base, _, slot) => s"${moment(Platform.getLong(base, slot))}Z")
+    case DateType      => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Platform.getInt(base, slot).toLong).toString)
+    case TimestampType => inQuotes((base, _, slot) => s"${moment(Platform.getLong(base, slot))}Z")
     case TimestampNTZType => inQuotes((base, _, slot) => moment(Platform.getLong(base, slot)))
     case _: DayTimeIntervalType =>
       inQuotes((base, _, slot) => Duration.of(Platform.getLong(base, slot), MICROS).toString)

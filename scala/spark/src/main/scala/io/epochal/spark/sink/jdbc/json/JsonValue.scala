@@ -27,9 +27,9 @@ private[jdbc] object JsonValue {
 
   /** Names within a struct must differ, and a map's keys must have a text: else something would be lost. */
   def supports(dataType: DataType): Boolean = dataType match {
-    case ArrayType(element, _)     => supports(element)
-    case MapType(key, value, _)    => JsonScalar.supports(key) && key != VariantType && supports(value)
-    case StructType(fields)        =>
+    case ArrayType(element, _)  => supports(element)
+    case MapType(key, value, _) => JsonScalar.supports(key) && key != VariantType && supports(value)
+    case StructType(fields) =>
       fields.map(_.name).distinct.length == fields.length && fields.forall(f =>
         !f.name.contains('\u0000') && supports(f.dataType))
     case other => JsonScalar.supports(other)

@@ -226,7 +226,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) {
 private object StoredJson {
   final private class Bad(val reason: String) extends RuntimeException(reason) with NoStackTrace
 
-  private final val End = -1
+  final private val End = -1
   private val MaxBytes = 0x0fffffff
   private val MaxDepth = 1000
 

@@ -34,21 +34,21 @@ private[postgres] object CopyValue {
   }
 
   private def plain(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = from match {
-    case BooleanType                                    => new BooleanValue(column)
-    case ByteType | ShortType | IntegerType | LongType  => whole(column, ReadLong(from), to)
-    case FloatType if to.name == "float4"               => new Float4(column, Platform.getFloat(_, _))
-    case FloatType                                      => new Float8(column, Platform.getFloat(_, _).toDouble)
-    case DoubleType                                     => new Float8(column, Platform.getDouble(_, _))
-    case d: DecimalType                                 => NumericValue(column, d, to)
-    case BinaryType                                     => new ByteaValue(column)
-    case DateType                                       => new DateValue(column)
-    case TimestampType | TimestampNTZType               => new TimestampValue(column, to.fraction)
-    case CalendarIntervalType                           => new CalendarIntervalValue(column, to.intervalFraction)
-    case _: DayTimeIntervalType                         => new DayTimeIntervalValue(column, to.intervalFraction)
-    case _: YearMonthIntervalType                       => new YearMonthIntervalValue(column)
-    case _: StringType | _: CharType | _: VarcharType   => text(column, to, nul)
-    case time if SparkTime.is(time)                     => new TimeValue(column, to.fraction)
-    case nested                                         => new JsonTree(column, nested, to.name == "jsonb", nul)
+    case BooleanType                                   => new BooleanValue(column)
+    case ByteType | ShortType | IntegerType | LongType => whole(column, ReadLong(from), to)
+    case FloatType if to.name == "float4"              => new Float4(column, Platform.getFloat(_, _))
+    case FloatType                                     => new Float8(column, Platform.getFloat(_, _).toDouble)
+    case DoubleType                                    => new Float8(column, Platform.getDouble(_, _))
+    case d: DecimalType                                => NumericValue(column, d, to)
+    case BinaryType                                    => new ByteaValue(column)
+    case DateType                                      => new DateValue(column)
+    case TimestampType | TimestampNTZType              => new TimestampValue(column, to.fraction)
+    case CalendarIntervalType                          => new CalendarIntervalValue(column, to.intervalFraction)
+    case _: DayTimeIntervalType                        => new DayTimeIntervalValue(column, to.intervalFraction)
+    case _: YearMonthIntervalType                      => new YearMonthIntervalValue(column)
+    case _: StringType | _: CharType | _: VarcharType  => text(column, to, nul)
+    case time if SparkTime.is(time)                    => new TimeValue(column, to.fraction)
+    case nested                                        => new JsonTree(column, nested, to.name == "jsonb", nul)
   }
 
   private def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue = to.name match {

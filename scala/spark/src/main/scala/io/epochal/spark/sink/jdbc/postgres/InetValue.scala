@@ -105,9 +105,9 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     }
   }
 
-  /** One to three decimal digits. */
+  /** One to three decimal digits, without a needless 0 before them. */
   private def number(from: Int, end: Int, max: Int): Int = {
-    if (end <= from || end - from > 3) bad()
+    if (end <= from || end - from > 3 || (end - from > 1 && at(from) == '0')) bad()
     var value = 0
     var i = from
     while (i < end) {

@@ -66,48 +66,48 @@ object PostgresType {
 
   /** The type for a column that is to be made; None: there is none. */
   def declare(dataType: DataType): Option[String] = scalar(dataType).orElse(dataType match {
-    case ArrayType(element, _) if scalar(element).isDefined => scalar(element).map(_ + "[]")
+    case ArrayType(element, _) if scalar(element).isDefined      => scalar(element).map(_ + "[]")
     case _: ArrayType | _: MapType | _: StructType | VariantType => Option.when(JsonValue.supports(dataType))("jsonb")
     case _                                                       => None
   })
 
   private def scalar(dataType: DataType): Option[String] = Option(dataType).collect {
-    case BooleanType                                                                 => "boolean"
-    case ByteType | ShortType                                                        => "smallint"
-    case IntegerType                                                                 => "integer"
-    case LongType                                                                    => "bigint"
-    case FloatType                                                                   => "real"
-    case DoubleType                                                                  => "double precision"
-    case d: DecimalType                                                              => s"numeric(${d.precision},${d.scale})"
-    case c: CharType                                                                 => s"char(${c.length})"
-    case v: VarcharType                                                              => s"varchar(${v.length})"
-    case _: StringType                                                               => "text"
-    case BinaryType                                                                  => "bytea"
-    case DateType                                                                    => "date"
-    case TimestampType                                                               => "timestamp with time zone"
-    case TimestampNTZType                                                            => "timestamp without time zone"
+    case BooleanType          => "boolean"
+    case ByteType | ShortType => "smallint"
+    case IntegerType          => "integer"
+    case LongType             => "bigint"
+    case FloatType            => "real"
+    case DoubleType           => "double precision"
+    case d: DecimalType       => s"numeric(${d.precision},${d.scale})"
+    case c: CharType          => s"char(${c.length})"
+    case v: VarcharType       => s"varchar(${v.length})"
+    case _: StringType        => "text"
+    case BinaryType           => "bytea"
+    case DateType             => "date"
+    case TimestampType        => "timestamp with time zone"
+    case TimestampNTZType     => "timestamp without time zone"
     case _: DayTimeIntervalType | _: YearMonthIntervalType | CalendarIntervalType => "interval"
     case time if SparkTime.is(time) => s"time(${math.min(SparkTime.precision(time).get, 6)})"
   }
 
   /** The plain types that take every value of a Spark type, or of which the task refuses the values that do not fit. */
   private def homes(dataType: DataType): Set[String] = dataType match {
-    case BooleanType                                                             => Set("bool")
-    case ByteType | ShortType                                                    => Set("int2", "int4", "int8", "float4", "float8", "numeric")
-    case IntegerType                                                             => Set("int4", "int8", "float8", "numeric")
-    case LongType                                                                => Set("int8", "numeric")
-    case FloatType                                                               => Set("float4", "float8")
-    case DoubleType                                                              => Set("float8")
-    case _: DecimalType                                                          => Set("numeric")
-    case _: StringType | _: CharType | _: VarcharType                            => Texts
-    case BinaryType                                                              => Set("bytea")
-    case DateType                                                                => Set("date")
-    case TimestampType                                                           => Set("timestamptz")
-    case TimestampNTZType                                                        => Set("timestamp")
+    case BooleanType                                  => Set("bool")
+    case ByteType | ShortType                         => Set("int2", "int4", "int8", "float4", "float8", "numeric")
+    case IntegerType                                  => Set("int4", "int8", "float8", "numeric")
+    case LongType                                     => Set("int8", "numeric")
+    case FloatType                                    => Set("float4", "float8")
+    case DoubleType                                   => Set("float8")
+    case _: DecimalType                               => Set("numeric")
+    case _: StringType | _: CharType | _: VarcharType => Texts
+    case BinaryType                                   => Set("bytea")
+    case DateType                                     => Set("date")
+    case TimestampType                                => Set("timestamptz")
+    case TimestampNTZType                             => Set("timestamp")
     case _: DayTimeIntervalType | _: YearMonthIntervalType | CalendarIntervalType => Set("interval")
-    case time if SparkTime.is(time)                                              => Set("time")
-    case nested if JsonValue.supports(nested)                                    => Set("jsonb", "json")
-    case _                                                                       => Set.empty
+    case time if SparkTime.is(time)                                               => Set("time")
+    case nested if JsonValue.supports(nested)                                     => Set("jsonb", "json")
+    case _                                                                        => Set.empty
   }
 
   /** A text goes wherever PostgreSQL has a type for what it says. */
@@ -119,7 +119,7 @@ object PostgresType {
     Either.cond(takes(dataType, columnType), (), suggestion(columnType))
 
   private def takes(dataType: DataType, to: PostgresType): Boolean = (dataType, to.shape) match {
-    case (ArrayType(element, _), array: Array)                    => takes(element, array.element)
+    case (ArrayType(element, _), array: Array)                   => takes(element, array.element)
     case (_: StringType | _: CharType | _: VarcharType, Enum(_)) => true
     case (_, Plain) => homes(dataType)(to.name) && (to.name != "interval" || keepsFields(dataType, to))
     case _          => false

@@ -33,7 +33,7 @@ final private class LabelValue(column: Int, labels: Seq[String]) extends CopyVal
     val length = UnsafeLayout.length(base, slot)
     var i = 0
     while (i < known.length && !isAt(known(i), base, address, length)) i += 1
-    if (i == known.length) refuse(s"it is none of the enum's labels (${labels.take(10).mkString(", ")}${more})")
+    if (i == known.length) refuse(s"it is none of the enum's labels (${labels.take(10).mkString(", ")}$more)")
     out.reserve(4 + length)
     out.putInt(length)
     out.putBytes(base, address, length)

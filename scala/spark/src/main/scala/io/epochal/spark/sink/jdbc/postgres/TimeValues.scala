@@ -92,10 +92,9 @@ final private class CalendarIntervalValue(column: Int, fraction: Int) extends In
     val months = UnsafeLayout.intervalMonths(base, at)
     val days = UnsafeLayout.intervalDays(base, at)
     val micros = UnsafeLayout.intervalMicros(base, at)
-    if (
-      months == Int.MaxValue && days == Int.MaxValue && micros == Long.MaxValue ||
-      months == Int.MinValue && days == Int.MinValue && micros == Long.MinValue
-    ) refuse("PostgreSQL would take it for infinity")
+    if (months == Int.MaxValue && days == Int.MaxValue && micros == Long.MaxValue ||
+      months == Int.MinValue && days == Int.MinValue && micros == Long.MinValue)
+      refuse("PostgreSQL would take it for infinity")
     put(micros, days, months, out)
   }
 }

@@ -84,6 +84,6 @@ object SqliteType {
   def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
     case _: DecimalType             => columnType.affinity == Numeric || columnType.affinity == Real
     case nested if isNested(nested) => false
-    case _              => true
+    case _                          => true
   }
 }
