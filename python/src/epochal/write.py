@@ -40,6 +40,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -66,6 +67,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -94,6 +96,7 @@ def jdbc(
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -126,6 +129,7 @@ def jdbc(
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
         create_table: whether to make a missing table from the DataFrame's schema.
+        nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
         user: database user.
         password: its password; secret.
         driver: class of the JDBC driver, where the URL does not tell it.
@@ -160,6 +164,7 @@ def jdbc(
             "keyColumns": key_columns,
             "orderColumn": order_column,
             "createTable": create_table,
+            "nulCharacter": nul_character,
             "user": user,
             "password": password,
             "driver": driver,
