@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
-import java.nio.file.{Files, Paths}
+import java.nio.file.StandardOpenOption.{APPEND, WRITE}
+import java.nio.file.{Files, NoSuchFileException, Paths}
 import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
@@ -36,7 +37,7 @@ object Failpoint {
   *   - `halt` ends the JVM at once, as SIGKILL does
   *   - `fail` throws, as any bug would
   *   - `disconnect` throws what a driver throws when the connection is lost
-  *   - `hold:<file>` waits until the file is gone
+  *   - `hold:<file>` waits until the file is gone; adds the thread's name to it as a line
   */
 private[jdbc] object Failpoints {
   val Property = "epochal.failpoints"
@@ -83,6 +84,8 @@ private[jdbc] object Failpoints {
     private def hold(): Unit = {
       val file = Paths.get(argument)
       held.add(point): Unit
+      try Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
+      catch { case _: NoSuchFileException => () }
       while (Files.exists(file)) Thread.sleep(5)
     }
   }
