@@ -2,7 +2,7 @@
 
 The first line has ``master``, ``conf`` and ``jvm``. Then:
 
-- ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (arguments of its ``frame``)
+- ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (for its ``frame``)
   and ``write`` (arguments of ``epochal.write.jdbc``)
 - ``status``: what became of all queries that were started
 - ``stop``: all of them

@@ -1,7 +1,7 @@
 """Long-running queries of every transport and mode, killed with SIGKILL at random moments.
 
 ``EPOCHAL_KILL_RUNS`` sets how many kills, ``EPOCHAL_KILL_HOURS`` how long instead, ``EPOCHAL_KILL_SEED`` repeats the
-moments of a run. The tables are made anew every 25 kills: they grow all the time, and are compared row by row after each.
+moments of a run. The tables are made anew every 25 kills: they grow, and are compared row by row after each one.
 """
 
 from __future__ import annotations
