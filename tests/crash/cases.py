@@ -97,7 +97,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        return f"{self.database}_{self.transport}_{self.mode}"
+        return f"{self.mode}_{self.transport}_{self.database}"
 
     @property
     def shape(self) -> Shape:

@@ -42,6 +42,10 @@ object Failpoint {
 private[jdbc] object Failpoints {
   val Property = "epochal.failpoints"
 
+  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
+
+  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
+
   @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
 
   /** For tests in this JVM: as if it had been started with the property. */
@@ -56,8 +60,6 @@ private[jdbc] object Failpoints {
     val now = armed
     if (now != null) now.filter(_.point == point).foreach(_.reach())
   }
-
-  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
 
   private def parse(spec: String): Seq[Armed] =
     if (spec == null || spec.isEmpty) null
@@ -89,8 +91,6 @@ private[jdbc] object Failpoints {
       while (Files.exists(file)) Thread.sleep(5)
     }
   }
-
-  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
   /** Whether somebody waits, or has waited, at the point since it was armed. */
   def isHeld(point: Failpoint): Boolean = held.contains(point)
