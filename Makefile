@@ -44,7 +44,7 @@ test-python: venv ## the tests from end to end (PYTEST="-k demo" passes argument
 	$(BIN)/python -m pytest tests $(PYTEST)
 
 test-crash: venv ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
-	$(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+	EPOCHAL_CRASH=full $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 

@@ -65,4 +65,4 @@ def _metrics(query: StreamingQuery) -> dict[str, Any]:
 
 def _told(error: BaseException | None) -> str | None:
     """Our own error where there is one."""
-    return None if error is None else str(epochal.errors.from_spark(error) or error)
+    return None if error is None else str(epochal.errors.from_spark(error) or error)[:2000]

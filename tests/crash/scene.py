@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from crash.cases import PARTITIONS, ROWS_PER_BATCH, Case, Step
-from support.databases import Database, Row
+from support.databases import Database, Postgres, Row, Sqlite
 from support.drivers import Driver, Gate
 from support.streams import numbers
 from support.waiting import until
 
-PACE = "200 milliseconds"
+PACE = "700 milliseconds"
 
 
 class Running(Protocol):
@@ -50,22 +50,27 @@ class Scene:
     """
 
     cases: Sequence[Case]
-    databases: dict[str, Database]
+    postgres: Postgres
     directory: Path
     url: str | None = None
     schema: str = ""
     write: dict[str, Any] = field(default_factory=dict)
 
     def create(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
         for case in self.cases:
-            self.databases[case.database].execute(f"CREATE TABLE {case.name} ({case.shape.columns})")
+            self.database(case).execute(f"CREATE TABLE {case.name} ({case.shape.columns})")
+
+    def database(self, case: Case) -> Database:
+        """Its database: on SQLite a file of its own, since a file has one writer at a time."""
+        return self.postgres if case.database == "postgres" else Sqlite(self.directory / f"{case.name}.db")
 
     def checkpoint(self, case: Case) -> Path:
         return self.directory / "checkpoints" / case.name
 
     def query(self, case: Case, **write: Any) -> dict[str, Any]:
         """The command that starts a case's query."""
-        database = self.databases[case.database]
+        database = self.database(case)
         pooled = self.url is not None and case.database == "postgres"
         arguments = {
             "url": self.url if pooled else database.url,
@@ -88,13 +93,10 @@ class Scene:
     def epochs(self) -> dict[Case, int]:
         """The last epoch that each ledger names; -1 before the first."""
         last: dict[str, int] = {}
-        for database in self._used():
+        for database in {self.database(case): None for case in self.cases}:
             if "epochal_ledger" in database.tables():
                 last |= dict(database.query("SELECT sink_id, COALESCE(last_epoch, -1) FROM epochal_ledger"))
         return {case: last.get(case.name, -1) for case in self.cases}
-
-    def _used(self) -> list[Database]:
-        return [self.databases[name] for name in sorted({case.database for case in self.cases})]
 
     def advance(self, driver: Running, epochs: int = 2) -> None:
         """Waits until every query has applied so many epochs more."""
@@ -117,7 +119,7 @@ class Scene:
 
     def problems(self, case: Case) -> tuple[int, str]:
         """The last epoch, and what is wrong in the database now; nothing, where it is as it must be."""
-        database = self.databases[case.database]
+        database = self.database(case)
         if "epochal_ledger" not in database.tables():
             return -1, ""
         ledger, rows, history = database.together(

@@ -45,7 +45,7 @@ def conf(gate: Gate, **more: Any) -> dict[str, Any]:
 def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
     step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    scene, gate = Scene(ON_POSTGRES, {"postgres": postgres}, tmp_path), Gate(tmp_path / "gates", [step])
+    scene, gate = Scene(ON_POSTGRES, postgres, tmp_path), Gate(tmp_path / "gates", [step])
     scene.create()
     driver = Driver(two_workers.master, conf=conf(gate))
     try:
@@ -70,7 +70,7 @@ def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
     step = "task.after-commit"
-    scene = Scene(ON_POSTGRES, {"postgres": postgres}, tmp_path)
+    scene = Scene(ON_POSTGRES, postgres, tmp_path)
     gate = Gate(tmp_path / "gates", [step])
     speculation = {
         "spark.speculation": "true",
@@ -84,7 +84,7 @@ def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
     driver = Driver(two_workers.master, conf=conf(gate, **speculation))
     try:
         for case in scene.cases:
-            one = Scene([case], scene.databases, tmp_path)
+            one = Scene([case], scene.postgres, tmp_path)
             driver.start(one.queries())
             one.advance(driver)
             gate.close(step)

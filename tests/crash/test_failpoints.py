@@ -6,13 +6,14 @@ the matrix. ``crash/cases.py`` has the matrix.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from crash.cases import CASES, STEPS, Step
 from crash.scene import Runner, Scene, running
-from support.databases import Sqlite, new_postgres
+from support.databases import new_postgres
 from support.drivers import Gate
 from support.streams import forget_last_commit
 
@@ -22,12 +23,10 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
 @pytest.fixture(scope="module")
 def runner(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     directory = tmp_path_factory.mktemp("matrix")
-    databases = {
-        "postgres": new_postgres(postgres_server, f"matrix_{directory.name[-6:].replace('-', '_')}"),
-        "sqlite": Sqlite(directory / "matrix.db"),
-    }
+    postgres = new_postgres(postgres_server, f"matrix_{uuid.uuid4().hex[:12]}")
     gate = Gate(directory / "gates", [step.name for step in STEPS])
-    with running(Scene(CASES, databases, directory), gate) as runner:
+    with running(Scene(CASES, postgres, directory), gate) as runner:
+        runner.scene.advance(runner.begin())
         yield runner
 
 
@@ -39,7 +38,7 @@ def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, s
         gate.close(step.name)
         runner.begin()
     else:
-        scene.advance(runner.now)
+        assert runner.now
         gate.close(step.name)
     held = runner.wait_for(step)
     runner.kill()
@@ -54,7 +53,7 @@ def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, s
 
 def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runner: Runner) -> None:
     scene = runner.scene
-    scene.advance(runner.now)
+    assert runner.now
     runner.kill()
     again = 0
     for case, found in scene.check_all().items():

@@ -24,7 +24,7 @@ IN_THE_DRIVER = [case for case in ON_POSTGRES if case.transport == "inline"]
 def behind(through: Proxy, postgres: Postgres, tmp_path: Path) -> Scene:
     scene = Scene(
         ON_POSTGRES,
-        {"postgres": postgres},
+        postgres,
         tmp_path,
         url=f"jdbc:postgresql://127.0.0.1:{through.port}/postgres",
         schema=postgres.schema,
@@ -59,7 +59,7 @@ def test_a_server_that_fails_and_comes_back_is_seen_in_metrics_only(
     here: Queries, own_server: Server, tmp_path: Path
 ) -> None:
     postgres = new_postgres(own_server.dsn, "sink")
-    scene = Scene(IN_THE_DRIVER, {"postgres": postgres}, tmp_path)
+    scene = Scene(IN_THE_DRIVER, postgres, tmp_path)
     scene.create()
     here.start(scene.queries())
     for _ in range(3):

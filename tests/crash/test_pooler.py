@@ -25,8 +25,8 @@ def test_through_a_transaction_pooler_a_killed_query_goes_on_with_each_row_once(
     cases = [case for case in CASES if case.database == "postgres"]
     step = next(step for step in STEPS if step.name == "commit.after")
     gate = Gate(tmp_path / "gates", [step.name])
-    with pooler.pooler(postgres_server, connections=2 * len(cases) + 4) as url:
-        scene = Scene(cases, {"postgres": postgres}, tmp_path, url, postgres.schema)
+    with pooler.pooler(postgres_server, connections=4) as url:
+        scene = Scene(cases, postgres, tmp_path, url, postgres.schema)
         with running(scene, gate) as runner:
             scene.advance(runner.begin(), 4)
             gate.close(step.name)

@@ -16,7 +16,7 @@ import pytest
 
 from crash.cases import CASES
 from crash.scene import Runner, Scene, running
-from support.databases import Sqlite, new_postgres
+from support.databases import new_postgres
 from support.drivers import Gate
 
 KILLS = int(os.environ.get("EPOCHAL_KILL_RUNS", "200"))
@@ -64,8 +64,7 @@ def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(postgres_serve
         directory = tmp_path / f"from-{phase.kills}"
         directory.mkdir()
         postgres = new_postgres(postgres_server, f"random_{SEED}_{phase.kills}")
-        databases = {"postgres": postgres, "sqlite": Sqlite(directory / "random.db")}
-        with running(Scene(CASES, databases, directory), Gate(directory / "gates", [])) as runner:
+        with running(Scene(CASES, postgres, directory), Gate(directory / "gates", [])) as runner:
             for _ in range(KILLS_PER_SCENE):
                 if not phase.over():
                     phase.kill(runner)

@@ -12,7 +12,7 @@ import epochal
 from crash.cases import CASES, ROWS_PER_BATCH, SHAPES, Case, frame
 from crash.queries import Queries
 from crash.scene import Scene
-from support.databases import Database, Postgres, new_postgres
+from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
 
@@ -30,8 +30,8 @@ def run(here: Queries, scene: Scene, epochs: int = 2) -> None:
     scene.check_all()
 
 
-def new_scene(database: Database, tmp_path: Path, cases: list[Case] = ON_POSTGRES) -> Scene:
-    scene = Scene(cases, {"postgres": database}, tmp_path / "first")
+def new_scene(database: Postgres, tmp_path: Path, cases: list[Case] = ON_POSTGRES) -> Scene:
+    scene = Scene(cases, database, tmp_path / "first")
     scene.create()
     return scene
 
@@ -40,7 +40,7 @@ def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, 
     scene = new_scene(postgres, tmp_path)
     run(here, scene)
     shutil.move(scene.directory, tmp_path / "second")
-    run(here, Scene(scene.cases, scene.databases, tmp_path / "second"))
+    run(here, Scene(scene.cases, scene.postgres, tmp_path / "second"))
 
 
 def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
@@ -52,7 +52,7 @@ def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
     here.start(scene.queries())
     for case in scene.cases:
         assert "EPOCHAL.NEW_QUERY" in here.error_of(case.name)
-    meant = Scene(scene.cases, scene.databases, scene.directory, write={"on_new_query": "append"})
+    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"on_new_query": "append"})
     for case in scene.cases:
         postgres.execute(f"TRUNCATE {case.name}")
     run(here, meant)
@@ -91,7 +91,7 @@ def test_a_database_restored_from_a_backup_is_a_gap_and_goes_on_with_the_checkpo
     here.start(scene.queries())
     for case in scene.cases:
         assert "EPOCHAL.EPOCH_GAP" in here.error_of(case.name)
-    run(here, Scene(scene.cases, scene.databases, tmp_path / "saved"))
+    run(here, Scene(scene.cases, scene.postgres, tmp_path / "saved"))
 
 
 @pytest.mark.parametrize("case", APPENDS, ids=lambda case: case.name)

@@ -46,7 +46,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
     events = tmp_path / "events"
     events.mkdir()
     login = {"user": ROLE, "password": PASSWORD, "connection": {"sslpassword": PROPERTY}}
-    scene = Scene(ON_POSTGRES, {"postgres": made}, tmp_path, write=login)
+    scene = Scene(ON_POSTGRES, made, tmp_path, write=login)
     scene.create()
     made.execute(
         "CREATE TABLE one (id BIGINT PRIMARY KEY CHECK (id < 5), body TEXT)",
@@ -72,7 +72,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
             start(driver, scene.query(append, password=f"{PASSWORD}-wrong", **QUICK_END)),
             start(driver, scene.query(append, connection={"socketFactory": PROPERTY}, **QUICK_END)),
             start(driver, scene.query(append, url=f"jdbc:postgresql://127.0.0.1:{free_port()}/x", **QUICK_END)),
-            start(driver, scene.query(append, table="one", sink_id="bad") | {"shape": "bad"}),
+            start(driver, scene.query(append, table="one", sink_id="bad", on_new_query="append") | {"shape": "bad"}),
         ]
         for error, expected in zip(
             told,

@@ -19,7 +19,7 @@ ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 @pytest.fixture
 def scene(here: Queries, postgres: Postgres, tmp_path: Path) -> Scene:
     """Queries that have written a few epochs and were stopped."""
-    scene = Scene(ON_POSTGRES, {"postgres": postgres}, tmp_path)
+    scene = Scene(ON_POSTGRES, postgres, tmp_path)
     scene.create()
     here.start(scene.queries())
     scene.advance(here)
@@ -64,7 +64,7 @@ def test_rows_that_row_security_hides_fail_the_epoch_in_every_mode(
         key = case.shape.columns.split()[0]
         postgres.execute(
             f"ALTER TABLE {case.name} ENABLE ROW LEVEL SECURITY",
-            f"CREATE POLICY some ON {case.name} USING ({key} % 7 <> 3) WITH CHECK (true)",
+            f"CREATE POLICY hides ON {case.name} USING ({key} % 7 <> 3) WITH CHECK (true)",
         )
     before = last_epochs(scene)
     here.start([scene.query(case, user=role) for case in scene.cases])
