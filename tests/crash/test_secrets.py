@@ -65,6 +65,11 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
     try:
         driver.start(scene.queries())
         scene.advance(driver)
+        made.query(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'")
+        scene.advance(driver)
+        server.stop()
+        server.start()
+        scene.advance(driver)
         told = [
             start(driver, scene.query(append, table="one", sink_id="constraint")),
             start(driver, scene.query(append, table="missing", sink_id="missing")),
@@ -88,11 +93,6 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
             strict=True,
         ):
             assert expected in error, told
-        made.query(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'")
-        scene.advance(driver)
-        server.stop()
-        server.start()
-        scene.advance(driver)
         where = driver.ask("where")
         pages = list(looked_at(where["ui"], where["application"]))
         driver.stop_queries()
