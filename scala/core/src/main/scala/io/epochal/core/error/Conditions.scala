@@ -222,6 +222,11 @@ object Conditions {
     "The database stored <stored> of the <sent> rows of epoch <epoch> in <table>.",
     "A trigger, a rule or row security swallows rows. Nothing of the epoch was kept; disable it for this user."
   )
+  val StagingLost = Condition(
+    "STAGING_LOST",
+    "What partition <partition> of epoch <epoch> had brought to the database is not there: <found> of <sent> rows in <place>.",
+    "A restart of the server empties staging tables. Nothing of the epoch was kept; start the query again and it is repeated."
+  )
   val MessageCorrupted = Condition(
     "MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
@@ -288,6 +293,7 @@ object Conditions {
     TriggerChanged,
     SinkFenced,
     RowsDropped,
+    StagingLost,
     MessageCorrupted,
     CommitUnknown,
     LedgerVersion,

@@ -51,6 +51,16 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     position += length
   }
 
+  /** Hands over what has been written, and starts again. The last chunk is used again: `write` must not keep it. */
+  def drain(write: (Array[Byte], Int) => Unit): Unit = {
+    full.indices.foreach(i => write(full(i), lengths(i)))
+    if (position > 0) write(chunk, position)
+    full.clear()
+    lengths.clear()
+    before = 0L
+    position = 0
+  }
+
   /** The chunks, each with how much of it counts. Nothing may be written any more. */
   def result(): (Array[Array[Byte]], Array[Int]) = {
     if (size > limit) onLimit()

@@ -14,7 +14,9 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
   * @param shape
   *   the types of the table's columns when the rows were bound to them
   */
-final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String)
+final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
+  def run: BulkRun = BulkRun(row.sinkId, row.generation, bound, shape, once = false)
+}
 
 /** Who claims.
   *
@@ -52,7 +54,7 @@ final private[jdbc] class Claims(database: Database) {
       val connection = transaction.connection
       dialect.ledger.serializeClaims(connection)
       val bound = Claims.prepare(database, schema, connection)
-      val shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head
+      val shape = Claims.shape(database, bound, connection)
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
       val before = ledger.lock(connection, run.sinkId)
@@ -67,9 +69,12 @@ final private[jdbc] class Claims(database: Database) {
       val others = ledger.others(connection, run.sinkId, claim.target)
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
+      val claimed = Claimed(row, bound, shape)
+      database.bulk.foreach(_.claim(connection, claimed.run))
       transaction.commit()
-      Claimed(row, bound, shape)
+      claimed
     }
+    database.bulk.foreach(_.settle(database, claimed.run))
     log.info(
       "epochal-jdbc: run {} of sink '{}' claimed generation {} (last epoch {})",
       run.runId,
@@ -83,6 +88,10 @@ final private[jdbc] class Claims(database: Database) {
 
 private[jdbc] object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
+
+  /** The types of the table's columns, as a text to compare. */
+  def shape(database: Database, bound: BoundTable, connection: Connection): String =
+    Sql.query(connection, s"SELECT ${database.dialect.shapeSql(bound)}")(_.getString(1)).head
 
   /** Finds the table, or makes it if the options say so, and checks that the rows can go there. */
   def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {

@@ -102,6 +102,9 @@ trait Dialect {
 
   // Rows.
 
+  /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
+  def bulk: Seq[BulkLoad] = Nil
+
   /** Empties the table so that other transactions see it full until the commit (K10). */
   final def clear(connection: Connection, table: QualifiedName): Unit = {
     val statement = connection.createStatement()

@@ -14,10 +14,24 @@ object Failpoint {
   case object AfterClaim extends Failpoint("claim.after")
   case object BeforeTaskCommit extends Failpoint("task.before-commit")
   case object AfterTaskCommit extends Failpoint("task.after-commit")
+
+  /** An attempt's rows are in staging, its message is not sent. */
+  case object TaskStaged extends Failpoint("task.staged")
+
+  /** An attempt's transaction is prepared, its message is not sent. */
+  case object TaskPrepared extends Failpoint("task.prepared")
   case object BeforeLedgerLock extends Failpoint("ledger.before-lock")
   case object AfterLoad extends Failpoint("rows.loaded")
+  case object LedgerWritten extends Failpoint("ledger.written")
   case object BeforeCommit extends Failpoint("commit.before")
   case object AfterCommit extends Failpoint("commit.after")
+
+  /** Before and after each COMMIT PREPARED. */
+  case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
+  case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
+
+  /** Before what no epoch needs is removed. */
+  case object BeforeCleanup extends Failpoint("cleanup.before")
 
   val all: Seq[Failpoint] =
     Seq(
@@ -25,10 +39,16 @@ object Failpoint {
       AfterClaim,
       BeforeTaskCommit,
       AfterTaskCommit,
+      TaskStaged,
+      TaskPrepared,
       BeforeLedgerLock,
       AfterLoad,
+      LedgerWritten,
       BeforeCommit,
-      AfterCommit)
+      AfterCommit,
+      BeforeCommitPrepared,
+      AfterCommitPrepared,
+      BeforeCleanup)
 }
 
 /** Test-only: does nothing, and costs one comparison with null, unless the JVM was started with the system property

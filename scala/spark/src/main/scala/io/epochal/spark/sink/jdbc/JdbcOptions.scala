@@ -26,6 +26,7 @@ final case class JdbcOptions(
     createTable: Boolean,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
+    transport: TransportChoice,
     inlineMaxBytes: Long,
     batchSize: Int,
     lockTimeout: Duration,
@@ -104,13 +105,13 @@ object JdbcOptions {
     Some("fail"))
   val TransportName: OptionSpec[String] = OptionSpec(
     "transport",
-    OptionType.oneOf("auto", "inline"),
-    "How rows reach the database; inline: with the tasks' commit messages, through the driver.",
-    Some("auto"))
+    OptionType.oneOf(TransportChoice.all.map(_.name): _*),
+    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that.",
+    Some(TransportChoice.Auto.name))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
-    "Bytes of an epoch at the most, as encoded, with the inline transport.",
+    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they pass goes on by staging.",
     Some(64L << 20))
   val BatchSize: OptionSpec[Int] = OptionSpec(
     "batchSize",
@@ -169,6 +170,7 @@ object JdbcOptions {
       values(CreateTable),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
+      TransportChoice.all.find(_.name == values(TransportName)).get,
       values(InlineMaxBytes),
       values(BatchSize),
       values(LockTimeout),
@@ -196,4 +198,16 @@ object JdbcOptions {
         "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
     )
   }
+}
+
+/** What the option `transport` asks for. */
+sealed abstract class TransportChoice(val name: String)
+
+object TransportChoice {
+  case object Auto extends TransportChoice("auto")
+  case object Inline extends TransportChoice("inline")
+  case object Staged extends TransportChoice("staged")
+  case object Prepared extends TransportChoice("prepared")
+
+  val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
 }

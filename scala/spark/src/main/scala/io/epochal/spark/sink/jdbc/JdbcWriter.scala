@@ -10,7 +10,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.seam.UnsafeRows
 
-/** Travels to the tasks. Holds nothing secret.
+/** Travels to the tasks.
   *
   * @param table
   *   for messages
@@ -26,7 +26,7 @@ final private[jdbc] class JdbcWriterFactory(transport: Transport, format: RowFor
     writer(partition, taskId, BatchCommit.Epoch)
 
   private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
-    new JdbcWriter(transport.open(format, epoch), schema, partition, taskId, refused(partition, epoch))
+    new JdbcWriter(transport.open(format, TaskAttempt(epoch, partition, taskId)), schema, refused(partition, epoch))
 
   private def refused(partition: Int, epoch: String)(row: Long, bad: BadValue): EpochalException = {
     val field = schema(bad.column)
@@ -49,8 +49,6 @@ final private[jdbc] class JdbcWriterFactory(transport: Transport, format: RowFor
 final private class JdbcWriter(
     output: TaskOutput,
     schema: StructType,
-    partition: Int,
-    taskId: Long,
     refused: (Long, BadValue) => EpochalException
 ) extends DataWriter[InternalRow] {
 
@@ -75,11 +73,12 @@ final private class JdbcWriter(
     try encoder.encode(row)
     catch { case bad: BadValue => throw refused(rows, bad) }
     sum += UnsafeRows.hash(row)
+    output.rowEnded()
   }
 
   override def commit(): WriterCommitMessage = {
     Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message = output.finish(partition, taskId, ContentDigest(rows, sum))
+    val message = output.finish(ContentDigest(rows, sum))
     Failpoints.reach(Failpoint.AfterTaskCommit)
     message
   }
@@ -87,5 +86,5 @@ final private class JdbcWriter(
   override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
 
   override def abort(): Unit = ()
-  override def close(): Unit = ()
+  override def close(): Unit = output.close()
 }

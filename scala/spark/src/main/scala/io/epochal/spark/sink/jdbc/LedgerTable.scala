@@ -59,6 +59,10 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   def lock(connection: Connection, sinkId: String): Option[LedgerRow] =
     Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?${sql.forUpdate}", sinkId)(read).headOption
 
+  /** The sink's generation, without a lock. */
+  def generation(connection: Connection, sinkId: String): Option[Long] =
+    Sql.query(connection, s"SELECT generation FROM $ledger WHERE sink_id = ?", sinkId)(_.getLong(1)).headOption
+
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
     Sql
@@ -188,9 +192,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     )
   }
 
+  private def triggerMode(name: String): TriggerMode =
+    TriggerMode
+      .parse(name)
+      .getOrElse(throw new IllegalStateException(s"the ledger in $place has no such trigger: '$name'"))
+
   private def applied(rows: ResultSet, epoch: Long): AppliedEpoch = AppliedEpoch(
     epoch,
-    TriggerMode.parse(rows.getString("trigger_mode")).getOrElse(TriggerMode.MicroBatch),
+    triggerMode(rows.getString("trigger_mode")),
     Option(rows.getString("offsets_hash")),
     ContentDigest.parse(rows.getLong("rows"), rows.getString("digest"))
   )

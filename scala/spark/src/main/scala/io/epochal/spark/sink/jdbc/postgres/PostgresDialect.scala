@@ -20,7 +20,9 @@ object PostgresDialect extends Dialect {
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
   override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = Right(())
   override def isNew(settings: ConnectionSettings): Boolean = false
-  override val maxConnections = 8
+
+  /** Tasks of one executor may each hold one. */
+  override val maxConnections = 64
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -110,6 +112,8 @@ object PostgresDialect extends Dialect {
     if (found.isFailure) connection.rollback(savepoint)
     found.getOrElse(ServerIdentity("unknown", None))
   }
+
+  override def bulk: Seq[BulkLoad] = Seq(PostgresStaging, PostgresPrepared)
 
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     PostgresLoad(connection, table, rows)

@@ -18,7 +18,7 @@ private[postgres] object PostgresLoad {
       PostgresMerge(connection, table, upsert, incoming, rows.rows)
   }
 
-  private def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
+  def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
     Using.resource(new CopyStream(connection, into, columns)) { copy =>
       rows.chunks.foreach { case (bytes, length) => copy.write(bytes, length) }
       copy.finish()
