@@ -105,18 +105,30 @@ class Case:
         return SHAPES[self.mode]
 
 
-#: Transport → the modes that it has on PostgreSQL.
-TRANSPORTS = {
-    "inline": ("append", "upsert", "update", "complete"),
+#: What is asked of the sink for a transport. ``spill``: of a task's rows some fit into its message and some do not.
+TRANSPORTS: dict[str, Mapping[str, Any]] = {
+    "inline": {"transport": "inline"},
+    "staged": {"transport": "staged"},
+    "spill": {"transport": "auto", "inline_max_bytes": 900},
+    "prepared": {"transport": "prepared"},
 }
 
-_ALL = [Case("postgres", transport, mode) for transport, modes in TRANSPORTS.items() for mode in modes]
+#: Transport → the modes that it has on PostgreSQL.
+MODES = {
+    "inline": ("append", "upsert", "update", "complete"),
+    "staged": ("append", "upsert", "update", "complete"),
+    "spill": ("append", "upsert"),
+    "prepared": ("append",),
+}
+
+_ALL = [Case("postgres", transport, mode) for transport, modes in MODES.items() for mode in modes]
 _ALL += [Case("sqlite", "inline", mode) for mode in ("append", "upsert", "complete")]
 
 #: ``EPOCHAL_CRASH=full`` is all of them; else one case of a kind.
 _FEW = {"inline": ("append", "complete"), "staged": ("append", "upsert"), "prepared": ("append",)}
 FULL = os.environ.get("EPOCHAL_CRASH") == "full"
-CASES = [case for case in _ALL if FULL or case.mode in _FEW[case.transport]]
+CASES = [case for case in _ALL if FULL or case.mode in _FEW.get(case.transport, ())]
+ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +137,7 @@ class Step:
 
     Attributes:
         name: of the failpoint.
-        by: who comes there, ``query`` (its thread in the driver) or ``task`` (as many as partitions).
+        by: who comes there, ``query`` (its thread in the driver) or ``task``.
         start: whether it is reached only when a query starts.
         applied: whether the database shows the epoch after the kill.
         transports: those that come there; None, all.
@@ -141,13 +153,42 @@ class Step:
         return self.transports is None or case.transport in self.transports
 
 
-STEPS = [
-    Step("task.before-commit", by="task"),
-    Step("task.after-commit", by="task"),
-    Step("ledger.before-lock"),
-    Step("rows.loaded"),
-    Step("commit.before"),
-    Step("commit.after", applied=True),
-    Step("claim.before", start=True),
-    Step("claim.after", start=True),
+_STAGED = ("staged",)
+_PREPARED = ("prepared",)
+
+#: Each is one kill: at one step, or at several, each of which some transports come to.
+ROUNDS = [
+    (Step("task.before-commit", by="task"),),
+    (Step("task.staged", by="task", transports=_STAGED), Step("task.prepared", by="task", transports=_PREPARED)),
+    (Step("task.after-commit", by="task"),),
+    (Step("ledger.before-lock"),),
+    (Step("rows.loaded"),),
+    (Step("ledger.written"),),
+    (Step("commit.before"),),
+    (Step("commit.after", applied=True),),
+    (
+        Step("cleanup.before", transports=_STAGED),
+        Step("prepared.before-commit", applied=True, transports=_PREPARED),
+    ),
+    (Step("prepared.after-commit", applied=True, transports=_PREPARED),),
+    (Step("claim.before", start=True),),
+    (Step("claim.after", start=True),),
+]
+SHORT_ROUNDS = (1, 2, 5, 7, 8, 11)
+
+#: A first kill, and a second one while the next run clears up what the first has left.
+TWICE = [
+    (
+        Step("task.prepared", by="task", transports=_PREPARED),
+        Step("cleanup.before", start=True, transports=_PREPARED),
+    ),
+    (
+        Step("prepared.before-commit", applied=True, transports=_PREPARED),
+        Step("prepared.before-commit", start=True, transports=_PREPARED),
+    ),
+    (
+        Step("prepared.after-commit", applied=True, transports=_PREPARED),
+        Step("prepared.after-commit", start=True, transports=_PREPARED),
+    ),
+    (Step("task.staged", by="task", transports=_STAGED), Step("cleanup.before", start=True, transports=_STAGED)),
 ]

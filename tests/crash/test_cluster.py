@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crash.cases import CASES, PARTITIONS
+from crash.cases import ON_POSTGRES, PARTITIONS
 from crash.scene import Scene
 from support.cluster import CORES, HOSTS, Cluster, cluster
 from support.databases import Postgres
@@ -20,8 +20,6 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
 
 #: In the name of a task's thread: its number and that of the attempt.
 SECOND = re.compile(r"task \d+\.[1-9]")
-
-ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crash.cases import CASES, STEPS, Step
+from crash.cases import CASES, ROUNDS, SHORT_ROUNDS, TWICE, Step
 from crash.scene import Runner, Scene, running
 from support.databases import new_postgres
 from support.drivers import Gate
@@ -24,31 +24,62 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
 def runner(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     directory = tmp_path_factory.mktemp("matrix")
     postgres = new_postgres(postgres_server, f"matrix_{uuid.uuid4().hex[:12]}")
-    gate = Gate(directory / "gates", [step.name for step in STEPS])
+    gate = Gate(directory / "gates", sorted({step.name for steps in (*ROUNDS, *TWICE) for step in steps}))
     with running(Scene(CASES, postgres, directory), gate) as runner:
         runner.scene.advance(runner.begin())
         yield runner
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, step: Step) -> None:
-    scene, gate = runner.scene, runner.gate
-    if step.start:
+def named(steps: tuple[Step, ...]) -> str:
+    return "+".join(step.name for step in steps)
+
+
+def in_short(number: int) -> tuple[pytest.MarkDecorator, ...]:
+    return () if number in SHORT_ROUNDS else (pytest.mark.long,)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [pytest.param(steps, marks=in_short(number), id=named(steps)) for number, steps in enumerate(ROUNDS)],
+)
+def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, steps: tuple[Step, ...]) -> None:
+    if steps[0].start:
         runner.kill()
-        gate.close(step.name)
-        runner.begin()
-    else:
-        assert runner.now
-        gate.close(step.name)
-    held = runner.wait_for(step)
+    kill_at(runner, *steps)
+    go_on(runner)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("steps", TWICE, ids=named)
+def test_killed_again_while_it_clears_up_a_query_goes_on_with_each_row_once(
+    runner: Runner, steps: tuple[Step, ...]
+) -> None:
+    first, second = steps
+    kill_at(runner, first)
+    kill_at(runner, second)
+    go_on(runner)
+
+
+def kill_at(runner: Runner, *steps: Step) -> None:
+    """Kills all queries when those that come to one of the steps wait there; starts them where they do not run."""
+    for step in steps:
+        runner.gate.close(step.name)
+    assert runner.now
+    held = {case: step for step in steps for case in runner.wait_for(step)}
     runner.kill()
-    gate.open(step.name)
-    for case, found in scene.check_all().items():
-        if case in held and not step.start:
+    for step in steps:
+        runner.gate.open(step.name)
+    for case, found in runner.scene.check_all(killed=True).items():
+        step = held.get(case)
+        if step and not step.start:
             assert found.logged == found.committed + 1, case.name
             assert found.applied == (found.logged if step.applied else found.committed), case.name
-    scene.advance(runner.begin())
-    scene.settle(runner.now)
+
+
+def go_on(runner: Runner) -> None:
+    """Starts all queries again; what they write is exact."""
+    runner.scene.advance(runner.begin())
+    runner.scene.settle(runner.now)
 
 
 def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runner: Runner) -> None:
@@ -56,7 +87,7 @@ def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runn
     assert runner.now
     runner.kill()
     again = 0
-    for case, found in scene.check_all().items():
+    for case, found in scene.check_all(killed=True).items():
         if found.logged == found.committed:
             forget_last_commit(scene.checkpoint(case))
             again += 1

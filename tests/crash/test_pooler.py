@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.cases import CASES, STEPS
+from crash.cases import ON_POSTGRES, Step
 from crash.scene import Scene, running
 from support import pooler
 from support.databases import Postgres
@@ -22,18 +22,17 @@ pytestmark = [
 def test_through_a_transaction_pooler_a_killed_query_goes_on_with_each_row_once(
     postgres_server: str, postgres: Postgres, tmp_path: Path
 ) -> None:
-    cases = [case for case in CASES if case.database == "postgres"]
-    step = next(step for step in STEPS if step.name == "commit.after")
+    step = Step("commit.after")
     gate = Gate(tmp_path / "gates", [step.name])
     with pooler.pooler(postgres_server, connections=4) as url:
-        scene = Scene(cases, postgres, tmp_path, url, postgres.schema)
+        scene = Scene(ON_POSTGRES, postgres, tmp_path, url, postgres.schema)
         with running(scene, gate) as runner:
             scene.advance(runner.begin(), 4)
             gate.close(step.name)
             runner.wait_for(step)
             runner.kill()
             gate.open(step.name)
-            scene.check_all()
+            scene.check_all(killed=True)
             scene.advance(runner.begin(), 4)
             runner.now.stop_queries()
             scene.check_all()

@@ -51,7 +51,7 @@ class Phase:
         driver.assert_all_active()
         driver.kill()
         self.kills += 1
-        moments = Counter(found.moment for found in runner.scene.check_all().values())
+        moments = Counter(found.moment for found in runner.scene.check_all(killed=True).values())
         self.moments += moments
         when = "the start" if starting else "an epoch of every query"
         print(f"kill {self.kills}: {pause:.2f} s after {when}: {dict(moments)}", flush=True)

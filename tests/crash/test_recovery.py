@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
-from crash.cases import CASES, ROWS_PER_BATCH, SHAPES, Case, frame
+from crash.cases import ON_POSTGRES, ROWS_PER_BATCH, SHAPES, TRANSPORTS, Case, frame
 from crash.queries import Queries
 from crash.scene import Scene
 from support.databases import Postgres, new_postgres
@@ -18,7 +18,6 @@ from support.streams import drain, forget_last_commit
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
-ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 APPENDS = [case for case in ON_POSTGRES if case.mode == "append"]
 
 
@@ -109,7 +108,7 @@ def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says
             user=postgres.user,
             table="drawn",
             sink_id="drawn",
-            transport=case.transport,  # type: ignore[arg-type]
+            **TRANSPORTS[case.transport],
             checkpoint=checkpoint,
         )
         drain(query)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crash.cases import CASES, ROWS_PER_BATCH
+from crash.cases import ON_POSTGRES, ROWS_PER_BATCH
 from crash.scene import Scene
 from support import postgres
 from support.databases import Postgres, new_postgres
@@ -25,7 +25,6 @@ MARK = f"Mk{uuid.uuid4().hex}"
 PASSWORD = f"{MARK}-password"
 PROPERTY = f"{MARK}-property"
 ROLE = "marked"
-ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 PAGES = ("/jobs/", "/stages/", "/environment/", "/executors/", "/SQL/", "/StreamingQuery/")
 QUICK_END = {"retry_max_attempts": 2, "retry_initial_delay": "10ms"}
 

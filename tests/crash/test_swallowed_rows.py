@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from crash.cases import CASES, Case
+from crash.cases import ON_POSTGRES, Case
 from crash.queries import Queries
 from crash.scene import Scene
 from support.databases import Postgres
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
-
-ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def test_rows_that_row_security_hides_fail_the_epoch_in_every_mode(
     role = f"limited_{postgres.schema}"
     postgres.execute(
         f"CREATE ROLE {role} LOGIN",
-        f"GRANT USAGE ON SCHEMA {postgres.schema} TO {role}",
+        f"GRANT USAGE, CREATE ON SCHEMA {postgres.schema} TO {role}",
         f"GRANT ALL ON ALL TABLES IN SCHEMA {postgres.schema} TO {role}",
     )
     for case in scene.cases:

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from crash.cases import CASES, PARTITIONS, Case
+from crash.cases import CASES, ON_POSTGRES, PARTITIONS, Case
 from crash.queries import Queries
-from crash.scene import Scene
+from crash.scene import Scene, stages
 from support.databases import Postgres
 from support.drivers import Driver, Gate
 from support.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
-ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 STEP = "task.after-commit"
 
 
@@ -42,7 +41,7 @@ def test_a_driver_that_wakes_after_its_successor_is_fenced_and_writes_nothing(
     other.start(scene.queries())
     scene.advance(other)
     gate.close(STEP)
-    until(lambda: len(gate.waiting(STEP)) >= PARTITIONS * len(CASES), "tasks that wait")
+    until(lambda: len(stages(gate.waiting(STEP))) >= len(CASES), "tasks that wait")
     other.freeze()
     here.start(scene.queries())
     scene.advance(here)

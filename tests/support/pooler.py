@@ -25,7 +25,7 @@ listen_port = {own_port}
 unix_socket_dir =
 pool_mode = transaction
 default_pool_size = {connections}
-auth_type = any
+auth_type = trust
 auth_file = {users}
 ignore_startup_parameters = extra_float_digits
 """

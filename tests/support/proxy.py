@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that loses the answer to a COMMIT."""
+"""A TCP proxy before PostgreSQL that loses the answer to a COMMIT, a PREPARE TRANSACTION or a COMMIT PREPARED."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_COMMIT = re.compile(rb"COMMIT( PREPARED [^\0]*)?\0")
+_COMMIT = re.compile(rb"(COMMIT( PREPARED [^\0]*)?|PREPARE TRANSACTION [^\0]*)\0")
 
 
 class Proxy:
