@@ -35,8 +35,8 @@ _GUARD = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """Starts a server and gives its connection string; ends it and removes its data.
+def server(**settings: str) -> Iterator[str]:
+    """Starts a server, with settings of its own, and gives its connection string; ends it and removes its data.
 
     PostgreSQL refuses to run as root. There the processes belong to ``nobody``, in a directory of theirs.
     """
@@ -50,10 +50,10 @@ def server() -> Iterator[str]:
         initdb = [bin_ / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-N"]
         subprocess.run(initdb, check=True, capture_output=True, timeout=120, cwd=home, **user_arguments(user))
         port = _free_port()
-        settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
+        arguments = [f"--{name}={value}" for name, value in {**_SETTINGS, **settings, "port": str(port)}.items()]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                ["sh", "-c", _GUARD, "sh", bin_ / "postgres", "-D", data, *settings],
+                ["sh", "-c", _GUARD, "sh", bin_ / "postgres", "-D", data, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

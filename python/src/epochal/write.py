@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["jdbc"]
 
 _Mode = Literal["append", "upsert", "changes"]
+_Transport = Literal["auto", "inline", "staged", "prepared"]
 _OutputMode = Literal["append", "update", "complete"]
 
 
@@ -51,7 +52,7 @@ def jdbc(
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -81,7 +82,7 @@ def jdbc(
     password: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -117,7 +118,7 @@ def jdbc(
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -155,8 +156,9 @@ def jdbc(
         connection: properties for the driver; secret.
         on_new_query: what to do when the ledger knows the sink, or the table, from another query.
         on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
-        transport: how rows come from the tasks to the database.
-        inline_max_bytes: bytes that one epoch may carry in Spark's commit messages.
+        transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
+            (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
+        inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.
         batch_size: rows of one INSERT batch.
         lock_timeout: how long to wait for the ledger's lock.
         retry_max_attempts: tries in all, the first one included.

@@ -4,6 +4,8 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
+import org.apache.spark.TaskContext
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc._
@@ -83,8 +85,9 @@ private[postgres] object PostgresPrepared extends BulkLoad {
       override def cancel(): Unit = copy.close()
     }
 
-  /** What a fenced run prepares stays until its successor settles: so it does not. */
+  /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
+    if (Option(TaskContext.get()).exists(_.isInterrupted())) throw new InterruptedException("the task was cancelled")
     val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
     if (!current.contains(run.generation))
       throw Conditions.SinkFenced(
