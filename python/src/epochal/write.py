@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["jdbc"]
 
-_Mode = Literal["append", "upsert"]
+_Mode = Literal["append", "upsert", "changes"]
 _Transport = Literal["auto", "inline", "staged", "prepared"]
 _OutputMode = Literal["append", "update", "complete"]
 
@@ -39,7 +39,14 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     password_file: Location | None = None,
@@ -67,7 +74,14 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     password_file: Location | None = None,
@@ -97,7 +111,14 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     password_file: Location | None = None,
@@ -129,10 +150,17 @@ def jdbc(
         processing_time: time from the start of one micro-batch to the next; unset, as fast as possible.
         query_name: the query's name in Spark's UI and in ``spark.streams``.
         sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.
-        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query.
+        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query; ``"changes"`` also deletes them.
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
+        update_columns: names of the only columns that are replaced where the key is there already; unset, all others.
+        op_column: the column that says what a row does: insert (i, c, r), update (u) or delete (d); not stored itself.
+        column_map: the DataFrame's columns whose names differ from the table's, and those names.
+        add_columns: whether the table gets the DataFrame's columns that it lacks, nullable.
+        dead_letter_table: the table for rows that cannot be stored; unset, such a row fails its epoch.
+        max_bad_rows: rows of one epoch that it takes at the most.
         create_table: whether to make a missing table from the DataFrame's schema.
+        nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
         user: database user.
         password: its password; secret.
         password_file: a file with it that the driver reads for every connection, instead of ``password``.
@@ -168,7 +196,14 @@ def jdbc(
             "mode": mode,
             "keyColumns": key_columns,
             "orderColumn": order_column,
+            "updateColumns": update_columns,
+            "opColumn": op_column,
+            "columnMap": column_map,
+            "addColumns": add_columns,
+            "deadLetterTable": dead_letter_table,
+            "maxBadRows": max_bad_rows,
             "createTable": create_table,
+            "nulCharacter": nul_character,
             "user": user,
             "password": password,
             "passwordFile": password_file,

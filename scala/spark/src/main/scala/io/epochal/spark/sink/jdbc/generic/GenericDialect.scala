@@ -58,7 +58,7 @@ class GenericDialect extends Dialect {
     GenericType.fits(dataType, columnType.asInstanceOf[GenericType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
   override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table.columns, table.operation.map(_.ordinal), GenericRules)
+    RowBytes(table, GenericRules)
 
   /** READ COMMITTED, or the next stricter that there is: what a transaction waited for must be seen by its next statement. */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {

@@ -4,16 +4,16 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.BoundColumn
+import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
 import io.epochal.spark.sink.jdbc.insert.{Binder, ValueCheck, ValueRules}
 
 /** Values by the setters that JDBC 4.2 asks of every driver. */
 private[generic] object GenericRules extends ValueRules {
 
-  override def check(column: BoundColumn): Option[ValueCheck] = column.field.dataType match {
+  override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = column.field.dataType match {
     case FloatType                                    => Some(ValueCheck.float)
     case DoubleType                                   => Some(ValueCheck.double)
-    case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text)
+    case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text(nul))
     case DateType                                     => Some(ValueCheck.date)
     case TimestampType | TimestampNTZType             => Some(ValueCheck.timestamp(finest(column)))
     case _                                            => None
@@ -25,7 +25,7 @@ private[generic] object GenericRules extends ValueRules {
     case _                 => 1L
   }
 
-  override def binder(column: BoundColumn): Binder = column.field.dataType match {
+  override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setBoolean(i, row.getBoolean(c))
     case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
     case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
@@ -41,7 +41,7 @@ private[generic] object GenericRules extends ValueRules {
       (s, i, row, c) => s.setObject(i, instant(row.getLong(c)).atOffset(ZoneOffset.UTC))
     case TimestampNTZType =>
       (s, i, row, c) => s.setObject(i, LocalDateTime.ofInstant(instant(row.getLong(c)), ZoneOffset.UTC))
-    case _ => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
+    case _ => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
   }
 
   private def instant(micros: Long): Instant =

@@ -83,7 +83,7 @@ final class InsertBatches(
   /** Binds one row after the other. */
   final private class Source(table: BoundTable, rows: EncodedRows) {
     private val reader = new RowBytesReader(rows, table.columns.size + table.operation.size)
-    private val binders = table.columns.map(rules.binder).toArray
+    private val binders = table.columns.map(rules.binder(_, table.nulCharacter)).toArray
     private val ordinals = table.columns.map(_.ordinal).toArray
     private val identifies = table.columns.map(_.identifies).toArray
     private val operation = table.operation.fold(-1)(_.ordinal)

@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc.insert
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, EncodedRows, Operation, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, BoundTable, ChunkedBytes, EncodedRows, NulCharacter, Operation, RowEncoder, RowFormat}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
@@ -12,9 +12,14 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, EncodedR
   * @param operation
   *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
   */
-final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], rules: ValueRules) extends RowFormat {
+final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter, rules: ValueRules) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder =
-    new RowBytesEncoder(columns.map(new ColumnCheck(_, rules)).toArray, operation.getOrElse(-1), out)
+    new RowBytesEncoder(columns.map(new ColumnCheck(_, nul, rules)).toArray, operation.getOrElse(-1), out)
+}
+
+object RowBytes {
+  def apply(table: BoundTable, rules: ValueRules): RowBytes =
+    RowBytes(table.columns, table.operation.map(_.ordinal), table.nulCharacter, rules)
 }
 
 final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
@@ -32,10 +37,10 @@ final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, 
   }
 }
 
-final private class ColumnCheck(bound: BoundColumn, rules: ValueRules) {
+final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: ValueRules) {
   private val ordinal = bound.ordinal
   val identifies: Boolean = bound.identifies
-  private val check = rules.check(bound).orNull
+  private val check = rules.check(bound, nul).orNull
 
   def apply(row: UnsafeRow): Unit =
     if (row.isNullAt(ordinal)) {

@@ -3,16 +3,16 @@ package io.epochal.spark.sink.jdbc.insert
 import java.sql.PreparedStatement
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BoundColumn, Texts}
+import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter, StoredText}
 
 /** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
 trait ValueRules extends Serializable {
 
   /** What a task must look at before it takes a value of the column; None: every value can be stored. */
-  def check(column: BoundColumn): Option[ValueCheck]
+  def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck]
 
   /** How the driver sets a parameter for the column. */
-  def binder(column: BoundColumn): Binder
+  def binder(column: BoundColumn, nul: NulCharacter): Binder
 }
 
 /** Looks at values that are not NULL, one after the other. Allocates nothing for a good one. */
@@ -24,9 +24,11 @@ trait ValueCheck {
 
 object ValueCheck {
 
-  /** Texts with the NUL character or broken UTF-8. */
-  val text: ValueCheck = (row, ordinal) =>
-    Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+  /** Broken UTF-8, and the NUL character if it is to be an error. For one task. */
+  def text(nul: NulCharacter): ValueCheck = {
+    val text = new StoredText(nul)
+    (row, ordinal) => text.take(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+  }
 
   val float: ValueCheck = (row, ordinal) => if (java.lang.Float.isFinite(row.getFloat(ordinal))) null else NotFinite
   val double: ValueCheck = (row, ordinal) => if (java.lang.Double.isFinite(row.getDouble(ordinal))) null else NotFinite
@@ -50,7 +52,7 @@ object ValueCheck {
   }
 
   private def outside(value: Long, first: Long, last: Long): String =
-    if (value < first || value > last) "its year is not from 1 to 9999" else null
+    if (value < first || value > last) "it has a year that is not from 1 to 9999" else null
 }
 
 /** Sets one parameter from a value that is not NULL. */

@@ -58,7 +58,7 @@ object MysqlDialect extends Dialect {
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     MysqlType.sorts(columnType.asInstanceOf[MysqlType])
   override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table.columns, table.operation.map(_.ordinal), MysqlRules)
+    RowBytes(table, MysqlRules)
 
   /** Settings of the session are made anew for each transaction, as a pooler may hand on another one. Without strictness
     * values would be cut in silence, a 0 would become the next number of an AUTO_INCREMENT column, an empty text could be

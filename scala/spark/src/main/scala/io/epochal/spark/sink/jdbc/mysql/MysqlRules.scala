@@ -7,7 +7,7 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.UnsafeRows
-import io.epochal.spark.sink.jdbc.BoundColumn
+import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
 import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 
 /** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
@@ -15,7 +15,7 @@ import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRule
   */
 private[mysql] object MysqlRules extends ValueRules {
 
-  override def check(column: BoundColumn): Option[ValueCheck] = {
+  override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = {
     val kind = column.column.columnType.asInstanceOf[MysqlType]
     column.field.dataType match {
       case ByteType if kind.unsigned    => Some((row, c) => negative(row.getByte(c).toLong))
@@ -28,7 +28,7 @@ private[mysql] object MysqlRules extends ValueRules {
       case DateType                     => Some(ValueCheck.date)
       case TimestampNTZType             => Some(ValueCheck.timestamp(unit(kind)))
       case TimestampType                => Some(ValueCheck.both(ValueCheck.timestamp(unit(kind)), range))
-      case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.both(ValueCheck.text, text(kind)))
+      case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.both(ValueCheck.text(nul), text(kind)))
       case _                                            => None
     }
   }
@@ -69,7 +69,7 @@ private[mysql] object MysqlRules extends ValueRules {
     }
   }
 
-  override def binder(column: BoundColumn): Binder = column.field.dataType match {
+  override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
     case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
     case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
@@ -83,6 +83,6 @@ private[mysql] object MysqlRules extends ValueRules {
     // As texts: a driver would move dates by its own calendar and zone. The session's zone is UTC.
     case DateType                         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType | TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
-    case _                                => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
+    case _                                => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
   }
 }

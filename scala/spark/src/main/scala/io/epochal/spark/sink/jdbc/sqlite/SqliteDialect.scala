@@ -75,7 +75,7 @@ object SqliteDialect extends Dialect {
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
   override def rowFormat(table: BoundTable): RowFormat =
-    RowBytes(table.columns, table.operation.map(_.ordinal), SqliteRules)
+    RowBytes(table, SqliteRules)
 
   /** From here on, this connection alone writes.
     *

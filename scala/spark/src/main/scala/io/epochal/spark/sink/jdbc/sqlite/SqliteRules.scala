@@ -2,22 +2,26 @@ package io.epochal.spark.sink.jdbc.sqlite
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.BoundColumn
+import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
 import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
+import io.epochal.spark.sink.jdbc.json.JsonColumn
 
 /** Values as SQLite keeps them. */
 private[sqlite] object SqliteRules extends ValueRules {
 
-  override def check(column: BoundColumn): Option[ValueCheck] = column.field.dataType match {
+  override def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck] = column.field.dataType match {
     case FloatType  => Some((row, c) => if (row.getFloat(c).isNaN) NotANumber else null)
     case DoubleType => Some((row, c) => if (row.getDouble(c).isNaN) NotANumber else null)
-    case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text)
-    case DateType                                     => Some(ValueCheck.date)
+    case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text(nul))
+    case nested if SqliteType.isNested(nested) =>
+      val json = new JsonColumn(column, nul)
+      Some((row, _) => json.problem(row))
+    case DateType => Some(ValueCheck.date)
     case TimestampType | TimestampNTZType             => Some(ValueCheck.timestamp(1))
     case _                                            => None
   }
 
-  override def binder(column: BoundColumn): Binder = column.field.dataType match {
+  override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
     case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
     case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
@@ -31,7 +35,10 @@ private[sqlite] object SqliteRules extends ValueRules {
     case DateType         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType    => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), "Z"))
     case TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
-    case _                => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
+    case nested if SqliteType.isNested(nested) =>
+      val json = new JsonColumn(column, nul)
+      (s, i, row, _) => s.setString(i, json.text(row))
+    case _ => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
   }
 
   private val NotANumber = "SQLite has no NaN and would store NULL"
