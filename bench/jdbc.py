@@ -264,8 +264,8 @@ def main() -> bool:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = session(spark_sql_streaming_numRecentProgressUpdates="6000", spark_sql_streaming_minBatchesToRetain="10")
     try:
-        with postgres.server(shared_buffers="1GB", max_wal_size="4GB") as dsn:
-            target = Target(dsn)
+        with postgres.server(shared_buffers="1GB", max_wal_size="4GB") as server:
+            target = Target(server.dsn)
             return all(
                 [
                     append(spark, target, key=False, goals=(2.0, 3.0)),

@@ -46,6 +46,7 @@ def jdbc(
     dead_letter_table: str | None = None,
     max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -78,6 +79,7 @@ def jdbc(
     dead_letter_table: str | None = None,
     max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -112,6 +114,7 @@ def jdbc(
     dead_letter_table: str | None = None,
     max_bad_rows: int | None = None,
     create_table: bool | None = None,
+    nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
@@ -150,6 +153,7 @@ def jdbc(
         dead_letter_table: the table for rows that cannot be stored; unset, such a row fails its epoch.
         max_bad_rows: rows of one epoch that it takes at the most.
         create_table: whether to make a missing table from the DataFrame's schema.
+        nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
         user: database user.
         password: its password; secret.
         driver: class of the JDBC driver, where the URL does not tell it.
@@ -190,6 +194,7 @@ def jdbc(
             "deadLetterTable": dead_letter_table,
             "maxBadRows": max_bad_rows,
             "createTable": create_table,
+            "nulCharacter": nul_character,
             "user": user,
             "password": password,
             "driver": driver,

@@ -80,6 +80,32 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     position = 0
   }
 
+  /** Empties it for other bytes. */
+  def clear(): Unit = {
+    full.clear()
+    lengths.clear()
+    before = 0
+    position = 0
+  }
+
+  /** Adds all of it to another. */
+  def copyTo(out: ChunkedBytes): Unit = {
+    var i = 0
+    while (i < full.length) {
+      out.append(full(i), lengths(i))
+      i += 1
+    }
+    out.append(chunk, position)
+  }
+
+  /** The chunks so far, each with how much of it counts. */
+  def contents: (Array[Array[Byte]], Array[Int]) = ((full :+ chunk).toArray, (lengths :+ position).toArray)
+
+  private def append(bytes: Array[Byte], length: Int): Unit = {
+    reserve(length)
+    putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, length)
+  }
+
   /** The chunks, each with how much of it counts. Nothing may be written any more. */
   def result(): (Array[Array[Byte]], Array[Int]) = {
     if (size > limit) onLimit()

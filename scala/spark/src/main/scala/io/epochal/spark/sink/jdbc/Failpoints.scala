@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
-import java.nio.file.{Files, Paths}
+import java.nio.file.StandardOpenOption.{APPEND, WRITE}
+import java.nio.file.{Files, NoSuchFileException, Paths}
 import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
@@ -56,10 +57,14 @@ object Failpoint {
   *   - `halt` ends the JVM at once, as SIGKILL does
   *   - `fail` throws, as any bug would
   *   - `disconnect` throws what a driver throws when the connection is lost
-  *   - `hold:<file>` waits until the file is gone
+  *   - `hold:<file>` waits until the file is gone; adds the thread's name to it as a line
   */
 private[jdbc] object Failpoints {
   val Property = "epochal.failpoints"
+
+  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
+
+  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
   @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
 
@@ -75,8 +80,6 @@ private[jdbc] object Failpoints {
     val now = armed
     if (now != null) now.filter(_.point == point).foreach(_.reach())
   }
-
-  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
 
   private def parse(spec: String): Seq[Armed] =
     if (spec == null || spec.isEmpty) null
@@ -103,11 +106,11 @@ private[jdbc] object Failpoints {
     private def hold(): Unit = {
       val file = Paths.get(argument)
       held.add(point): Unit
+      try Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
+      catch { case _: NoSuchFileException => () }
       while (Files.exists(file)) Thread.sleep(5)
     }
   }
-
-  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
   /** Whether somebody waits, or has waited, at the point since it was armed. */
   def isHeld(point: Failpoint): Boolean = held.contains(point)

@@ -25,6 +25,7 @@ final case class JdbcOptions(
     orderColumn: Option[String],
     rows: RowOptions,
     createTable: Boolean,
+    nulCharacter: NulCharacter,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
     transport: TransportChoice,
@@ -89,6 +90,12 @@ object JdbcOptions {
     OptionType.boolean,
     "Makes the table from the query's columns if it does not exist.",
     Some(false))
+  val NulText: OptionSpec[String] = OptionSpec(
+    "nulCharacter",
+    OptionType.oneOf(NulCharacter.all.map(_.name): _*),
+    "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
+    Some(NulCharacter.Error.name)
+  )
   val NewQuery: OptionSpec[String] = OptionSpec(
     "onNewQuery",
     OptionType.oneOf("fail", "append"),
@@ -136,6 +143,7 @@ object JdbcOptions {
       KeyColumns,
       OrderColumn) ++ RowOptions.all ++ Seq(
       CreateTable,
+      NulText,
       NewQuery,
       EpochMismatch,
       TransportName,
@@ -171,6 +179,7 @@ object JdbcOptions {
       values.get(OrderColumn),
       rows,
       values(CreateTable),
+      NulCharacter.all.find(_.name == values(NulText)).getOrElse(NulCharacter.Error),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       TransportChoice.all.find(_.name == values(TransportName)).get,

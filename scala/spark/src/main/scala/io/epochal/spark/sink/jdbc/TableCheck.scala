@@ -47,7 +47,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(query, columns, table)
-    } yield BoundTable(table, columns.map(identified(mode, _)), mode)
+    } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
 
   /** The same for a table that is still to be made. */
   def bindNew(schema: StructType): Checked[Unit] =
@@ -180,7 +180,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
 
   private def unsortable(column: BoundColumn): EpochalException = cannot(
     s"order rows by '${column.field.name}'",
-    s"${dialect.name} keeps a ${column.field.dataType.sql} as text, which sorts differently",
+    s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
     "Name a column of whole numbers or times in orderColumn.")
 
   private def cannot(what: String, reason: String, suggestion: String): EpochalException =

@@ -93,6 +93,8 @@ final case class OperationColumn(ordinal: Int, name: String)
   *
   * @param columns
   *   in the order of the query's rows
+  * @param nulCharacter
+  *   what becomes of the NUL character in texts
   * @param added
   *   names and types of columns that the table gets with the first epoch
   * @param deadLetters
@@ -104,6 +106,7 @@ final case class BoundTable(
     table: TargetTable,
     columns: Seq[BoundColumn],
     mode: WriteMode,
+    nulCharacter: NulCharacter = NulCharacter.Error,
     added: Seq[(String, String)] = Nil,
     deadLetters: Option[QualifiedName] = None,
     shape: String = "") {

@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc.postgres
 
-import io.epochal.spark.seam.UnsafeRow
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, Operation, RowEncoder, RowFormat}
+import io.epochal.spark.seam.{UnsafeLayout, UnsafeRow}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *
@@ -15,13 +15,16 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, Operatio
   *   place in the query's rows of what says what a row does; then a boolean comes after the columns, and a row that
   *   deletes has only those that find it and order it
   */
-final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int]) extends RowFormat {
+final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = {
-    val encoded = columns.map(CopyColumn(_)).toArray
+    val values = columns.map { bound =>
+      CopyValue(bound.ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+    }
+    val row = new CopyRow(columns.map(_.ordinal).toArray, columns.map(_.required).toArray, values.toArray, out)
     operation match {
-      case None          => new CopyRowEncoder(encoded, out)
-      case Some(ordinal) => new CopyChangeEncoder(encoded, columns.map(_.identifies).toArray, ordinal, out)
+      case None          => new CopyRowEncoder(row)
+      case Some(ordinal) => new CopyChangeEncoder(row, columns.map(_.identifies).toArray, ordinal)
     }
   }
 }
@@ -31,50 +34,72 @@ object CopyFormat {
   val Trailer: Array[Byte] = Array[Byte](-1, -1)
 }
 
-final private class CopyRowEncoder(columns: Array[CopyColumn], out: ChunkedBytes) extends RowEncoder {
+/** Writes the parts of a row. */
+final private class CopyRow(
+    ordinals: Array[Int],
+    required: Array[Boolean],
+    values: Array[CopyValue],
+    out: ChunkedBytes
+) {
+  val columns: Int = values.length
+  private var row: UnsafeRow = _
+  private var base: AnyRef = _
+  private var origin = 0L
+  private var slots = 0L
 
-  override def encode(row: UnsafeRow): Unit = {
+  /** @param fields
+    *   how many values follow
+    */
+  def begin(row: UnsafeRow, fields: Int): Unit = {
+    this.row = row
+    base = row.getBaseObject
+    origin = row.getBaseOffset
+    slots = UnsafeLayout.slotsOfRow(origin, row.numFields)
     out.reserve(2)
-    out.putShort(columns.length)
-    var i = 0
-    while (i < columns.length) {
-      CopyRowEncoder.put(columns(i), row, out)
-      i += 1
-    }
+    out.putShort(fields)
   }
-}
 
-private object CopyRowEncoder {
+  def put(column: Int): Unit = {
+    val ordinal = ordinals(column)
+    if (!row.isNullAt(ordinal)) values(column).encode(base, origin, slots + ordinal * 8L, out)
+    else if (required(column)) throw new BadValue(ordinal, BadValue.Missing)
+    else putNull()
+  }
 
-  def put(column: CopyColumn, row: UnsafeRow, out: ChunkedBytes): Unit =
-    if (!row.isNullAt(column.ordinal)) column.encode(row, out)
-    else if (column.required) throw new BadValue(column.ordinal, BadValue.Missing)
-    else putNull(out)
-
-  def putNull(out: ChunkedBytes): Unit = {
+  def putNull(): Unit = {
     out.reserve(4)
     out.putInt(-1)
   }
+
+  def putBoolean(value: Boolean): Unit = {
+    out.reserve(5)
+    out.putInt(1)
+    out.putByte(if (value) 1 else 0)
+  }
 }
 
-final private class CopyChangeEncoder(
-    columns: Array[CopyColumn],
-    identifies: Array[Boolean],
-    operation: Int,
-    out: ChunkedBytes)
-    extends RowEncoder {
+final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
+
+  override def encode(row: UnsafeRow): Unit = {
+    to.begin(row, to.columns)
+    var i = 0
+    while (i < to.columns) {
+      to.put(i)
+      i += 1
+    }
+  }
+}
+
+final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], operation: Int) extends RowEncoder {
 
   override def encode(row: UnsafeRow): Unit = {
     val deletes = Operation.deletes(row, operation)
-    out.reserve(2)
-    out.putShort(columns.length + 1)
+    to.begin(row, to.columns + 1)
     var i = 0
-    while (i < columns.length) {
-      if (deletes && !identifies(i)) CopyRowEncoder.putNull(out) else CopyRowEncoder.put(columns(i), row, out)
+    while (i < to.columns) {
+      if (deletes && !identifies(i)) to.putNull() else to.put(i)
       i += 1
     }
-    out.reserve(5)
-    out.putInt(1)
-    out.putByte(if (deletes) 1 else 0)
+    to.putBoolean(deletes)
   }
 }

@@ -52,8 +52,10 @@ object PostgresDialect extends Dialect {
   override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
-  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns, table.operation.map(_.ordinal))
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
+    PostgresType.sorts(dataType, columnType.asInstanceOf[PostgresType])
+  override def rowFormat(table: BoundTable): RowFormat =
+    CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
   /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`

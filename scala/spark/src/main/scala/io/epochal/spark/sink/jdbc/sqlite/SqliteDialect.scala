@@ -73,7 +73,8 @@ object SqliteDialect extends Dialect {
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
-  override def rowFormat(table: BoundTable): RowFormat = SqliteFormat(table.columns, table.operation.map(_.ordinal))
+  override def rowFormat(table: BoundTable): RowFormat =
+    SqliteFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
   /** From here on, this connection alone writes.
     *

@@ -3,7 +3,8 @@ package io.epochal.spark.sink.jdbc.sqlite
 import org.apache.spark.sql.types._
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, Operation, RowEncoder, RowFormat, Texts}
+import io.epochal.spark.sink.jdbc.json.JsonColumn
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat, StoredText}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
@@ -12,9 +13,9 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, Operatio
   * @param operation
   *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
   */
-final case class SqliteFormat(columns: Seq[BoundColumn], operation: Option[Int]) extends RowFormat {
+final case class SqliteFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder =
-    new SqliteRowEncoder(columns.map(new SqliteCheck(_)).toArray, operation.getOrElse(-1), out)
+    new SqliteRowEncoder(columns.map(new SqliteCheck(_, nul)).toArray, operation.getOrElse(-1), out)
 }
 
 final private class SqliteRowEncoder(checks: Array[SqliteCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
@@ -32,7 +33,7 @@ final private class SqliteRowEncoder(checks: Array[SqliteCheck], operation: Int,
   }
 }
 
-final private class SqliteCheck(bound: BoundColumn) {
+final private class SqliteCheck(bound: BoundColumn, nul: NulCharacter) {
   private val ordinal = bound.ordinal
   val identifies: Boolean = bound.identifies
 
@@ -40,7 +41,11 @@ final private class SqliteCheck(bound: BoundColumn) {
     case FloatType  => row => if (row.getFloat(ordinal).isNaN) NotANumber else null
     case DoubleType => row => if (row.getDouble(ordinal).isNaN) NotANumber else null
     case _: StringType | _: CharType | _: VarcharType =>
-      row => Texts.problem(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+      val text = new StoredText(nul)
+      row => text.take(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+    case nested if SqliteType.isNested(nested) =>
+      val json = new JsonColumn(bound, nul)
+      row => json.problem(row)
     case DateType => row => outside(row.getInt(ordinal).toLong, SqliteTime.FirstDay, SqliteTime.LastDay)
     case TimestampType | TimestampNTZType =>
       row => outside(row.getLong(ordinal), SqliteTime.FirstMicro, SqliteTime.LastMicro)

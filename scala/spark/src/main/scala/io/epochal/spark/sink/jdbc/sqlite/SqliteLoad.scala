@@ -8,7 +8,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, Operation, WriteMode}
+import io.epochal.spark.sink.jdbc.json.JsonColumn
+import io.epochal.spark.sink.jdbc.{BoundColumn, BoundTable, EncodedRows, Loaded, NulCharacter, Operation, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {
@@ -31,7 +32,7 @@ private[sqlite] object SqliteLoad {
       table: BoundTable,
       rows: EncodedRows,
       batchSize: Int): Long = {
-    val columns = table.columns.map(bound => (binder(bound.field.dataType), bound.ordinal, bound.identifies)).toArray
+    val columns = table.columns.map(bound => (binder(bound, table.nulCharacter), bound.ordinal, bound.identifies)).toArray
     val operation = table.operation.fold(-1)(_.ordinal)
     val perStatement = math.max(1, math.min(batchSize, MaxParameters / table.incoming.size))
     val reader = new Reader(rows, table.columns.size + table.operation.size)
@@ -71,7 +72,7 @@ private[sqlite] object SqliteLoad {
 
   private type Binder = (PreparedStatement, Int, UnsafeRow, Int) => Unit
 
-  private def binder(dataType: DataType): Binder = dataType match {
+  private def binder(bound: BoundColumn, nul: NulCharacter): Binder = bound.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
     case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
     case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
@@ -85,7 +86,10 @@ private[sqlite] object SqliteLoad {
     case DateType         => (s, i, row, c) => s.setString(i, SqliteTime.date(row.getInt(c)))
     case TimestampType    => (s, i, row, c) => s.setString(i, SqliteTime.timestamp(row.getLong(c), "Z"))
     case TimestampNTZType => (s, i, row, c) => s.setString(i, SqliteTime.timestamp(row.getLong(c), ""))
-    case _                => (s, i, row, c) => s.setString(i, row.getUTF8String(c).toString)
+    case nested if SqliteType.isNested(nested) =>
+      val json = new JsonColumn(bound, nul)
+      (s, i, row, _) => s.setString(i, json.text(row))
+    case _ => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
   }
 
   /** Reads what [[SqliteFormat]] wrote. */
