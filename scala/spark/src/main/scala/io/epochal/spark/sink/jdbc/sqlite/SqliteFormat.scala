@@ -4,7 +4,16 @@ import org.apache.spark.sql.types._
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
 import io.epochal.spark.sink.jdbc.json.JsonColumn
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat, StoredText}
+import io.epochal.spark.sink.jdbc.{
+  BadValue,
+  BoundColumn,
+  ChunkedBytes,
+  NulCharacter,
+  Operation,
+  RowEncoder,
+  RowFormat,
+  StoredText
+}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *

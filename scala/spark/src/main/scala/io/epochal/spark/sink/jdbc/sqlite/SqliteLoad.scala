@@ -32,7 +32,8 @@ private[sqlite] object SqliteLoad {
       table: BoundTable,
       rows: EncodedRows,
       batchSize: Int): Long = {
-    val columns = table.columns.map(bound => (binder(bound, table.nulCharacter), bound.ordinal, bound.identifies)).toArray
+    val columns =
+      table.columns.map(bound => (binder(bound, table.nulCharacter), bound.ordinal, bound.identifies)).toArray
     val operation = table.operation.fold(-1)(_.ordinal)
     val perStatement = math.max(1, math.min(batchSize, MaxParameters / table.incoming.size))
     val reader = new Reader(rows, table.columns.size + table.operation.size)
