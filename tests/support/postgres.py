@@ -42,10 +42,12 @@ class Server:
     Args:
         home: an empty directory.
         access: lines for ``pg_hba.conf``, before the one that trusts everybody on this machine.
+        settings: of the server, instead of the tests' own.
     """
 
-    def __init__(self, home: Path, access: str = "") -> None:
+    def __init__(self, home: Path, access: str = "", settings: dict[str, str] | None = None) -> None:
         self._home = home
+        self._settings = _SETTINGS | (settings or {})
         self._data, self._log = home / "data", home / "log"
         self._user = ordinary_user()
         if self._user:
@@ -71,7 +73,7 @@ class Server:
 
     def start(self) -> None:
         """Starts it; returns when it answers."""
-        settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": str(self.port)}.items()]
+        settings = [f"--{name}={value}" for name, value in {**self._settings, "port": str(self.port)}.items()]
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 ["sh", "-c", _GUARD, "sh", self.programs / "postgres", "-D", self._data, *settings],
@@ -119,12 +121,12 @@ class Server:
 
 
 @contextmanager
-def server(access: str = "") -> Iterator[Server]:
-    """Starts a server; ends it and removes its data."""
+def server(access: str = "", **settings: str) -> Iterator[Server]:
+    """Starts a server, with settings of its own; ends it and removes its data."""
     home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
     made = None
     try:
-        made = Server(home, access)
+        made = Server(home, access, settings)
         yield made
     finally:
         if made:

@@ -10,7 +10,7 @@ import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
   */
 final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate: Boolean) {
 
-  private val loading = new Loading(database, run, truncate)
+  private val loading = new Loading(database, run, truncate, None)
 
   def commit(shipment: Shipment): Unit =
     new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>

@@ -66,10 +66,14 @@ trait BulkCopy {
 
   /** Ends the transaction so that the rows outlive the task, invisible to all but the driver's commit.
     *
+    * @param digest
+    *   of the attempt's rows, those that cannot be stored too
+    * @param rows
+    *   that were written
     * @return
     *   where they are
     */
-  def finish(digest: ContentDigest): String
+  def finish(digest: ContentDigest, rows: Long): String
 
   /** Leaves a copy that is not finished, so that the transaction can be rolled back. */
   def cancel(): Unit

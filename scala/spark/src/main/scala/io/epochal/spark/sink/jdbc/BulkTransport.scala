@@ -48,6 +48,10 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   override def bytes: Long = sent + out.size
 
+  // What is held begins with a whole row, so a row that is taken back has not been sent.
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
+
   override def rowEnded(): Unit = if (out.size > limit) {
     if (copy == null) begin()
     send()
@@ -76,13 +80,13 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   private def step: String = s"the load of partition ${attempt.partition} of epoch ${attempt.epoch}"
 
-  override def finish(digest: ContentDigest): TaskMessage =
-    if (copy == null) InlineOutput.message(attempt, digest, out)
+  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
+    if (copy == null) InlineOutput.message(attempt, digest, deadLetters, out)
     else {
       send()
-      val place = database.explaining(step)(copy.finish(digest))
+      val place = database.explaining(step)(copy.finish(digest, digest.rows - deadLetters.length))
       copy = null
-      BulkMessage(attempt, digest, sent, place, token)
+      BulkMessage(attempt, digest, deadLetters, sent, place, token)
     }
 
   /** What is not finished is rolled back; where the connection is lost, the database does so. */

@@ -19,6 +19,25 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   private var before = 0L
   private var chunk = new Array[Byte](First)
   private var position = 0
+  private var markedChunks = 0
+  private var markedPosition = 0
+
+  /** `reset` comes back to here. What lies before the mark is whole rows. */
+  def mark(): Unit = {
+    markedChunks = full.size
+    markedPosition = position
+  }
+
+  /** Takes back what was written since the mark, however many chunks it has filled. */
+  def reset(): Unit = {
+    if (full.size > markedChunks) {
+      chunk = full(markedChunks)
+      full.takeInPlace(markedChunks)
+      lengths.takeInPlace(markedChunks)
+      before = lengths.iterator.map(_.toLong).sum
+    }
+    position = markedPosition
+  }
 
   def size: Long = before + position
 
@@ -59,6 +78,32 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     lengths.clear()
     before = 0L
     position = 0
+  }
+
+  /** Empties it for other bytes. */
+  def clear(): Unit = {
+    full.clear()
+    lengths.clear()
+    before = 0
+    position = 0
+  }
+
+  /** Adds all of it to another. */
+  def copyTo(out: ChunkedBytes): Unit = {
+    var i = 0
+    while (i < full.length) {
+      out.append(full(i), lengths(i))
+      i += 1
+    }
+    out.append(chunk, position)
+  }
+
+  /** The chunks so far, each with how much of it counts. */
+  def contents: (Array[Array[Byte]], Array[Int]) = ((full :+ chunk).toArray, (lengths :+ position).toArray)
+
+  private def append(bytes: Array[Byte], length: Int): Unit = {
+    reserve(length)
+    putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, length)
   }
 
   /** The chunks, each with how much of it counts. Nothing may be written any more. */

@@ -54,7 +54,6 @@ final private[jdbc] class Claims(database: Database) {
       val connection = transaction.connection
       dialect.ledger.serializeClaims(connection)
       val bound = Claims.prepare(database, schema, connection)
-      val shape = Claims.shape(database, bound, connection)
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
       val before = ledger.lock(connection, run.sinkId)
@@ -69,7 +68,7 @@ final private[jdbc] class Claims(database: Database) {
       val others = ledger.others(connection, run.sinkId, claim.target)
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
-      val claimed = Claimed(row, bound, shape)
+      val claimed = Claimed(row, bound, bound.shape)
       database.bulk.foreach(_.claim(connection, claimed.run))
       transaction.commit()
       claimed
@@ -89,11 +88,7 @@ final private[jdbc] class Claims(database: Database) {
 private[jdbc] object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
 
-  /** The types of the table's columns, as a text to compare. */
-  def shape(database: Database, bound: BoundTable, connection: Connection): String =
-    Sql.query(connection, s"SELECT ${database.dialect.shapeSql(bound)}")(_.getString(1)).head
-
-  /** Finds the table, or makes it if the options say so, and checks that the rows can go there. */
+  /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows. */
   def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {
     val dialect = database.dialect
     val options = database.options
@@ -105,6 +100,16 @@ private[jdbc] object Claims {
       Sql.update(connection, sql): Unit
       find().getOrElse(throw check.missing(None))
     }
-    check.bind(schema, dialect.identify(connection, table)).fold(throw _, identity)
+    val identified = dialect.identify(connection, table)
+    val added = check.added(schema, identified).fold(throw _, identity)
+    val bound = AddedColumns.tried(connection, dialect, identified.name, added) {
+      val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
+      val bound = check.bind(schema, complete).fold(throw _, identity)
+      bound.copy(
+        added = added,
+        shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head)
+    }
+    bound.copy(deadLetters =
+      options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, bound.table.name)))
   }
 }

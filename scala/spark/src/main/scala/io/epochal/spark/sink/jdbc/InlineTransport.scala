@@ -37,8 +37,9 @@ object InlineTransport {
             "found" -> "other bytes",
             "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
       case None =>
-        val rows = EncodedRows(inline.map(_.digest.rows).sum, inline.flatMap(m => m.chunks.toSeq.zip(m.lengths)))
-        Right(Shipment(messages.foldLeft(ContentDigest.empty)(_ + _.digest), rows, bulk))
+        val rows = EncodedRows(inline.map(_.stored).sum, inline.flatMap(m => m.chunks.toSeq.zip(m.lengths)))
+        val deadLetters = messages.sortBy(_.attempt.partition).flatMap(_.deadLetters)
+        Right(Shipment(messages.foldLeft(ContentDigest.empty)(_ + _.digest), rows, bulk, deadLetters))
     }
   }
 
@@ -55,19 +56,27 @@ final private class InlineOutput(format: RowFormat, attempt: TaskAttempt, maxByt
   private val out = new ChunkedBytes(maxBytes, onLimit)
   override val encoder: RowEncoder = format.encoder(out)
   override def bytes: Long = out.size
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
   override def rowEnded(): Unit = ()
 
-  override def finish(digest: ContentDigest): TaskMessage = InlineOutput.message(attempt, digest, out)
+  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
+    InlineOutput.message(attempt, digest, deadLetters, out)
 
   override def close(): Unit = ()
 }
 
 private object InlineOutput {
-  def message(attempt: TaskAttempt, digest: ContentDigest, out: ChunkedBytes): InlineMessage = {
+  def message(
+      attempt: TaskAttempt,
+      digest: ContentDigest,
+      deadLetters: Array[DeadLetter],
+      out: ChunkedBytes): InlineMessage = {
     val (chunks, lengths) = out.result()
     new InlineMessage(
       attempt,
       digest,
+      deadLetters,
       lengths.map(_.toLong).sum,
       InlineTransport.checksum(chunks, lengths),
       chunks,

@@ -12,7 +12,7 @@ import io.epochal.core.retry.RetrySettings
   * @param sinkId
   *   None: the query's id
   * @param upsert
-  *   whether rows replace those of the same key
+  *   whether rows replace those of the same key, or remove them (`mode=changes`)
   * @param keyColumns
   *   as the user spelled them; empty where rows have no key
   */
@@ -23,7 +23,9 @@ final case class JdbcOptions(
     upsert: Boolean,
     keyColumns: Seq[String],
     orderColumn: Option[String],
+    rows: RowOptions,
     createTable: Boolean,
+    nulCharacter: NulCharacter,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
     transport: TransportChoice,
@@ -36,11 +38,6 @@ final case class JdbcOptions(
 object JdbcOptions {
   val Format = "epochal-jdbc"
 
-  private val tableName: OptionType[TableName] =
-    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
-      TableName.parse,
-      _.toString)
-
   val Url: OptionSpec[String] = OptionSpec(
     "url",
     OptionType.string,
@@ -49,7 +46,7 @@ object JdbcOptions {
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
-    tableName,
+    RowOptions.tableName,
     "The table to write. A part in double quotes counts exactly as written; without quotes it is looked up as written, then in the database's own case.",
     required = true,
     sample = Some("comments")
@@ -75,8 +72,9 @@ object JdbcOptions {
     sample = Some("comments"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
-    OptionType.oneOf("append", "upsert"),
-    "append adds rows; upsert replaces rows of the same keyColumns. Unset: upsert when keyColumns is given.")
+    OptionType.oneOf("append", "upsert", "changes"),
+    "append adds rows; upsert replaces rows of the same keyColumns; changes also deletes them, as opColumn says. Unset: changes when opColumn is given, upsert when keyColumns is."
+  )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
     "keyColumns",
     OptionType.names,
@@ -92,6 +90,12 @@ object JdbcOptions {
     OptionType.boolean,
     "Makes the table from the query's columns if it does not exist.",
     Some(false))
+  val NulText: OptionSpec[String] = OptionSpec(
+    "nulCharacter",
+    OptionType.oneOf(NulCharacter.all.map(_.name): _*),
+    "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
+    Some(NulCharacter.Error.name)
+  )
   val NewQuery: OptionSpec[String] = OptionSpec(
     "onNewQuery",
     OptionType.oneOf("fail", "append"),
@@ -137,8 +141,9 @@ object JdbcOptions {
       SinkId,
       Mode,
       KeyColumns,
-      OrderColumn,
+      OrderColumn) ++ RowOptions.all ++ Seq(
       CreateTable,
+      NulText,
       NewQuery,
       EpochMismatch,
       TransportName,
@@ -152,8 +157,13 @@ object JdbcOptions {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
       keys = values.get(KeyColumns).getOrElse(Nil)
-      upsert = values.get(Mode).fold(keys.nonEmpty)(_ == "upsert")
-      _ <- Either.cond(!upsert || keys.nonEmpty, (), Conditions.KeyColumnsRequired("mode" -> "mode=upsert"))
+      mode = values.get(Mode)
+      upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
+      rows <- RowOptions.read(values, mode, upsert)
+      _ <- Either.cond(
+        !upsert || keys.nonEmpty,
+        (),
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
       _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
     } yield JdbcOptions(
       ConnectionSettings(
@@ -167,7 +177,9 @@ object JdbcOptions {
       upsert,
       keys,
       values.get(OrderColumn),
+      rows,
       values(CreateTable),
+      NulCharacter.all.find(_.name == values(NulText)).getOrElse(NulCharacter.Error),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       TransportChoice.all.find(_.name == values(TransportName)).get,

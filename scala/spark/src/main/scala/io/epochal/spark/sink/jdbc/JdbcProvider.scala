@@ -101,7 +101,9 @@ final private[jdbc] class JdbcTable(
       database.look { connection =>
         database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
         dialect.find(connection, options.table) match {
-          case Some(table)                 => checks.bind(querySchema, table).fold(throw _, _ => ())
+          case Some(table) =>
+            checks.check(querySchema, table).fold(throw _, identity)
+            options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, table.name))
           case None if options.createTable => checks.bindNew(querySchema).fold(throw _, identity)
           case None                        => throw checks.missing(Some(connection))
         }

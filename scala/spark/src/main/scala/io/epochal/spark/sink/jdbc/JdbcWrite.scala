@@ -36,7 +36,16 @@ final private[jdbc] class JdbcWriteBuilder(
     this
   }
 
-  override def build(): Write = new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  override def build(): Write = {
+    if (whole && database.options.rows.opColumn.isDefined)
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> "replace the whole table by changes",
+        "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that the table is to hold",
+        "suggestion" -> "Leave opColumn out, or use output mode append."
+      )
+    new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  }
 }
 
 /** @param truncate
@@ -83,7 +92,7 @@ final private class JdbcStreamingWrite(
       transport,
       database.dialect.rowFormat(claimed.bound),
       schema,
-      claimed.bound.table.name.toString)
+      BadRows.of(options, schema, claimed.bound.table.name.toString))
   }
 
   private def refused: Option[EpochalException] =
@@ -140,8 +149,7 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
     val connection = transaction.connection
     database.dialect.ledger.serializeClaims(connection)
     val bound = Claims.prepare(database, schema, connection)
-    val shape = Claims.shape(database, bound, connection)
-    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, bound, shape, once = true)
+    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, bound, bound.shape, once = true)
     database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
     run
@@ -150,7 +158,11 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
     refused.foreach(throw _)
     transport = Transports.choose(database, run, info.numPartitions, engine)
-    new JdbcWriterFactory(transport, database.dialect.rowFormat(run.table), schema, run.table.table.name.toString)
+    new JdbcWriterFactory(
+      transport,
+      database.dialect.rowFormat(run.table),
+      schema,
+      BadRows.of(database.options, schema, run.table.table.name.toString))
   }
 
   private def refused: Option[EpochalException] =

@@ -150,11 +150,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       row.runId,
       shape
     )
-    if (changed == 1L) remember(connection, row.sinkId)
+    if (changed == 1L) {
+      remember(connection, row.sinkId)
+      if (applied.epoch % Prune == 0) prune(connection, row.sinkId)
+    }
     changed == 1L
   }
 
-  private def remember(connection: Connection, sinkId: String): Unit = {
+  private def remember(connection: Connection, sinkId: String): Unit =
     Sql.update(
       connection,
       s"""INSERT INTO $history (sink_id, number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
@@ -163,15 +166,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
          |updated_at FROM $ledger WHERE sink_id = ?""".stripMargin,
       sinkId
     ): Unit
-    // Does something once in Prune epochs only: then the others pay for one look at the ledger's row.
+
+  private def prune(connection: Connection, sinkId: String): Unit =
     Sql.update(
       connection,
-      s"""DELETE FROM $history WHERE sink_id = ? AND number <=
-         |(SELECT CASE WHEN epochs % $Prune = 0 THEN epochs - $Keep ELSE -1 END FROM $ledger WHERE sink_id = ?)""".stripMargin,
+      s"DELETE FROM $history WHERE sink_id = ? AND number <= (SELECT epochs - $Keep FROM $ledger WHERE sink_id = ?)",
       sinkId,
       sinkId
     ): Unit
-  }
 
   private def read(rows: ResultSet): LedgerRow = {
     val version = rows.getLong("v")

@@ -26,6 +26,7 @@ final private[jdbc] class SinkMetrics {
       "epoch" -> attempt.epoch.toString,
       "generation" -> attempt.generation.toString,
       "rows" -> attempt.digest.rows.toString,
+      "badRows" -> shipment.deadLetters.size.toString,
       "bytes" -> shipment.bytes.toString) ++ transport
     last = outcome match {
       case EpochOutcome.Applied(load, commit) =>

@@ -31,11 +31,21 @@ trait TaskOutput extends AutoCloseable {
   /** Bytes encoded so far. */
   def bytes: Long
 
-  /** A row is complete: the output may send on what it holds. */
+  /** A row begins. */
+  def mark(): Unit
+
+  /** Takes back what was encoded of the row that has begun. */
+  def reset(): Unit
+
+  /** A row is complete, or taken back: the output may send on what it holds. */
   def rowEnded(): Unit
 
-  /** The task has no more rows. */
-  def finish(digest: ContentDigest): TaskMessage
+  /** The task has no more rows.
+    *
+    * @param digest
+    *   of all rows, those that cannot be stored too
+    */
+  def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage
 }
 
 /** What the driver has of an epoch.
@@ -46,15 +56,31 @@ trait TaskOutput extends AutoCloseable {
   *   that came in the messages themselves
   * @param elsewhere
   *   that lie in the database
+  * @param deadLetters
+  *   in the order of partitions and rows
   */
-final case class Shipment(digest: ContentDigest, rows: EncodedRows, elsewhere: Seq[BulkMessage]) {
+final case class Shipment(
+    digest: ContentDigest,
+    rows: EncodedRows,
+    elsewhere: Seq[BulkMessage],
+    deadLetters: Seq[DeadLetter]) {
+
+  /** Rows for the table: all but the dead letters. */
+  def stored: Long = digest.rows - deadLetters.size
+
   def bytes: Long = rows.bytes + elsewhere.map(_.bytes).sum
 }
 
 /** What a task tells the driver. Only attempts that are named in a message count. */
 sealed trait TaskMessage extends WriterCommitMessage {
   def attempt: TaskAttempt
+
+  /** Of all rows, those that cannot be stored too: by it an epoch is known again. */
   def digest: ContentDigest
+  def deadLetters: Array[DeadLetter]
+
+  /** Rows for the table. */
+  final def stored: Long = digest.rows - deadLetters.length
 
   /** Of its rows, as encoded. */
   def bytes: Long
@@ -68,6 +94,7 @@ sealed trait TaskMessage extends WriterCommitMessage {
 final class InlineMessage(
     override val attempt: TaskAttempt,
     override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
     override val bytes: Long,
     val crc: Long,
     val chunks: Array[Array[Byte]],
@@ -88,6 +115,7 @@ final class InlineMessage(
 final case class BulkMessage(
     override val attempt: TaskAttempt,
     override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
     override val bytes: Long,
     place: String,
     token: String

@@ -47,15 +47,30 @@ private[jdbc] object Transports {
   private val InlineName = TransportChoice.Inline.name
 }
 
-/** Removes what tasks of a failed epoch may have left in the database, as far as that can be done now. */
+/** Removes what tasks of a failed epoch have left in the database, as far as that can be done by this run. */
 private[jdbc] object Leftovers {
   private val log = LoggerFactory.getLogger("io.epochal.spark.sink.jdbc.Leftovers")
 
+  /** Spark tells a sink of a failure before all tasks have ended: so there is a second look, later. Nothing is committed by
+    * this run any more.
+    */
   def settle(database: Database, run: => BulkRun): Unit = database.bulk.foreach { bulk =>
-    try bulk.settle(database, run)
-    catch {
-      case NonFatal(error) =>
-        log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
-    }
+    def now(): Unit =
+      try bulk.settle(database, run)
+      catch {
+        case NonFatal(error) =>
+          log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
+      }
+    now()
+    val later = new Thread(
+      () => {
+        Thread.sleep(StragglersEnd)
+        now()
+      },
+      "epochal-leftovers")
+    later.setDaemon(true)
+    later.start()
   }
+
+  private val StragglersEnd = 3000L
 }

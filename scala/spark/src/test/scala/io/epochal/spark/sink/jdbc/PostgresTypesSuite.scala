@@ -1,133 +1,21 @@
 package io.epochal.spark.sink.jdbc
 
-import java.math.{BigDecimal => JavaDecimal, BigInteger}
-import java.sql.ResultSet
-import java.time.{LocalDate, LocalDateTime, OffsetDateTime, ZoneOffset}
+import java.math.{BigDecimal => JavaDecimal}
 
 import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
 import org.scalacheck.rng.Seed
-import org.scalacheck.{Arbitrary, Gen}
+import org.scalacheck.Gen
 
 import io.epochal.core.error.Conditions
 
 /** What was written reads back equal, with a real PostgreSQL as the judge of our binary encoding. */
 final class PostgresTypesSuite extends SinkSuite(Postgres) {
 
-  /** A column: Spark's type, PostgreSQL's, values, and how they read back. */
-  private case class Kind(
-      spark: DataType,
-      postgres: String,
-      values: Gen[Any],
-      read: (ResultSet, Int) => Any,
-      stored: Any => Any = identity)
-
-  private def decimal(value: Any): JavaDecimal = value match {
-    case d: Decimal => d.toJavaBigDecimal
-    case other      => new JavaDecimal(other.toString)
-  }
-
-  private def decimals(precision: Int, scale: Int): Gen[Any] = for {
-    digits <- Gen.choose(1, precision)
-    text <- Gen.listOfN(digits, Gen.numChar).map(_.mkString)
-    negative <- Arbitrary.arbitrary[Boolean]
-    unscaled = new BigInteger(text)
-    edge <- Gen.frequency(
-      8 -> unscaled,
-      1 -> BigInteger.ZERO,
-      1 -> BigInteger.TEN.pow(precision).subtract(BigInteger.ONE))
-  } yield Decimal(new JavaDecimal(if (negative) edge.negate else edge, scale), precision, scale)
-
-  private val longs: Gen[Long] = Gen.oneOf(
-    Gen.choose(Long.MinValue, Long.MaxValue),
-    Gen.oneOf(Long.MinValue, Long.MaxValue, -1L, 0L, 9999L, 10000L, 1L << 32))
-  private val ints: Gen[Int] =
-    Gen.oneOf(Gen.choose(Int.MinValue, Int.MaxValue), Gen.oneOf(Int.MinValue, Int.MaxValue, 0))
-  private val shorts: Gen[Short] = Gen.choose(Short.MinValue, Short.MaxValue)
-  private val bytes: Gen[Byte] = Gen.choose(Byte.MinValue, Byte.MaxValue)
-  private val doubles: Gen[Double] = Gen.oneOf(
-    Arbitrary.arbitrary[Double],
-    Gen.oneOf(
-      Double.NaN,
-      Double.PositiveInfinity,
-      Double.NegativeInfinity,
-      -0.0,
-      Double.MinPositiveValue,
-      Double.MaxValue))
-  private val floats: Gen[Float] = Gen.oneOf(
-    Arbitrary.arbitrary[Float],
-    Gen.oneOf(Float.NaN, Float.PositiveInfinity, Float.NegativeInfinity, -0.0f, Float.MinPositiveValue))
-  private val texts: Gen[UTF8String] = Gen
-    .listOf(
-      Gen.oneOf(Gen.choose(1, 127), Gen.choose(128, 0xd7ff), Gen.choose(0xe000, 0xffff), Gen.choose(0x10000, 0x10ffff)))
-    .map(points => UTF8String.fromString(new String(points.toArray, 0, points.size)))
-  private val days: Gen[Int] =
-    Gen.choose(LocalDate.of(1, 1, 1).toEpochDay.toInt, LocalDate.of(9999, 12, 31).toEpochDay.toInt)
-  private val micros: Gen[Long] = for {
-    day <- days; within <- Gen.choose(0L, 86400L * 1000000 - 1)
-  } yield day * 86400L * 1000000 + within
-
-  private def time(value: Any): LocalDateTime = {
-    val all = value.asInstanceOf[Long]
-    LocalDateTime.ofEpochSecond(Math.floorDiv(all, 1000000L), Math.floorMod(all, 1000000L).toInt * 1000, ZoneOffset.UTC)
-  }
-
-  private val kinds = Seq(
-    Kind(BooleanType, "boolean", Arbitrary.arbitrary[Boolean], _.getBoolean(_)),
-    Kind(ByteType, "smallint", bytes, (r, i) => r.getShort(i).toByte),
-    Kind(ShortType, "smallint", shorts, _.getShort(_)),
-    Kind(ShortType, "real", shorts, (r, i) => r.getFloat(i).toInt.toShort),
-    Kind(IntegerType, "integer", ints, _.getInt(_)),
-    Kind(IntegerType, "bigint", ints, (r, i) => r.getLong(i).toInt),
-    Kind(IntegerType, "double precision", ints, (r, i) => r.getDouble(i).toInt),
-    Kind(LongType, "bigint", longs, _.getLong(_)),
-    Kind(LongType, "numeric", longs, (r, i) => r.getBigDecimal(i).longValueExact),
-    Kind(FloatType, "real", floats, (r, i) => r.getFloat(i).toString, _.toString),
-    Kind(FloatType, "double precision", floats, (r, i) => r.getDouble(i).toFloat.toString, _.toString),
-    Kind(DoubleType, "double precision", doubles, (r, i) => r.getDouble(i).toString, _.toString),
-    Kind(DecimalType(10, 2), "numeric(10,2)", decimals(10, 2), _.getBigDecimal(_), decimal),
-    Kind(DecimalType(18, 7), "numeric", decimals(18, 7), _.getBigDecimal(_), decimal),
-    Kind(DecimalType(18, 0), "numeric(38,0)", decimals(18, 0), _.getBigDecimal(_), decimal),
-    Kind(DecimalType(38, 0), "numeric", decimals(38, 0), _.getBigDecimal(_), decimal),
-    Kind(DecimalType(38, 18), "numeric(38,18)", decimals(38, 18), _.getBigDecimal(_), decimal),
-    Kind(DecimalType(38, 37), "numeric", decimals(38, 37), _.getBigDecimal(_), decimal),
-    Kind(
-      DecimalType(38, 38),
-      "numeric(60,45)",
-      decimals(38, 38),
-      (r, i) => r.getBigDecimal(i).stripTrailingZeros,
-      decimal(_).stripTrailingZeros),
-    Kind(
-      DecimalType(20, 5),
-      "numeric(25,10)",
-      decimals(20, 5),
-      (r, i) => r.getBigDecimal(i).stripTrailingZeros,
-      decimal(_).stripTrailingZeros),
-    Kind(StringType, "text", texts, _.getString(_), _.toString),
-    Kind(StringType, "varchar(200)", texts, _.getString(_), _.toString),
-    Kind(
-      BinaryType,
-      "bytea",
-      Arbitrary.arbitrary[Array[Byte]],
-      (r, i) => r.getBytes(i).toSeq,
-      _.asInstanceOf[Array[Byte]].toSeq),
-    Kind(
-      DateType,
-      "date",
-      days,
-      (r, i) => r.getObject(i, classOf[LocalDate]),
-      day => LocalDate.ofEpochDay(day.asInstanceOf[Int].toLong)),
-    Kind(
-      TimestampType,
-      "timestamptz",
-      micros,
-      (r, i) => r.getObject(i, classOf[OffsetDateTime]).withOffsetSameInstant(ZoneOffset.UTC).toLocalDateTime,
-      time),
-    Kind(TimestampNTZType, "timestamp", micros, (r, i) => r.getObject(i, classOf[LocalDateTime]), time)
-  )
+  private val kinds = Kind.scalars
 
   private val schema = StructType(
     StructField("id", LongType) +: kinds.indices.map(i => StructField(s"c$i", kinds(i).spark)))
@@ -194,4 +82,58 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
   edges(TimestampType, "timestamptz(3)")(1000L, -5000L)(1L, -1001L)
   edges(DateType, "date")(0, 2921939 * 30, -2440588)(Int.MaxValue, Int.MinValue, -2440589)
   edges(TimestampType, "timestamptz")(Long.MaxValue, -210866803200000000L)(Long.MinValue, -210866803200000001L)
+  edges(DecimalType(38, 38), "numeric(4,4)")(d("0.1234", 38, 38), d("-0.9999", 38, 38), d("0", 38, 38))(
+    d("0.12345", 38, 38),
+    d("0.00000000000000000000000000000000000001", 38, 38))
+  edges(DecimalType(38, 0), "numeric(3,5)")(d("0", 38, 0))(d("1", 38, 0), d("-" + "9" * 38, 38, 0))
+  edges(DecimalType(38, 4), "numeric(1000,4)")(d("9" * 34 + ".9999", 38, 4), d("-" + "9" * 34 + ".9999", 38, 4))()
+  edges(TimeType(6), "time(2)")(0L, 86399990000000L)(1000L, 86399999999000L)
+  edges(DayTimeIntervalType(), "interval(0)")(5000000L, -3000000L, 0L)(5000001L, Long.MaxValue)
+  edges(DayTimeIntervalType(), "interval minute to second (3)")(Long.MinValue / 1000 * 1000, 1000L)(1L, -999L)
+
+  private val intervals = new StructType()
+    .add("id", LongType)
+    .add("a", DayTimeIntervalType())
+    .add("b", YearMonthIntervalType())
+    .add("c", CalendarIntervalType)
+    .add("d", YearMonthIntervalType())
+  private val intervalTable =
+    "CREATE TABLE t (id BIGINT, a INTERVAL, b INTERVAL, c INTERVAL DAY TO SECOND, d INTERVAL YEAR TO MONTH)"
+
+  onSchema("intervals arrive with the very months, days and microseconds", intervals, intervalTable) { f =>
+    val value = for {
+      micros <- Kind.longs; months <- Kind.ints; days <- Gen.choose(-1000000, 1000000); time <- Kind.longs
+    } yield (micros, months, new CalendarInterval(months, days, time))
+    val extremes = Seq(
+      (Long.MaxValue, Int.MaxValue, new CalendarInterval(Int.MaxValue, 0, Long.MaxValue)),
+      (Long.MinValue, Int.MinValue, new CalendarInterval(Int.MinValue, 0, Long.MinValue)))
+    val values = extremes ++ Gen.listOfN(500, value).pureApply(Gen.Parameters.default, Seed.random())
+    val rows = values.zipWithIndex.map { case ((micros, months, all), i) =>
+      InternalRow(i.toLong, micros, months, all, months)
+    }
+    write(f, f.newRun(query), 0, rows)
+    // interval_send: int64 microseconds, int32 days, int32 months
+    def sent(micros: Long, days: Int, months: Int): String = f"$micros%016x$days%08x$months%08x"
+    val found = f.database.query(
+      "SELECT encode(interval_send(a), 'hex'), encode(interval_send(b), 'hex'), encode(interval_send(c), 'hex'), encode(interval_send(d), 'hex') FROM t ORDER BY id")
+    assert(found == values.map { case (micros, months, all) =>
+      val inMonths = sent(0, 0, months)
+      Seq[Any](sent(micros, 0, 0), inMonths, sent(all.microseconds, all.days, all.months), inMonths)
+    })
+    assert(f.database.one(
+      "SELECT count(*) FROM t WHERE id = 0 AND EXTRACT(EPOCH FROM a) = 9223372036854.775807 AND b = make_interval(months => 2147483647)") == 1L)
+  }
+
+  onSchema(
+    "an interval that PostgreSQL would take for infinity is a bad row",
+    new StructType().add("id", LongType).add("a", CalendarIntervalType),
+    "CREATE TABLE t (id BIGINT, a INTERVAL)") { f =>
+    Seq(
+      new CalendarInterval(Int.MaxValue, Int.MaxValue, Long.MaxValue),
+      new CalendarInterval(Int.MinValue, Int.MinValue, Long.MinValue)).foreach { interval =>
+      assert(
+        refused(Conditions.BadRow)(write(f, f.newRun(query), 0, Seq(InternalRow(0L, interval)))).getMessage
+          .contains("infinity"))
+    }
+  }
 }

@@ -73,25 +73,23 @@ private[postgres] object PostgresCatalog {
       }
       .headOption
 
-  private def columns(connection: Connection, oid: Long): Seq[TargetColumn] =
+  private def columns(connection: Connection, oid: Long): Seq[TargetColumn] = {
+    val types = ColumnTypes.of(connection, oid)
     Sql.query(
       connection,
-      """SELECT a.attname, COALESCE(b.typname, t.typname) AS typname,
-        |  CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS modifier,
-        |  format_type(a.atttypid, a.atttypmod) AS declared,
-        |  a.attnotnull OR t.typnotnull AS required,
+      """SELECT a.attname, a.attnum, a.attnotnull,
         |  a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL AS filled,
         |  a.attgenerated <> '' OR a.attidentity = 'a' AS generated
         |FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-        |LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
         |WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".stripMargin,
       oid
-    )(column)
+    )(rows => column(rows, types(rows.getInt("attnum"))))
+  }
 
-  private def column(rows: ResultSet): TargetColumn = TargetColumn(
+  private def column(rows: ResultSet, of: ColumnTypes.ColumnType): TargetColumn = TargetColumn(
     rows.getString("attname"),
-    PostgresType(rows.getString("typname"), rows.getInt("modifier"), rows.getString("declared")),
-    nullable = !rows.getBoolean("required"),
+    of.kind,
+    nullable = !(rows.getBoolean("attnotnull") || of.required),
     filled = rows.getBoolean("filled"),
     generated = rows.getBoolean("generated")
   )

@@ -20,6 +20,9 @@ object PostgresDialect extends Dialect {
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
   override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = Right(())
   override def isNew(settings: ConnectionSettings): Boolean = false
+  override val deletes = true
+  override val altersInTransaction = true
+  override val longestName = 63
 
   /** Tasks of one executor may each hold one. */
   override val maxConnections = 64
@@ -49,8 +52,10 @@ object PostgresDialect extends Dialect {
   override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
-  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns)
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
+    PostgresType.sorts(dataType, columnType.asInstanceOf[PostgresType])
+  override def rowFormat(table: BoundTable): RowFormat =
+    CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
   /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`

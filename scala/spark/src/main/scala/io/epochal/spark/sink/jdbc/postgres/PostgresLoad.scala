@@ -13,8 +13,8 @@ private[postgres] object PostgresLoad {
     case WriteMode.Append =>
       Loaded.Rows(copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
-      val incoming = PostgresMerge.incoming(connection, table)
-      copy(connection, incoming, table.columnNames, rows): Unit
+      val incoming = PostgresIncoming.temporary(connection, table)
+      copy(connection, incoming, table.incoming, rows): Unit
       PostgresMerge(connection, table, upsert, incoming, rows.rows)
   }
 

@@ -4,6 +4,8 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
+import org.apache.spark.TaskContext
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc._
@@ -65,12 +67,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
-      override def finish(digest: ContentDigest): String = {
+      override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
-        if (stored != digest.rows)
+        if (stored != rows)
           throw Conditions.RowsDropped(
             "stored" -> stored,
-            "sent" -> digest.rows,
+            "sent" -> rows,
             "epoch" -> attempt.epoch,
             "table" -> run.table.table.name)
         checkStillMine(connection, run)
@@ -83,8 +85,9 @@ private[postgres] object PostgresPrepared extends BulkLoad {
       override def cancel(): Unit = copy.close()
     }
 
-  /** What a fenced run prepares stays until its successor settles: so it does not. */
+  /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
+    if (Option(TaskContext.get()).exists(_.isInterrupted())) throw new InterruptedException("the task was cancelled")
     val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
     if (!current.contains(run.generation))
       throw Conditions.SinkFenced(
@@ -101,10 +104,10 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         "partition" -> message.attempt.partition,
         "epoch" -> epoch,
         "found" -> 0L,
-        "sent" -> message.digest.rows,
+        "sent" -> message.stored,
         "place" -> s"the prepared transaction ${message.place}")
     }
-    Loaded.Rows(shipment.digest.rows, shipment.digest.rows)
+    Loaded.Rows(shipment.stored, shipment.stored)
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =

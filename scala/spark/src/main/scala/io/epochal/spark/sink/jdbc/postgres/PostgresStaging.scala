@@ -39,12 +39,12 @@ private[postgres] object PostgresStaging extends BulkLoad {
     val registry = new StagingRegistry(run)
     val table = registry.take(connection).getOrElse(registry.add(connection, token))
     new BulkCopy {
-      private val copy = new CopyStream(connection, registry.quoted(table), run.table.columnNames)
+      private val copy = new CopyStream(connection, registry.quoted(table), run.table.incoming)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
-      override def finish(digest: ContentDigest): String = {
+      override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
-        if (stored != digest.rows) throw lost(attempt, table, stored, digest.rows)
+        if (stored != rows) throw lost(attempt, table, stored, rows)
         registry.record(connection, table, attempt, token, digest)
         PostgresDialect.commit(connection)
         Failpoints.reach(Failpoint.TaskStaged)
@@ -60,7 +60,7 @@ private[postgres] object PostgresStaging extends BulkLoad {
     val taken = registry.taken(connection)
     shipment.elsewhere.foreach { message =>
       if (!taken.exists(t => t.name == message.place && t.token == message.token && t.digest == message.digest))
-        throw lost(message.attempt, message.place, 0L, message.digest.rows)
+        throw lost(message.attempt, message.place, 0L, message.stored)
     }
     val loaded = run.table.mode match {
       case WriteMode.Append         => append(connection, run, registry, shipment)
@@ -78,12 +78,12 @@ private[postgres] object PostgresStaging extends BulkLoad {
     val moved = shipment.elsewhere.map { message =>
       val from = registry.quoted(message.place)
       val stored = Sql.update(connection, s"INSERT INTO $target ($columns) SELECT $columns FROM $from")
-      if (stored != message.digest.rows) complete(connection, registry, message)
+      if (stored != message.stored) complete(connection, registry, message)
       stored
     }.sum
     val inline = shipment.rows.rows
     val copied = if (inline == 0) 0L else PostgresLoad.copy(connection, target, run.table.columnNames, shipment.rows)
-    Loaded.Rows(moved + copied, shipment.digest.rows)
+    Loaded.Rows(moved + copied, shipment.stored)
   }
 
   private def merge(
@@ -94,22 +94,22 @@ private[postgres] object PostgresStaging extends BulkLoad {
       upsert: WriteMode.Upsert
   ): Loaded = {
     shipment.elsewhere.foreach(complete(connection, registry, _))
-    val columns = run.table.columnNames
+    val columns = run.table.incoming
     val inline = Option.when(shipment.rows.rows > 0) {
-      val incoming = PostgresMerge.incoming(connection, run.table)
+      val incoming = PostgresIncoming.temporary(connection, run.table)
       PostgresLoad.copy(connection, incoming, columns, shipment.rows): Unit
       incoming
     }
     val list = columns.map(PostgresDialect.quote).mkString(", ")
     val sources =
       (inline ++ shipment.elsewhere.map(m => registry.quoted(m.place))).map(from => s"SELECT $list FROM $from")
-    PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")}) AS s", shipment.digest.rows)
+    PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
   }
 
   /** Fails unless the table has all rows of the attempt. */
   private def complete(connection: Connection, registry: StagingRegistry, message: BulkMessage): Unit = {
     val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.quoted(message.place)}")(_.getLong(1)).head
-    if (found != message.digest.rows) throw lost(message.attempt, message.place, found, message.digest.rows)
+    if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit = ()

@@ -25,7 +25,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   private val registry = quoted("epochal_staging")
 
   /** Of the columns that staging tables must have: when it changes, others are needed. */
-  private lazy val layout = hash((run.shape +: run.table.columnNames).mkString("\n"))
+  private lazy val layout = hash((run.shape +: run.table.incoming).mkString("\n"))
 
   def quoted(table: String): String = PostgresDialect.quote(QualifiedName(schema, table))
 
@@ -51,11 +51,10 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   /** A new table, seen by nobody until the transaction ends. */
   def add(connection: Connection, token: String): String = {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
-    val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
     execute(
       connection,
       s"""CREATE UNLOGGED TABLE ${quoted(name)} WITH (autovacuum_enabled = false) AS
-         |SELECT $columns FROM ${PostgresDialect.quote(run.table.table.name)} WITH NO DATA""".stripMargin
+         |${PostgresIncoming.like(run.table)} WITH NO DATA""".stripMargin
     )
     Sql.update(
       connection,

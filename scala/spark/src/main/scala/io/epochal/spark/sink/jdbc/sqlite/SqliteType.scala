@@ -5,6 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.types._
 
 import io.epochal.spark.sink.jdbc.ColumnType
+import io.epochal.spark.sink.jdbc.json.JsonValue
 
 /** What SQLite does to values that are stored in a column ("Datatypes In SQLite", 3.1). */
 sealed trait Affinity
@@ -45,6 +46,13 @@ object SqliteType {
     case _: StringType | _: CharType | _: VarcharType                => "TEXT"
     case BinaryType                                                  => "BLOB"
     case DateType | TimestampType | TimestampNTZType                 => "TEXT"
+    case nested if isNested(nested) && JsonValue.supports(nested)    => "TEXT"
+  }
+
+  /** What is stored as JSON. */
+  def isNested(dataType: DataType): Boolean = dataType match {
+    case _: ArrayType | _: MapType | _: StructType | VariantType => true
+    case _                                                       => false
   }
 
   /** SQLite converts what is stored to the column's affinity: these pairs keep every value. */
@@ -57,6 +65,7 @@ object SqliteType {
     case _: StringType | _: CharType | _: VarcharType  => Set(Text, Blob)
     case BinaryType                                    => Set(Blob)
     case DateType | TimestampType | TimestampNTZType   => Set(Text, Blob, Numeric)
+    case nested if isNested(nested)                    => Set(Text, Blob)
     case _                                             => Set.empty
   }
 
@@ -73,7 +82,8 @@ object SqliteType {
 
   /** Decimals that stand there as text sort as text. */
   def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
-    case _: DecimalType => columnType.affinity == Numeric || columnType.affinity == Real
-    case _              => true
+    case _: DecimalType             => columnType.affinity == Numeric || columnType.affinity == Real
+    case nested if isNested(nested) => false
+    case _                          => true
   }
 }
