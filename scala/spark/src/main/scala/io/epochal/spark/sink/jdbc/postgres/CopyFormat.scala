@@ -13,10 +13,11 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulChara
   */
 final case class CopyFormat(columns: Seq[BoundColumn], nul: NulCharacter) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder = {
-    val values = columns.map { bound =>
-      CopyValue(bound.ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+    val cells = columns.map { bound =>
+      val to = bound.column.columnType.asInstanceOf[PostgresType]
+      new CopyCell(bound.ordinal, bound.required, CopyValue(bound.ordinal, bound.field.dataType, to, nul))
     }
-    new CopyRowEncoder(columns.map(_.ordinal).toArray, columns.map(_.required).toArray, values.toArray, out)
+    new CopyRowEncoder(cells.toArray, out)
   }
 }
 
@@ -25,24 +26,22 @@ object CopyFormat {
   val Trailer: Array[Byte] = Array[Byte](-1, -1)
 }
 
-final private class CopyRowEncoder(
-    ordinals: Array[Int],
-    required: Array[Boolean],
-    values: Array[CopyValue],
-    out: ChunkedBytes
-) extends RowEncoder {
+/** A column of the query's rows and how its values are written. */
+final private class CopyCell(val ordinal: Int, val required: Boolean, val value: CopyValue)
+
+final private class CopyRowEncoder(cells: Array[CopyCell], out: ChunkedBytes) extends RowEncoder {
 
   override def encode(row: UnsafeRow): Unit = {
     val base = row.getBaseObject
     val origin = row.getBaseOffset
     val slots = UnsafeLayout.slotsOfRow(origin, row.numFields)
     out.reserve(2)
-    out.putShort(values.length)
+    out.putShort(cells.length)
     var i = 0
-    while (i < values.length) {
-      val ordinal = ordinals(i)
-      if (!row.isNullAt(ordinal)) values(i).encode(base, origin, slots + ordinal * 8L, out)
-      else if (required(i)) throw new BadValue(ordinal, BadValue.Missing)
+    while (i < cells.length) {
+      val cell = cells(i)
+      if (!row.isNullAt(cell.ordinal)) cell.value.encode(base, origin, slots + cell.ordinal * 8L, out)
+      else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
       else {
         out.reserve(4)
         out.putInt(-1)
