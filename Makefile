@@ -24,7 +24,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-matrix check format docs jar wheel venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix check format docs jar wheel venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -42,6 +42,9 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 
 test-python: venv ## the tests from end to end (PYTEST="-k demo" passes arguments on)
 	$(BIN)/python -m pytest tests $(PYTEST)
+
+test-crash: venv ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
+	EPOCHAL_CRASH=full $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 

@@ -121,7 +121,10 @@ def main() -> bool:
                     "Python data source, 2 partitions": lambda: python_source(spark, url),
                     "urllib3 loop, 1 connection": lambda: urllib3_loop(url),
                 },
-                goals={"Python data source, 2 partitions": 2.0, "urllib3 loop, 1 connection": 1.0},
+                goals={
+                    ("epochal-rest", "Python data source, 2 partitions"): 2.0,
+                    ("epochal-rest", "urllib3 loop, 1 connection"): 1.0,
+                },
             ).run()
     finally:
         spark.stop()

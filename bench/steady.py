@@ -58,11 +58,18 @@ def steady_state(df: DataFrame, batches: int) -> float:
 
 @dataclass
 class Contest:
-    """Contenders that take turns. The first one is ours; ratios are ours over theirs, pair by pair."""
+    """Contenders that take turns.
+
+    Args:
+        contenders: what measures each, in ``unit``.
+        goals: the least that the first of a pair must be, as a multiple of the second; None where there is no goal.
+            Ratios are the median of those of each round.
+    """
 
     title: str
     contenders: Mapping[str, Callable[[], float]]
-    goals: Mapping[str, float]
+    goals: Mapping[tuple[str, str], float | None]
+    unit: str = "rows/s"
     rounds: int = 5
     figures: dict[str, list[float]] = field(default_factory=dict)
 
@@ -78,17 +85,14 @@ class Contest:
         return self._report()
 
     def _report(self) -> bool:
-        ours, *others = self.contenders
         print(f"\n{self.title}: medians of {self.rounds} rounds in turn")
         for name, values in self.figures.items():
-            print(
-                f"  {name:<34} {statistics.median(values):>12,.0f} rows/s   ({min(values):,.0f} .. {max(values):,.0f})"
-            )
+            spread = f"({min(values):,.0f} .. {max(values):,.0f})"
+            print(f"  {name:<40} {statistics.median(values):>12,.0f} {self.unit}   {spread}")
         met = True
-        for other in others:
-            ratio = statistics.median(a / b for a, b in zip(self.figures[ours], self.figures[other], strict=True))
-            goal = self.goals.get(other)
+        for (one, other), goal in self.goals.items():
+            ratio = statistics.median(a / b for a, b in zip(self.figures[one], self.figures[other], strict=True))
             verdict = "" if goal is None else f"   goal {goal:.2f}: {'met' if ratio >= goal else 'MISSED'}"
             met = met and (goal is None or ratio >= goal)
-            print(f"  {ours} / {other}: {ratio:.2f}{verdict}")
+            print(f"  {one} / {other}: {ratio:.2f}{verdict}", flush=True)
         return met

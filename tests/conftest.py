@@ -64,8 +64,8 @@ def postgres_server() -> Iterator[str]:
     """Connection string of the tests' PostgreSQL."""
     from support import postgres
 
-    with postgres.server() as dsn:
-        yield dsn
+    with postgres.server() as server:
+        yield server.dsn
 
 
 @pytest.fixture

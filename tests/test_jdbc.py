@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,34 @@ def test_nulls_and_numbers_arrive_as_they_are(spark: SparkSession, postgres: Pos
         assert (id_, quarter, late, day, price) == (number, number / 4, number > 4, "2026-01-02", f"{number}.00")
         assert absent == (number % 2 == 1)
         assert (at.hour, at.microsecond) == (3, 123456)
+
+
+def test_a_stream_of_changes_keeps_a_replica_and_sets_bad_rows_aside(
+    spark: SparkSession, database: Database, checkpoint: Path
+) -> None:
+    database.execute("CREATE TABLE replica (number BIGINT PRIMARY KEY, word TEXT)")
+    changes = epochal.read.random(spark, rows_per_batch=6, max_rows=18, seed=3).selectExpr(
+        "CASE WHEN id % 6 = 5 THEN 'd' WHEN id = 10 THEN 'x' ELSE 'u' END AS op",
+        "id % 6 - IF(id % 6 = 5, 1, 0) AS id",
+        "id AS position",
+        "CONCAT('word ', id) AS word",
+    )
+    write(
+        changes,
+        database,
+        checkpoint,
+        table="replica",
+        mode="changes",
+        key_columns=["id"],
+        op_column="op",
+        order_column="position",
+        column_map={"id": "number"},
+        add_columns=True,
+        dead_letter_table="bad_changes",
+        max_bad_rows=1,
+    )
+    expected = [(number, f"word {12 + number}", 12 + number) for number in range(4)]
+    assert database.query("SELECT number, word, position FROM replica ORDER BY number") == expected
+    ((epoch, column, row),) = database.query("SELECT epoch, column_name, row_json FROM bad_changes")
+    assert (epoch, column) == (1, "op")
+    assert json.loads(row) == {"op": "x", "id": 4, "position": 10, "word": "word 10"}

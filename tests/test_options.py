@@ -149,6 +149,8 @@ def test_values_become_the_texts_that_the_jar_reads() -> None:
     assert text(timedelta(seconds=1.5)) == "1500ms"
     assert text(timedelta(microseconds=1)) == "1ms"
     assert text(["id", "name"]) == "id,name"
+    assert text(["a b", 'c"d', "e,f", " g", '"h']) == 'a b,c"d,"e,f"," g","""h"'
+    assert text({"id": "comment_id", "a:b": "c,d"}) == 'id:comment_id,"a:b":"c,d"'
     assert text(Path("/a/b")) == "/a/b"
     assert text(datetime(2026, 1, 2, 3, tzinfo=timezone.utc)) == "2026-01-02T03:00:00Z"
     assert instant(datetime(2026, 1, 2, 3, tzinfo=timezone(timedelta(hours=2)))) == "2026-01-02T01:00:00Z"

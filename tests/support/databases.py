@@ -22,6 +22,9 @@ class Database(Protocol):
     def query(self, sql: str) -> list[Row]:
         """All rows of a statement; it commits."""
 
+    def together(self, *queries: str) -> list[list[Row]]:
+        """The rows of several queries, all of one moment."""
+
     def execute(self, *statements: str) -> None:
         """Runs statements in one transaction."""
 
@@ -45,6 +48,14 @@ class Sqlite:
         try:
             with connection:
                 return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def together(self, *queries: str) -> list[list[Row]]:
+        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            return [connection.execute(query).fetchall() for query in queries]
         finally:
             connection.close()
 
@@ -82,6 +93,11 @@ class Postgres:
     def query(self, sql: str) -> list[Row]:
         with self.connect() as connection:
             return connection.execute(sql.encode()).fetchall()
+
+    def together(self, *queries: str) -> list[list[Row]]:
+        with self.connect() as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            return [connection.execute(query.encode()).fetchall() for query in queries]
 
     def execute(self, *statements: str) -> None:
         with self.connect() as connection:

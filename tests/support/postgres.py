@@ -25,7 +25,7 @@ _SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
     "shared_buffers": "64MB",
-    "max_prepared_transactions": "16",
+    "max_prepared_transactions": "64",
     "log_min_messages": "warning",
 }
 
@@ -34,40 +34,103 @@ _SETTINGS = {
 _GUARD = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server'
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    """Starts a server and gives its connection string; ends it and removes its data.
+class Server:
+    """A server that can be stopped and started again, on one port and with one directory of data.
 
     PostgreSQL refuses to run as root. There the processes belong to ``nobody``, in a directory of theirs.
+
+    Args:
+        home: an empty directory.
+        access: lines for ``pg_hba.conf``, before the one that trusts everybody on this machine.
+        settings: of the server, instead of the tests' own.
     """
-    home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
-    data, log = home / "data", home / "log"
-    user = _ordinary_user()
-    try:
-        if user:
-            shutil.chown(home, user)
-        bin_ = _binaries(home, user)
-        initdb = [bin_ / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-N"]
-        subprocess.run(initdb, check=True, capture_output=True, timeout=120, cwd=home, **user_arguments(user))
-        port = _free_port()
-        settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                ["sh", "-c", _GUARD, "sh", bin_ / "postgres", "-D", data, *settings],
+
+    def __init__(self, home: Path, access: str = "", settings: dict[str, str] | None = None) -> None:
+        self._home = home
+        self._settings = _SETTINGS | (settings or {})
+        self._data, self._log = home / "data", home / "log"
+        self._user = ordinary_user()
+        if self._user:
+            shutil.chown(home, self._user)
+        self.programs = _binaries(home, self._user)
+        self.run("initdb", "-D", self._data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-N")
+        rules = self._data / "pg_hba.conf"
+        rules.write_text(f"{access}\n{rules.read_text('utf-8')}", "utf-8")
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def dsn(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def run(self, program: str, *arguments: str | Path) -> None:
+        """Runs one of PostgreSQL's programs to its end."""
+        command = [self.programs / program, *arguments]
+        subprocess.run(
+            command, check=True, capture_output=True, timeout=120, cwd=self._home, **user_arguments(self._user)
+        )
+
+    def start(self) -> None:
+        """Starts it; returns when it answers."""
+        settings = [f"--{name}={value}" for name, value in {**self._settings, "port": str(self.port)}.items()]
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["sh", "-c", _GUARD, "sh", self.programs / "postgres", "-D", self._data, *settings],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=home,
+                cwd=self._home,
                 start_new_session=True,
-                **user_arguments(user),
+                **user_arguments(self._user),
             )
         try:
-            dsn = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
-            until(lambda: _answers(dsn, process, log), "PostgreSQL answers")
-            yield dsn
-        finally:
-            process.communicate(timeout=60)
+            until(self._answers, "PostgreSQL answers")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stops it as ``pg_ctl stop -m immediate`` does: without a checkpoint, as if the machine had failed."""
+        if self._process:
+            self._process.communicate(timeout=60)
+            self._process = None
+
+    def save(self) -> Path:
+        """A backup of the stopped server's data."""
+        assert self._process is None
+        backup = Path(tempfile.mkdtemp(prefix="backup-", dir=self._home))
+        subprocess.run(["cp", "-a", f"{self._data}/.", backup], check=True)
+        return backup
+
+    def restore(self, backup: Path) -> None:
+        """Puts a backup in place of the stopped server's data."""
+        assert self._process is None
+        shutil.rmtree(self._data)
+        subprocess.run(["cp", "-a", backup, self._data], check=True)
+
+    def _answers(self) -> bool:
+        assert self._process
+        if self._process.poll() is not None:
+            raise AssertionError(f"PostgreSQL ended:\n{self._log.read_text('utf-8', 'replace')}")
+        try:
+            psycopg.connect(self.dsn, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@contextmanager
+def server(access: str = "", **settings: str) -> Iterator[Server]:
+    """Starts a server, with settings of its own; ends it and removes its data."""
+    home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
+    made = None
+    try:
+        made = Server(home, access, settings)
+        yield made
     finally:
+        if made:
+            made.stop()
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -79,7 +142,8 @@ def user_arguments(user: str | None) -> dict[str, Any]:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
-def _ordinary_user() -> str | None:
+def ordinary_user() -> str | None:
+    """Who runs servers that refuse root; None: whoever we are."""
     return "nobody" if os.geteuid() == 0 else None
 
 
@@ -101,18 +165,9 @@ def _binaries(home: Path, user: str | None) -> Path:
     return programs
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _answers(dsn: str, process: subprocess.Popen[bytes], log: Path) -> bool:
-    if process.poll() is not None:
-        raise AssertionError(f"PostgreSQL ended:\n{log.read_text('utf-8', 'replace')}")
-    try:
-        psycopg.connect(dsn, connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
-    return True

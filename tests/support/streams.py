@@ -29,7 +29,8 @@ def rows_by_batch(query: StreamingQuery) -> list[int]:
 
 def numbers(checkpoint: Path, log: str) -> list[int]:
     """The batches in ``offsets`` or ``commits``, ascending."""
-    return sorted(int(file.name) for file in (checkpoint / log).iterdir() if file.name.isdigit())
+    directory = checkpoint / log
+    return sorted(int(file.name) for file in directory.iterdir() if file.name.isdigit()) if directory.is_dir() else []
 
 
 def forget_last_commit(checkpoint: Path) -> int:

@@ -15,7 +15,7 @@ Size = int | str
 #: A place in a file system, local or any that Spark knows.
 Location = str | os.PathLike[str]
 
-_Value = str | bool | int | timedelta | datetime | os.PathLike[str] | Iterable[str]
+_Value = str | bool | int | timedelta | datetime | os.PathLike[str] | Mapping[str, str] | Iterable[str]
 
 
 def text(value: _Value) -> str:
@@ -32,7 +32,15 @@ def text(value: _Value) -> str:
         return os.fspath(value)
     if isinstance(value, int):
         return str(value)
-    return ",".join(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{_name(left, ',:')}:{_name(right, ',:')}" for left, right in value.items())
+    return ",".join(_name(name, ",") for name in value)
+
+
+def _name(name: str, separators: str) -> str:
+    """As it is, or in double quotes where it would be read as something else."""
+    plain = name and name == name.strip() and not name.startswith('"') and not any(c in name for c in separators)
+    return name if plain else '"{}"'.format(name.replace('"', '""'))
 
 
 def milliseconds(value: timedelta) -> int:

@@ -208,6 +208,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "KEY_NOT_UNIQUE": TableError,
     "DUPLICATE_KEYS": RowError,
     "BAD_ROW": RowError,
+    "TOO_MANY_BAD_ROWS": RowError,
     "ROWS_DROPPED": RowError,
     "MESSAGE_CORRUPTED": RowError,
     "EPOCH_TOO_LARGE": EpochError,

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["jdbc"]
 
-_Mode = Literal["append", "upsert"]
+_Mode = Literal["append", "upsert", "changes"]
+_Transport = Literal["auto", "inline", "staged", "prepared"]
 _OutputMode = Literal["append", "update", "complete"]
 
 
@@ -38,6 +39,12 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
     nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
@@ -46,7 +53,7 @@ def jdbc(
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -65,13 +72,19 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
     nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
     password: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -94,6 +107,12 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    update_columns: Sequence[str] | None = None,
+    op_column: str | None = None,
+    column_map: Mapping[str, str] | None = None,
+    add_columns: bool | None = None,
+    dead_letter_table: str | None = None,
+    max_bad_rows: int | None = None,
     create_table: bool | None = None,
     nul_character: Literal["error", "strip", "replace"] | None = None,
     user: str | None = None,
@@ -102,7 +121,7 @@ def jdbc(
     connection: Mapping[str, str] | None = None,
     on_new_query: Literal["fail", "append"] | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    transport: Literal["auto", "inline"] | None = None,
+    transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
@@ -124,9 +143,15 @@ def jdbc(
         processing_time: time from the start of one micro-batch to the next; unset, as fast as possible.
         query_name: the query's name in Spark's UI and in ``spark.streams``.
         sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.
-        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query.
+        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query; ``"changes"`` also deletes them.
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
+        update_columns: names of the only columns that are replaced where the key is there already; unset, all others.
+        op_column: the column that says what a row does: insert (i, c, r), update (u) or delete (d); not stored itself.
+        column_map: the DataFrame's columns whose names differ from the table's, and those names.
+        add_columns: whether the table gets the DataFrame's columns that it lacks, nullable.
+        dead_letter_table: the table for rows that cannot be stored; unset, such a row fails its epoch.
+        max_bad_rows: rows of one epoch that it takes at the most.
         create_table: whether to make a missing table from the DataFrame's schema.
         nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
         user: database user.
@@ -135,8 +160,9 @@ def jdbc(
         connection: properties for the driver; secret.
         on_new_query: what to do when the ledger knows the sink, or the table, from another query.
         on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
-        transport: how rows come from the tasks to the database.
-        inline_max_bytes: bytes that one epoch may carry in Spark's commit messages.
+        transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
+            (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
+        inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.
         batch_size: rows of one INSERT batch.
         lock_timeout: how long to wait for the ledger's lock.
         retry_max_attempts: tries in all, the first one included.
@@ -161,6 +187,12 @@ def jdbc(
             "mode": mode,
             "keyColumns": key_columns,
             "orderColumn": order_column,
+            "updateColumns": update_columns,
+            "opColumn": op_column,
+            "columnMap": column_map,
+            "addColumns": add_columns,
+            "deadLetterTable": dead_letter_table,
+            "maxBadRows": max_bad_rows,
             "createTable": create_table,
             "nulCharacter": nul_character,
             "user": user,

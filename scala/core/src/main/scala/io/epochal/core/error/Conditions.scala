@@ -122,8 +122,8 @@ object Conditions {
   )
   val ColumnMissing = Condition(
     "COLUMN_MISSING",
-    "The query's column '<column>' is not in the table <table>, which has <columns>.",
-    "Rename or drop the column in the query, or add it to the table."
+    "The query's column '<column>' is not in the table <table><mapped>, which has <columns>.",
+    "Give it the name that it has in the table (columnMap<nearest>), drop it in the query, or let the sink add it (addColumns=true)."
   )
   val ColumnRequired = Condition(
     "COLUMN_REQUIRED",
@@ -161,6 +161,11 @@ object Conditions {
     "BAD_ROW",
     "Row <row> of partition <partition> in epoch <epoch> cannot be stored in <table>: column '<column>' of type <valueType>: <reason>.",
     "Nothing of the epoch was written. Correct the row in the query or the column in the table."
+  )
+  val TooManyBadRows = Condition(
+    "TOO_MANY_BAD_ROWS",
+    "Epoch <epoch> holds more bad rows than <limit>. The first one known: row <row> of partition <partition>, column '<column>': <reason>.",
+    "Nothing of the epoch was written, nor to deadLetterTable. Correct the query, or raise maxBadRows."
   )
   val EpochTooLarge = Condition(
     "EPOCH_TOO_LARGE",
@@ -222,6 +227,11 @@ object Conditions {
     "The database stored <stored> of the <sent> rows of epoch <epoch> in <table>.",
     "A trigger, a rule or row security swallows rows. Nothing of the epoch was kept; disable it for this user."
   )
+  val StagingLost = Condition(
+    "STAGING_LOST",
+    "What partition <partition> of epoch <epoch> had brought to the database is not there: <found> of <sent> rows in <place>.",
+    "A restart of the server empties staging tables. Nothing of the epoch was kept; start the query again and it is repeated."
+  )
   val MessageCorrupted = Condition(
     "MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
@@ -276,6 +286,7 @@ object Conditions {
     KeyNotUnique,
     DuplicateKeys,
     BadRow,
+    TooManyBadRows,
     EpochTooLarge,
     EpochGap,
     EpochRegressed,
@@ -288,6 +299,7 @@ object Conditions {
     TriggerChanged,
     SinkFenced,
     RowsDropped,
+    StagingLost,
     MessageCorrupted,
     CommitUnknown,
     LedgerVersion,

@@ -62,11 +62,21 @@ object OptionType {
       Quantity.renderBytes
     )
 
-  /** Names with commas between them. */
+  /** Names with commas between them, in double quotes where they need it. */
   val names: OptionType[Seq[String]] =
     new OptionType[Seq[String]]("names", "one or more names with commas between them", "id,name")(
-      s => Some(s.split(',').toSeq.map(_.trim).filter(_.nonEmpty)).filter(_.nonEmpty),
+      NameList.names,
       _.mkString(",")
+    )
+
+  /** Pairs of names, as `from:to`, with commas between them. */
+  val pairs: OptionType[Seq[(String, String)]] =
+    new OptionType[Seq[(String, String)]](
+      "pairs of names",
+      "one or more pairs as from:to, with commas between them",
+      "id:comment_id,body:text")(
+      NameList.pairs,
+      _.map { case (from, to) => s"$from:$to" }.mkString(",")
     )
 
   /** An RFC 6901 JSON Pointer: empty, or starting with a slash. */

@@ -8,9 +8,9 @@ import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
   * answer lost during COMMIT is settled by the transaction's id; where the database does not know it any more, or has none
   * (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
   */
-final private[jdbc] class BatchCommit(database: Database, bound: BoundTable, truncate: Boolean) {
+final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate: Boolean) {
 
-  private val loading = new Loading(database, bound, truncate)
+  private val loading = new Loading(database, run, truncate, None)
 
   def commit(shipment: Shipment): Unit =
     new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>

@@ -19,6 +19,25 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   private var before = 0L
   private var chunk = new Array[Byte](First)
   private var position = 0
+  private var markedChunks = 0
+  private var markedPosition = 0
+
+  /** `reset` comes back to here. What lies before the mark is whole rows. */
+  def mark(): Unit = {
+    markedChunks = full.size
+    markedPosition = position
+  }
+
+  /** Takes back what was written since the mark, however many chunks it has filled. */
+  def reset(): Unit = {
+    if (full.size > markedChunks) {
+      chunk = full(markedChunks)
+      full.takeInPlace(markedChunks)
+      lengths.takeInPlace(markedChunks)
+      before = lengths.iterator.map(_.toLong).sum
+    }
+    position = markedPosition
+  }
 
   def size: Long = before + position
 
@@ -49,6 +68,16 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
   def putBytes(base: AnyRef, offset: Long, length: Int): Unit = {
     Platform.copyMemory(base, offset, chunk, address, length.toLong)
     position += length
+  }
+
+  /** Hands over what has been written, and starts again. The last chunk is used again: `write` must not keep it. */
+  def drain(write: (Array[Byte], Int) => Unit): Unit = {
+    full.indices.foreach(i => write(full(i), lengths(i)))
+    if (position > 0) write(chunk, position)
+    full.clear()
+    lengths.clear()
+    before = 0L
+    position = 0
   }
 
   /** Empties it for other bytes. */

@@ -14,7 +14,9 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
   * @param shape
   *   the types of the table's columns when the rows were bound to them
   */
-final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String)
+final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
+  def run: BulkRun = BulkRun(row.sinkId, row.generation, bound, shape, once = false)
+}
 
 /** Who claims.
   *
@@ -52,7 +54,6 @@ final private[jdbc] class Claims(database: Database) {
       val connection = transaction.connection
       dialect.ledger.serializeClaims(connection)
       val bound = Claims.prepare(database, schema, connection)
-      val shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
       val before = ledger.lock(connection, run.sinkId)
@@ -67,9 +68,12 @@ final private[jdbc] class Claims(database: Database) {
       val others = ledger.others(connection, run.sinkId, claim.target)
       val row = Claim.decide(claim, before, others).fold(throw _, identity)
       ledger.claim(connection, before, row)
+      val claimed = Claimed(row, bound, bound.shape)
+      database.bulk.foreach(_.claim(connection, claimed.run))
       transaction.commit()
-      Claimed(row, bound, shape)
+      claimed
     }
+    database.bulk.foreach(_.settle(database, claimed.run))
     log.info(
       "epochal-jdbc: run {} of sink '{}' claimed generation {} (last epoch {})",
       run.runId,
@@ -84,7 +88,7 @@ final private[jdbc] class Claims(database: Database) {
 private[jdbc] object Claims {
   private val log = LoggerFactory.getLogger(classOf[Claims])
 
-  /** Finds the table, or makes it if the options say so, and checks that the rows can go there. */
+  /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows. */
   def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {
     val dialect = database.dialect
     val options = database.options
@@ -96,6 +100,16 @@ private[jdbc] object Claims {
       Sql.update(connection, sql): Unit
       find().getOrElse(throw check.missing(None))
     }
-    check.bind(schema, dialect.identify(connection, table)).fold(throw _, identity)
+    val identified = dialect.identify(connection, table)
+    val added = check.added(schema, identified).fold(throw _, identity)
+    val bound = AddedColumns.tried(connection, dialect, identified.name, added) {
+      val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
+      val bound = check.bind(schema, complete).fold(throw _, identity)
+      bound.copy(
+        added = added,
+        shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head)
+    }
+    bound.copy(deadLetters =
+      options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, bound.table.name)))
   }
 }

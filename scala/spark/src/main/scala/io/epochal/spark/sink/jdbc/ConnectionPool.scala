@@ -5,6 +5,7 @@ import java.time.Duration
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
 
 import scala.collection.mutable
+import scala.util.Using
 
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 
@@ -25,15 +26,25 @@ private[jdbc] object ConnectionPool {
   private val pools = mutable.Map.empty[Key, Pool]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection. */
-  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A = {
-    val key = Key(settings, dialect.properties(settings, lockTimeout))
-    val pool = enter(key, dialect)
-    try {
-      val connection = pool.source.getConnection
-      try body(connection)
-      finally connection.close()
-    } finally leave(pool)
+  /** Lends a connection while `body` runs. */
+  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A =
+    Using.resource(lend(settings, dialect, lockTimeout))(lease => body(lease.connection))
+
+  /** Lends a connection until the lease is closed. */
+  def lend(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Lease = {
+    val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
+    try new Lease(pool.source.getConnection, pool)
+    catch {
+      case error: Throwable =>
+        leave(pool)
+        throw error
+    }
+  }
+
+  final class Lease private[ConnectionPool] (val connection: Connection, pool: Pool) extends AutoCloseable {
+    override def close(): Unit =
+      try connection.close()
+      finally leave(pool)
   }
 
   /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */

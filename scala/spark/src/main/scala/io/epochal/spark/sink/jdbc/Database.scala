@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 
+import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
@@ -14,12 +15,19 @@ import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
   * @param onRetry
   *   told of each failure that is tried again
   */
-final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
+final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
 
   private val settings = options.connection
   private val log = LoggerFactory.getLogger(classOf[Database])
 
   def place: String = settings.place
+
+  /** How tasks bring rows to the database, if they may. */
+  val bulk: Option[BulkLoad] = options.transport match {
+    case TransportChoice.Inline => None
+    case TransportChoice.Auto   => dialect.bulk.find(_.name == TransportChoice.Staged.name)
+    case named                  => dialect.bulk.find(_.name == named.name)
+  }
 
   /** Runs `body` in a transaction that it commits itself; the whole is tried again when its failure can pass.
     *
@@ -27,9 +35,22 @@ final private[jdbc] class Database(val dialect: Dialect, val options: JdbcOption
     *   completes "failed in …"
     */
   def transaction[A](step: String)(body: Transaction => A): A =
-    try
-      retrier(step).run(_ =>
-        ConnectionPool.use(settings, dialect, options.lockTimeout)(Transaction.run(_, dialect, options)(body)))
+    connected(step)(Transaction.run(_, dialect, options)(body))
+
+  /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
+  def connected[A](step: String)(body: Connection => A): A = retrying(step) {
+    Using.resource(lend())(lease => body(lease.connection))
+  }
+
+  /** A connection from the pool. */
+  def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
+
+  /** Runs `body`, and again when its failure can pass. */
+  def retrying[A](step: String)(body: => A): A = explaining(step)(retrier(step).run(_ => body))
+
+  /** Runs `body` once; its failure becomes one of ours, without secrets. */
+  def explaining[A](step: String)(body: => A): A =
+    try body
     catch { case NonFatal(error) => throw explain(step, error) }
 
   /** Runs `body` on a connection of its own, once. */

@@ -37,7 +37,18 @@ trait Dialect {
   /** Connections that one JVM may hold to one database. */
   def maxConnections: Int
 
+  // What it can do beyond appending and upserting.
+
+  /** Whether a load removes rows by their keys where [[BoundTable.operation]] says so. */
+  def deletes: Boolean = false
+
+  /** Whether ALTER TABLE is part of the transaction, and is taken back with it. */
+  def altersInTransaction: Boolean = false
+
   // Tables.
+
+  /** Bytes of a name in UTF-8. */
+  def longestName: Int = Int.MaxValue
 
   def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
@@ -101,6 +112,9 @@ trait Dialect {
   def ledger: LedgerDialect
 
   // Rows.
+
+  /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
+  def bulk: Seq[BulkLoad] = Nil
 
   /** Empties the table so that other transactions see it full until the commit (K10). */
   final def clear(connection: Connection, table: QualifiedName): Unit = {

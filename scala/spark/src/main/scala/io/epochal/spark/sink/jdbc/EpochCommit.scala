@@ -28,6 +28,9 @@ object EpochOutcome {
   *                  └──────────── a new connection asks what landed ◄── answer lost ──┘
   * }}}
   *
+  * What tasks have brought to the database themselves is moved by `load`, or noted with the ledger row and completed after
+  * the COMMIT ([[BulkLoad]]).
+  *
   * @param truncate
   *   the epoch holds the whole table
   */
@@ -36,9 +39,20 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
   private val dialect = database.dialect
   private val options = database.options
   private val ledger = new LedgerTable(dialect, claimed.bound.table.name.schema, database.place)
-  private val loading = new Loading(database, claimed.bound, truncate)
+  private val loading = new Loading(database, claimed.run, truncate, Some(claimed.row.sinkId))
 
-  def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
+  def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome = {
+    val outcome = transact(attempt, shipment)
+    if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
+      outcome match {
+        case EpochOutcome.Applied(_, _) => bulk.complete(database, shipment.elsewhere)
+        case EpochOutcome.Repeated(_)   => bulk.settle(database, claimed.run)
+      }
+    }
+    outcome
+  }
+
+  private def transact(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
     new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") {
       (transaction, doubt) =>
         val connection = transaction.connection
@@ -66,6 +80,8 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
     Failpoints.reach(Failpoint.AfterLoad)
     if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound, claimed.shape))
       throw replaced(next)
+    database.bulk.foreach(_.decide(transaction.connection, claimed.run, attempt.epoch, shipment.elsewhere))
+    Failpoints.reach(Failpoint.LedgerWritten)
     val loaded = System.nanoTime()
     doubt.commit(transaction)
     EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)

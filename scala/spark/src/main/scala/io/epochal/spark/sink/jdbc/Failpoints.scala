@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
-import java.nio.file.{Files, Paths}
+import java.nio.file.StandardOpenOption.{APPEND, WRITE}
+import java.nio.file.{Files, NoSuchFileException, Paths}
 import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
@@ -13,10 +14,24 @@ object Failpoint {
   case object AfterClaim extends Failpoint("claim.after")
   case object BeforeTaskCommit extends Failpoint("task.before-commit")
   case object AfterTaskCommit extends Failpoint("task.after-commit")
+
+  /** An attempt's rows are in staging, its message is not sent. */
+  case object TaskStaged extends Failpoint("task.staged")
+
+  /** An attempt's transaction is prepared, its message is not sent. */
+  case object TaskPrepared extends Failpoint("task.prepared")
   case object BeforeLedgerLock extends Failpoint("ledger.before-lock")
   case object AfterLoad extends Failpoint("rows.loaded")
+  case object LedgerWritten extends Failpoint("ledger.written")
   case object BeforeCommit extends Failpoint("commit.before")
   case object AfterCommit extends Failpoint("commit.after")
+
+  /** Before and after each COMMIT PREPARED. */
+  case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
+  case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
+
+  /** Before what no epoch needs is removed. */
+  case object BeforeCleanup extends Failpoint("cleanup.before")
 
   val all: Seq[Failpoint] =
     Seq(
@@ -24,10 +39,16 @@ object Failpoint {
       AfterClaim,
       BeforeTaskCommit,
       AfterTaskCommit,
+      TaskStaged,
+      TaskPrepared,
       BeforeLedgerLock,
       AfterLoad,
+      LedgerWritten,
       BeforeCommit,
-      AfterCommit)
+      AfterCommit,
+      BeforeCommitPrepared,
+      AfterCommitPrepared,
+      BeforeCleanup)
 }
 
 /** Test-only: does nothing, and costs one comparison with null, unless the JVM was started with the system property
@@ -36,10 +57,14 @@ object Failpoint {
   *   - `halt` ends the JVM at once, as SIGKILL does
   *   - `fail` throws, as any bug would
   *   - `disconnect` throws what a driver throws when the connection is lost
-  *   - `hold:<file>` waits until the file is gone
+  *   - `hold:<file>` waits until the file is gone; adds the thread's name to it as a line
   */
 private[jdbc] object Failpoints {
   val Property = "epochal.failpoints"
+
+  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
+
+  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
   @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
 
@@ -55,8 +80,6 @@ private[jdbc] object Failpoints {
     val now = armed
     if (now != null) now.filter(_.point == point).foreach(_.reach())
   }
-
-  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
 
   private def parse(spec: String): Seq[Armed] =
     if (spec == null || spec.isEmpty) null
@@ -83,11 +106,11 @@ private[jdbc] object Failpoints {
     private def hold(): Unit = {
       val file = Paths.get(argument)
       held.add(point): Unit
+      try Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
+      catch { case _: NoSuchFileException => () }
       while (Files.exists(file)) Thread.sleep(5)
     }
   }
-
-  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
 
   /** Whether somebody waits, or has waited, at the point since it was armed. */
   def isHeld(point: Failpoint): Boolean = held.contains(point)

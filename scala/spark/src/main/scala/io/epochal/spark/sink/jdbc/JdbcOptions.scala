@@ -12,7 +12,7 @@ import io.epochal.core.retry.RetrySettings
   * @param sinkId
   *   None: the query's id
   * @param upsert
-  *   whether rows replace those of the same key
+  *   whether rows replace those of the same key, or remove them (`mode=changes`)
   * @param keyColumns
   *   as the user spelled them; empty where rows have no key
   */
@@ -23,10 +23,12 @@ final case class JdbcOptions(
     upsert: Boolean,
     keyColumns: Seq[String],
     orderColumn: Option[String],
+    rows: RowOptions,
     createTable: Boolean,
     nulCharacter: NulCharacter,
     onNewQuery: OnNewQuery,
     onEpochMismatch: OnEpochMismatch,
+    transport: TransportChoice,
     inlineMaxBytes: Long,
     batchSize: Int,
     lockTimeout: Duration,
@@ -36,11 +38,6 @@ final case class JdbcOptions(
 object JdbcOptions {
   val Format = "epochal-jdbc"
 
-  private val tableName: OptionType[TableName] =
-    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
-      TableName.parse,
-      _.toString)
-
   val Url: OptionSpec[String] = OptionSpec(
     "url",
     OptionType.string,
@@ -49,7 +46,7 @@ object JdbcOptions {
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
-    tableName,
+    RowOptions.tableName,
     "The table to write. A part in double quotes counts exactly as written; without quotes it is looked up as written, then in the database's own case.",
     required = true,
     sample = Some("comments")
@@ -75,8 +72,9 @@ object JdbcOptions {
     sample = Some("comments"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
-    OptionType.oneOf("append", "upsert"),
-    "append adds rows; upsert replaces rows of the same keyColumns. Unset: upsert when keyColumns is given.")
+    OptionType.oneOf("append", "upsert", "changes"),
+    "append adds rows; upsert replaces rows of the same keyColumns; changes also deletes them, as opColumn says. Unset: changes when opColumn is given, upsert when keyColumns is."
+  )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
     "keyColumns",
     OptionType.names,
@@ -111,13 +109,13 @@ object JdbcOptions {
     Some("fail"))
   val TransportName: OptionSpec[String] = OptionSpec(
     "transport",
-    OptionType.oneOf("auto", "inline"),
-    "How rows reach the database; inline: with the tasks' commit messages, through the driver.",
-    Some("auto"))
+    OptionType.oneOf(TransportChoice.all.map(_.name): _*),
+    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that.",
+    Some(TransportChoice.Auto.name))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
-    "Bytes of an epoch at the most, as encoded, with the inline transport.",
+    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they pass goes on by staging.",
     Some(64L << 20))
   val BatchSize: OptionSpec[Int] = OptionSpec(
     "batchSize",
@@ -143,7 +141,7 @@ object JdbcOptions {
       SinkId,
       Mode,
       KeyColumns,
-      OrderColumn,
+      OrderColumn) ++ RowOptions.all ++ Seq(
       CreateTable,
       NulText,
       NewQuery,
@@ -159,8 +157,13 @@ object JdbcOptions {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
       keys = values.get(KeyColumns).getOrElse(Nil)
-      upsert = values.get(Mode).fold(keys.nonEmpty)(_ == "upsert")
-      _ <- Either.cond(!upsert || keys.nonEmpty, (), Conditions.KeyColumnsRequired("mode" -> "mode=upsert"))
+      mode = values.get(Mode)
+      upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
+      rows <- RowOptions.read(values, mode, upsert)
+      _ <- Either.cond(
+        !upsert || keys.nonEmpty,
+        (),
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
       _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
     } yield JdbcOptions(
       ConnectionSettings(
@@ -174,10 +177,12 @@ object JdbcOptions {
       upsert,
       keys,
       values.get(OrderColumn),
+      rows,
       values(CreateTable),
       NulCharacter.all.find(_.name == values(NulText)).getOrElse(NulCharacter.Error),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
+      TransportChoice.all.find(_.name == values(TransportName)).get,
       values(InlineMaxBytes),
       values(BatchSize),
       values(LockTimeout),
@@ -205,4 +210,16 @@ object JdbcOptions {
         "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
     )
   }
+}
+
+/** What the option `transport` asks for. */
+sealed abstract class TransportChoice(val name: String)
+
+object TransportChoice {
+  case object Auto extends TransportChoice("auto")
+  case object Inline extends TransportChoice("inline")
+  case object Staged extends TransportChoice("staged")
+  case object Prepared extends TransportChoice("prepared")
+
+  val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
 }

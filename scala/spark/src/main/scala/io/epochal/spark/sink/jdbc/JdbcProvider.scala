@@ -94,16 +94,30 @@ final private[jdbc] class JdbcTable(
   def check(): Unit = {
     val checks = new TableCheck(dialect, options)
     dialect.checkPlace(options.connection).fold(throw _, identity)
+    checkTransport()
     if (dialect.isNew(options.connection))
       if (options.createTable) checks.bindNew(querySchema).fold(throw _, identity) else throw checks.missing(None)
     else
       database.look { connection =>
+        database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
         dialect.find(connection, options.table) match {
-          case Some(table)                 => checks.bind(querySchema, table).fold(throw _, _ => ())
+          case Some(table) =>
+            checks.check(querySchema, table).fold(throw _, identity)
+            options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, table.name))
           case None if options.createTable => checks.bindNew(querySchema).fold(throw _, identity)
           case None                        => throw checks.missing(Some(connection))
         }
       }
+  }
+
+  private def checkTransport(): Unit = {
+    val choice = options.transport
+    if (choice != TransportChoice.Auto && choice != TransportChoice.Inline && database.bulk.isEmpty)
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> s"write with transport=${choice.name} to ${dialect.name}",
+        "reason" -> "there the driver alone writes",
+        "suggestion" -> "Leave transport out.")
   }
 
   override def name(): String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"

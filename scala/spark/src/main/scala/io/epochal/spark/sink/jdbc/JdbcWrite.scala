@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
+import java.util.UUID
+
 import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.connector.write.{
@@ -34,7 +36,16 @@ final private[jdbc] class JdbcWriteBuilder(
     this
   }
 
-  override def build(): Write = new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  override def build(): Write = {
+    if (whole && database.options.rows.opColumn.isDefined)
+      throw Conditions.ModeUnsupported(
+        "format" -> JdbcOptions.Format,
+        "mode" -> "replace the whole table by changes",
+        "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that the table is to hold",
+        "suggestion" -> "Leave opColumn out, or use output mode append."
+      )
+    new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+  }
 }
 
 /** @param truncate
@@ -71,16 +82,17 @@ final private class JdbcStreamingWrite(
   private val sinkId = options.sinkId.getOrElse(queryId)
   private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
   private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId))
-  private lazy val transport = InlineLimit.transport(options, engine)
+  private var transport: Transport = _
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
     refused.foreach(throw _)
+    transport = Transports.choose(database, claimed.run, info.numPartitions, engine)
     new JdbcWriterFactory(
       transport,
       database.dialect.rowFormat(claimed.bound),
       schema,
-      claimed.bound.table.name.toString)
+      BadRows.of(options, schema, claimed.bound.table.name.toString))
   }
 
   private def refused: Option[EpochalException] =
@@ -94,6 +106,13 @@ final private class JdbcStreamingWrite(
         ))
     else if (query.outputMode == OutputMode.Update && !options.upsert)
       Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
+    else if (truncate && options.transport == TransportChoice.Prepared)
+      Some(
+        Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "replace the table's rows with transport=prepared",
+          "reason" -> "its transactions become visible one by one",
+          "suggestion" -> "Leave transport out."))
     else None
 
   /** Task attempts race without a referee: only those named in the messages count. */
@@ -109,13 +128,14 @@ final private class JdbcStreamingWrite(
       CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
       shipment.digest)
     val outcome = new EpochCommit(database, claimed, truncate).commit(attempt, shipment)
-    metrics.committed(sinkId, attempt, shipment, transport.name, outcome)
+    metrics.committed(sinkId, attempt, shipment, Transports.describe(database, shipment, messages.length), outcome)
   }
 
-  /** What tasks put out is in their messages and nowhere else; and after a commit that failed, only the ledger knows what
-    * is there: nothing to undo (K6).
+  /** Called also after a commit that failed, before all tasks have ended, and with messages missing: so only the ledger
+    * decides what is undone (K6). A failure here would hide the reason; the next run settles what remains.
     */
-  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    if (transport != null) Leftovers.settle(database, claimed.run)
 
   override def toString: String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"
 }
@@ -123,33 +143,56 @@ final private class JdbcStreamingWrite(
 final private class JdbcBatchWrite(database: Database, schema: StructType, truncate: Boolean, engine: SinkEngine)
     extends BatchWrite {
 
-  private lazy val transport = InlineLimit.transport(database.options, engine)
+  private var transport: Transport = _
 
-  private lazy val bound = database.transaction("making the table ready") { transaction =>
-    database.dialect.ledger.serializeClaims(transaction.connection)
-    val bound = Claims.prepare(database, schema, transaction.connection)
+  private lazy val run = database.transaction("making the table ready") { transaction =>
+    val connection = transaction.connection
+    database.dialect.ledger.serializeClaims(connection)
+    val bound = Claims.prepare(database, schema, connection)
+    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, bound, bound.shape, once = true)
+    database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
-    bound
+    run
   }
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
-    if (database.options.sinkId.isDefined)
-      throw Conditions.ModeUnsupported(
-        "format" -> JdbcOptions.Format,
-        "mode" -> "write a batch under a sinkId",
-        "reason" -> "a batch has no epoch by which a repetition could be known",
-        "suggestion" -> "Leave sinkId out, or use writeStream with Trigger.AvailableNow.")
-    new JdbcWriterFactory(transport, database.dialect.rowFormat(bound), schema, bound.table.name.toString)
+    refused.foreach(throw _)
+    transport = Transports.choose(database, run, info.numPartitions, engine)
+    new JdbcWriterFactory(
+      transport,
+      database.dialect.rowFormat(run.table),
+      schema,
+      BadRows.of(database.options, schema, run.table.table.name.toString))
   }
+
+  private def refused: Option[EpochalException] =
+    if (database.options.sinkId.isDefined)
+      Some(
+        Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "write a batch under a sinkId",
+          "reason" -> "a batch has no epoch by which a repetition could be known",
+          "suggestion" -> "Leave sinkId out, or use writeStream with Trigger.AvailableNow."
+        ))
+    else if (database.options.transport == TransportChoice.Prepared)
+      Some(
+        Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "write a batch with transport=prepared",
+          "reason" -> "a batch has no ledger row that could tell which transactions were decided",
+          "suggestion" -> "Leave transport out, or use writeStream with Trigger.AvailableNow."
+        ))
+    else None
 
   override def useCommitCoordinator(): Boolean = false
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val shipment = transport.receive(TaskMessages.of(messages), BatchCommit.Epoch).fold(throw _, identity)
-    new BatchCommit(database, bound, truncate).commit(shipment)
+    new BatchCommit(database, run, truncate).commit(shipment)
   }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = ()
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (transport != null) Leftovers.settle(database, run)
 }
 
 private object TaskMessages {
@@ -157,11 +200,4 @@ private object TaskMessages {
     case message: TaskMessage => message
     case other                => throw new IllegalStateException(s"not a message of this sink: $other")
   }
-}
-
-/** Task results also count against Spark's own limit, whose error would not say what to do. */
-private object InlineLimit {
-  def transport(options: JdbcOptions, engine: SinkEngine): Transport =
-    Transport.Inline(
-      engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9)))
 }

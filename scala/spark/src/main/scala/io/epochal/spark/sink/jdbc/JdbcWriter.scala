@@ -6,16 +6,19 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.seam.UnsafeRows
 
-/** Travels to the tasks. Holds nothing secret.
+/** Travels to the tasks.
   *
-  * @param table
-  *   for messages
+  * @param badRows
+  *   what becomes of rows that cannot be stored
   */
-final private[jdbc] class JdbcWriterFactory(transport: Transport, format: RowFormat, schema: StructType, table: String)
+final private[jdbc] class JdbcWriterFactory(
+    transport: Transport,
+    format: RowFormat,
+    schema: StructType,
+    badRows: BadRows)
     extends StreamingDataWriterFactory
     with DataWriterFactory {
 
@@ -26,32 +29,18 @@ final private[jdbc] class JdbcWriterFactory(transport: Transport, format: RowFor
     writer(partition, taskId, BatchCommit.Epoch)
 
   private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
-    new JdbcWriter(transport.open(format, epoch), schema, partition, taskId, refused(partition, epoch))
-
-  private def refused(partition: Int, epoch: String)(row: Long, bad: BadValue): EpochalException = {
-    val field = schema(bad.column)
-    Conditions.BadRow(
-      "row" -> row,
-      "partition" -> partition,
-      "epoch" -> epoch,
-      "table" -> table,
-      "column" -> field.name,
-      "valueType" -> field.dataType.sql,
-      "reason" -> bad.reason)
-  }
+    new JdbcWriter(
+      transport.open(format, TaskAttempt(epoch, partition, taskId)),
+      schema,
+      badRows.ofTask(partition, epoch))
 }
 
 /** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row.
-  *
-  * @param refused
-  *   the error for the n-th row (from 1)
   */
 final private class JdbcWriter(
     output: TaskOutput,
     schema: StructType,
-    partition: Int,
-    taskId: Long,
-    refused: (Long, BadValue) => EpochalException
+    badRows: TaskBadRows
 ) extends DataWriter[InternalRow] {
 
   private val unsafe = UnsafeRows.converter(schema)
@@ -72,14 +61,20 @@ final private class JdbcWriter(
 
   private def encode(row: io.epochal.spark.seam.UnsafeRow): Unit = {
     rows += 1
+    output.mark()
     try encoder.encode(row)
-    catch { case bad: BadValue => throw refused(rows, bad) }
+    catch {
+      case bad: BadValue =>
+        badRows.add(rows, row, bad)
+        output.reset()
+    }
     sum += UnsafeRows.hash(row)
+    output.rowEnded()
   }
 
   override def commit(): WriterCommitMessage = {
     Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message = output.finish(partition, taskId, ContentDigest(rows, sum))
+    val message = output.finish(ContentDigest(rows, sum), badRows.deadLetters)
     Failpoints.reach(Failpoint.AfterTaskCommit)
     message
   }
@@ -87,5 +82,5 @@ final private class JdbcWriter(
   override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, output.bytes)
 
   override def abort(): Unit = ()
-  override def close(): Unit = ()
+  override def close(): Unit = output.close()
 }

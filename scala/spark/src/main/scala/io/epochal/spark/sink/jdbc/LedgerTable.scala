@@ -59,6 +59,10 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   def lock(connection: Connection, sinkId: String): Option[LedgerRow] =
     Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?${sql.forUpdate}", sinkId)(read).headOption
 
+  /** The sink's generation, without a lock. */
+  def generation(connection: Connection, sinkId: String): Option[Long] =
+    Sql.query(connection, s"SELECT generation FROM $ledger WHERE sink_id = ?", sinkId)(_.getLong(1)).headOption
+
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
     Sql
@@ -146,11 +150,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       row.runId,
       shape
     )
-    if (changed == 1L) remember(connection, row.sinkId)
+    if (changed == 1L) {
+      remember(connection, row.sinkId)
+      if (applied.epoch % Prune == 0) prune(connection, row.sinkId)
+    }
     changed == 1L
   }
 
-  private def remember(connection: Connection, sinkId: String): Unit = {
+  private def remember(connection: Connection, sinkId: String): Unit =
     Sql.update(
       connection,
       s"""INSERT INTO $history (sink_id, number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
@@ -159,15 +166,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
          |updated_at FROM $ledger WHERE sink_id = ?""".stripMargin,
       sinkId
     ): Unit
-    // Does something once in Prune epochs only: then the others pay for one look at the ledger's row.
+
+  private def prune(connection: Connection, sinkId: String): Unit =
     Sql.update(
       connection,
-      s"""DELETE FROM $history WHERE sink_id = ? AND number <=
-         |(SELECT CASE WHEN epochs % $Prune = 0 THEN epochs - $Keep ELSE -1 END FROM $ledger WHERE sink_id = ?)""".stripMargin,
+      s"DELETE FROM $history WHERE sink_id = ? AND number <= (SELECT epochs - $Keep FROM $ledger WHERE sink_id = ?)",
       sinkId,
       sinkId
     ): Unit
-  }
 
   private def read(rows: ResultSet): LedgerRow = {
     val version = rows.getLong("v")
@@ -188,9 +194,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     )
   }
 
+  private def triggerMode(name: String): TriggerMode =
+    TriggerMode
+      .parse(name)
+      .getOrElse(throw new IllegalStateException(s"the ledger in $place has no such trigger: '$name'"))
+
   private def applied(rows: ResultSet, epoch: Long): AppliedEpoch = AppliedEpoch(
     epoch,
-    TriggerMode.parse(rows.getString("trigger_mode")).getOrElse(TriggerMode.MicroBatch),
+    triggerMode(rows.getString("trigger_mode")),
     Option(rows.getString("offsets_hash")),
     ContentDigest.parse(rows.getLong("rows"), rows.getString("digest"))
   )

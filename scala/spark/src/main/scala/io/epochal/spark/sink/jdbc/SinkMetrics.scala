@@ -20,14 +20,14 @@ final private[jdbc] class SinkMetrics {
       sinkId: String,
       attempt: EpochAttempt,
       shipment: Shipment,
-      transport: String,
+      transport: Map[String, String],
       outcome: EpochOutcome): Unit = {
     val epoch = Map(
       "epoch" -> attempt.epoch.toString,
       "generation" -> attempt.generation.toString,
       "rows" -> attempt.digest.rows.toString,
-      "bytes" -> shipment.bytes.toString,
-      "transport" -> transport)
+      "badRows" -> shipment.deadLetters.size.toString,
+      "bytes" -> shipment.bytes.toString) ++ transport
     last = outcome match {
       case EpochOutcome.Applied(load, commit) =>
         epoch ++ Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))

@@ -1,113 +1,89 @@
 package io.epochal.spark.sink.jdbc
 
-import java.sql.Connection
-import java.util.zip.CRC32C
-
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
 
 /** How rows come from the tasks into the committing transaction. What a task puts out stays invisible until then (K6). */
-sealed abstract class Transport(val name: String) extends Serializable {
+trait Transport extends Serializable {
 
   /** In a task: where it puts the rows of one attempt. */
-  def open(format: RowFormat, epoch: String): TaskOutput
+  def open(format: RowFormat, attempt: TaskAttempt): TaskOutput
 
   /** In the driver: what the attempts named in the messages put out, checked as far as it can be without the database. */
   def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment]
 }
 
-object Transport {
+/** One attempt of one task.
+  *
+  * @param epoch
+  *   its number, or `BatchCommit.Epoch`
+  * @param taskId
+  *   Spark's number of the attempt; it starts at 0 again with every application
+  */
+final case class TaskAttempt(epoch: String, partition: Int, taskId: Long)
 
-  /** Rows travel in the commit messages, encoded by the tasks; the driver loads them.
-    *
-    * @param maxBytes
-    *   of an epoch
-    */
-  final case class Inline(maxBytes: Long) extends Transport("inline") {
-
-    override def open(format: RowFormat, epoch: String): TaskOutput =
-      new InlineOutput(format, () => throw tooLarge(epoch))
-
-    override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = {
-      val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.partition)
-      val chunks = inline.flatMap(m => m.chunks.toSeq.zip(m.lengths))
-      val digest = inline.foldLeft(ContentDigest.empty)(_ + _.digest)
-      val rows = EncodedRows(digest.rows, chunks)
-      if (inline.size < messages.size) Left(corrupted(epoch, "?", "nothing", "rows"))
-      else if (rows.bytes > maxBytes) Left(tooLarge(epoch))
-      else
-        inline.find(!_.isWhole) match {
-          case Some(bad) =>
-            Left(corrupted(epoch, bad.partition, "other bytes", s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
-          case None => Right(new InlineShipment(digest, rows))
-        }
-    }
-
-    private def tooLarge(epoch: String): EpochalException =
-      Conditions.EpochTooLarge("epoch" -> epoch, "limit" -> maxBytes)
-
-    private def corrupted(epoch: String, partition: Any, found: String, sent: String): EpochalException =
-      Conditions.MessageCorrupted("epoch" -> epoch, "partition" -> partition, "found" -> found, "sent" -> sent)
-
-    final private class InlineOutput(format: RowFormat, onLimit: () => Nothing) extends TaskOutput {
-      private val out = new ChunkedBytes(maxBytes, onLimit)
-      override val encoder: RowEncoder = format.encoder(out)
-      override def bytes: Long = out.size
-
-      override def finish(partition: Int, taskId: Long, digest: ContentDigest): TaskMessage = {
-        val (chunks, lengths) = out.result()
-        new InlineMessage(
-          partition,
-          taskId,
-          digest,
-          lengths.map(_.toLong).sum,
-          checksum(chunks, lengths),
-          chunks,
-          lengths)
-      }
-    }
-
-    final private class InlineShipment(override val digest: ContentDigest, rows: EncodedRows) extends Shipment {
-      override def bytes: Long = rows.bytes
-      override def load(connection: Connection, dialect: Dialect, table: BoundTable, batchSize: Int): Loaded =
-        dialect.load(connection, table, rows, batchSize)
-    }
-  }
-
-  private[jdbc] def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {
-    val crc = new CRC32C
-    chunks.indices.foreach(i => crc.update(chunks(i), 0, lengths(i)))
-    crc.getValue
-  }
-}
-
-/** Where a task puts its rows. */
-trait TaskOutput {
+/** Where a task puts its rows. Closed when the task ends, whether it has finished or not. */
+trait TaskOutput extends AutoCloseable {
   def encoder: RowEncoder
+
+  /** Bytes encoded so far. */
   def bytes: Long
 
-  /** The task has no more rows. */
-  def finish(partition: Int, taskId: Long, digest: ContentDigest): TaskMessage
+  /** A row begins. */
+  def mark(): Unit
+
+  /** Takes back what was encoded of the row that has begun. */
+  def reset(): Unit
+
+  /** A row is complete, or taken back: the output may send on what it holds. */
+  def rowEnded(): Unit
+
+  /** The task has no more rows.
+    *
+    * @param digest
+    *   of all rows, those that cannot be stored too
+    */
+  def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage
 }
 
-/** What the driver has of an epoch. */
-trait Shipment {
-  def digest: ContentDigest
-  def bytes: Long
+/** What the driver has of an epoch.
+  *
+  * @param digest
+  *   of all its rows
+  * @param rows
+  *   that came in the messages themselves
+  * @param elsewhere
+  *   that lie in the database
+  * @param deadLetters
+  *   in the order of partitions and rows
+  */
+final case class Shipment(
+    digest: ContentDigest,
+    rows: EncodedRows,
+    elsewhere: Seq[BulkMessage],
+    deadLetters: Seq[DeadLetter]) {
 
-  /** Puts it into the table; in the committing transaction, under the ledger's lock. */
-  def load(connection: Connection, dialect: Dialect, table: BoundTable, batchSize: Int): Loaded
+  /** Rows for the table: all but the dead letters. */
+  def stored: Long = digest.rows - deadLetters.size
+
+  def bytes: Long = rows.bytes + elsewhere.map(_.bytes).sum
 }
 
 /** What a task tells the driver. Only attempts that are named in a message count. */
 sealed trait TaskMessage extends WriterCommitMessage {
-  def partition: Int
+  def attempt: TaskAttempt
 
-  /** Spark's number of the attempt; it starts at 0 again with every application. */
-  def taskId: Long
+  /** Of all rows, those that cannot be stored too: by it an epoch is known again. */
   def digest: ContentDigest
+  def deadLetters: Array[DeadLetter]
+
+  /** Rows for the table. */
+  final def stored: Long = digest.rows - deadLetters.length
+
+  /** Of its rows, as encoded. */
+  def bytes: Long
 }
 
 /** Rows in a message.
@@ -116,15 +92,31 @@ sealed trait TaskMessage extends WriterCommitMessage {
   *   how much of each chunk counts
   */
 final class InlineMessage(
-    override val partition: Int,
-    override val taskId: Long,
+    override val attempt: TaskAttempt,
     override val digest: ContentDigest,
-    val bytes: Long,
+    override val deadLetters: Array[DeadLetter],
+    override val bytes: Long,
     val crc: Long,
     val chunks: Array[Array[Byte]],
     val lengths: Array[Int]
 ) extends TaskMessage {
 
   /** Whether it came as it was sent. */
-  def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && Transport.checksum(chunks, lengths) == crc
+  def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && InlineTransport.checksum(chunks, lengths) == crc
 }
+
+/** Rows that a task has brought to the database itself.
+  *
+  * @param place
+  *   where they are: a staging table, or the id of a prepared transaction
+  * @param token
+  *   of this attempt alone: no other has it, not even of another run
+  */
+final case class BulkMessage(
+    override val attempt: TaskAttempt,
+    override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
+    override val bytes: Long,
+    place: String,
+    token: String
+) extends TaskMessage

@@ -14,6 +14,18 @@ final class PostgresConformanceSuite extends SinkChecks {
   override def newFixture(): SinkFixture = JdbcConformance.fixture(Postgres)
 }
 
+/** The same by staging tables. */
+final class StagedConformanceSuite extends SinkChecks {
+  override def sinkName: String = s"${JdbcOptions.Format} on ${PostgresBy.staged.kind}"
+  override def newFixture(): SinkFixture = JdbcConformance.fixture(PostgresBy.staged)
+}
+
+/** The same by prepared transactions. */
+final class PreparedConformanceSuite extends SinkChecks {
+  override def sinkName: String = s"${JdbcOptions.Format} on ${PostgresBy.prepared.kind}"
+  override def newFixture(): SinkFixture = JdbcConformance.fixture(PostgresBy.prepared)
+}
+
 object JdbcConformance {
   def fixture(databases: TestDatabases): SinkFixture = {
     val database = databases.newDatabase()

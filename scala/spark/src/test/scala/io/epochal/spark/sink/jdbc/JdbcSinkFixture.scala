@@ -5,8 +5,8 @@ import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.LogicalWriteInfo
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
+import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -80,6 +80,8 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
     import scala.jdk.CollectionConverters._
     table.metrics().asScala.toMap
   }
+
+  def newBatchWrite(): BatchWrite = table.newWriteBuilder(info).build().toBatch
 
   override def newWrite(): StreamingWrite = {
     val builder = table.newWriteBuilder(info).asInstanceOf[JdbcWriteBuilder]

@@ -220,8 +220,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 1))
     // As if a thousand epochs had been written.
-    f.database.execute("UPDATE epochal_ledger SET epochs = 1099", "UPDATE epochal_ledger_history SET number = 99")
-    write(f, run, 1, numbers(f, 1 until 2))
+    f.database.execute(
+      "UPDATE epochal_ledger SET epochs = 1099, last_epoch = 1099",
+      "UPDATE epochal_ledger_history SET number = 99")
+    write(f, run, 1100, numbers(f, 1 until 2))
     val kept = f.database.query("SELECT number FROM epochal_ledger_history").flatten.map(_.toString)
     assert(kept == Seq("1100"))
   }

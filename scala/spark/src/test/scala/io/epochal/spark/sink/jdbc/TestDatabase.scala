@@ -81,8 +81,31 @@ object Postgres extends TestDatabases with Assertions {
 
       override def close(): Unit = {
         ConnectionPool.sweep(java.time.Duration.ZERO)
+        query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()").foreach(row =>
+          execute(s"ROLLBACK PREPARED '${row.head}'"))
         onServer(s"DROP DATABASE $database WITH (FORCE)")
       }
     }
   }
+}
+
+/** The same databases, with options of a suite's own. */
+final class Configured(databases: TestDatabases, name: String, more: (String, String)*) extends TestDatabases {
+  override val kind = s"${databases.kind}, $name"
+
+  override def newDatabase(): TestDatabase = {
+    val database = databases.newDatabase()
+    new TestDatabase {
+      override def name: String = database.name
+      override def url: String = database.url
+      override def options(table: String, others: (String, String)*): Map[String, String] =
+        database.options(table, more ++ others: _*)
+      override def close(): Unit = database.close()
+    }
+  }
+}
+
+object PostgresBy {
+  val staged: TestDatabases = new Configured(Postgres, "staged", "transport" -> "staged")
+  val prepared: TestDatabases = new Configured(Postgres, "prepared", "transport" -> "prepared")
 }

@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc.postgres
 
 import io.epochal.spark.seam.{UnsafeLayout, UnsafeRow}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *
@@ -10,14 +10,23 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulChara
   *   row      int16 number of columns, then for each: int32 length of the value (-1: NULL), the value
   *   trailer  int16 -1
   * }}}
+  *
+  * @param operation
+  *   place in the query's rows of what says what a row does; then a boolean comes after the columns, and a row that
+  *   deletes has only those that find it and order it
   */
-final case class CopyFormat(columns: Seq[BoundColumn], nul: NulCharacter) extends RowFormat {
+final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
+
   override def encoder(out: ChunkedBytes): RowEncoder = {
     val cells = columns.map { bound =>
       val to = bound.column.columnType.asInstanceOf[PostgresType]
       new CopyCell(bound.ordinal, bound.required, CopyValue(bound.ordinal, bound.field.dataType, to, nul))
     }
-    new CopyRowEncoder(cells.toArray, out)
+    val row = new CopyRow(cells.toArray, out)
+    operation match {
+      case None          => new CopyRowEncoder(row)
+      case Some(ordinal) => new CopyChangeEncoder(row, columns.map(_.identifies).toArray, ordinal)
+    }
   }
 }
 
@@ -29,24 +38,62 @@ object CopyFormat {
 /** A column of the query's rows and how its values are written. */
 final private class CopyCell(val ordinal: Int, val required: Boolean, val value: CopyValue)
 
-final private class CopyRowEncoder(cells: Array[CopyCell], out: ChunkedBytes) extends RowEncoder {
+/** Writes the parts of a row. */
+final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
+  val columns: Int = cells.length
+
+  /** @param fields
+    *   how many values follow
+    */
+  def begin(fields: Int): Unit = {
+    out.reserve(2)
+    out.putShort(fields)
+  }
+
+  def put(row: UnsafeRow, column: Int): Unit = {
+    val cell = cells(column)
+    if (!row.isNullAt(cell.ordinal)) {
+      val origin = row.getBaseOffset
+      val slot = UnsafeLayout.slotsOfRow(origin, row.numFields) + cell.ordinal * 8L
+      cell.value.encode(row.getBaseObject, origin, slot, out)
+    } else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
+    else putNull()
+  }
+
+  def putNull(): Unit = {
+    out.reserve(4)
+    out.putInt(-1)
+  }
+
+  def putBoolean(value: Boolean): Unit = {
+    out.reserve(5)
+    out.putInt(1)
+    out.putByte(if (value) 1 else 0)
+  }
+}
+
+final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
 
   override def encode(row: UnsafeRow): Unit = {
-    val base = row.getBaseObject
-    val origin = row.getBaseOffset
-    val slots = UnsafeLayout.slotsOfRow(origin, row.numFields)
-    out.reserve(2)
-    out.putShort(cells.length)
+    to.begin(to.columns)
     var i = 0
-    while (i < cells.length) {
-      val cell = cells(i)
-      if (!row.isNullAt(cell.ordinal)) cell.value.encode(base, origin, slots + cell.ordinal * 8L, out)
-      else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
-      else {
-        out.reserve(4)
-        out.putInt(-1)
-      }
+    while (i < to.columns) {
+      to.put(row, i)
       i += 1
     }
+  }
+}
+
+final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], operation: Int) extends RowEncoder {
+
+  override def encode(row: UnsafeRow): Unit = {
+    val deletes = Operation.deletes(row, operation)
+    to.begin(to.columns + 1)
+    var i = 0
+    while (i < to.columns) {
+      if (deletes && !identifies(i)) to.putNull() else to.put(row, i)
+      i += 1
+    }
+    to.putBoolean(deletes)
   }
 }

@@ -20,7 +20,12 @@ object PostgresDialect extends Dialect {
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
   override def checkPlace(settings: ConnectionSettings): Either[EpochalException, Unit] = Right(())
   override def isNew(settings: ConnectionSettings): Boolean = false
-  override val maxConnections = 8
+  override val deletes = true
+  override val altersInTransaction = true
+  override val longestName = 63
+
+  /** Tasks of one executor may each hold one. */
+  override val maxConnections = 64
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -49,7 +54,8 @@ object PostgresDialect extends Dialect {
     PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     PostgresType.sorts(dataType, columnType.asInstanceOf[PostgresType])
-  override def rowFormat(table: BoundTable): RowFormat = CopyFormat(table.columns, table.nulCharacter)
+  override def rowFormat(table: BoundTable): RowFormat =
+    CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
   /** One round trip. Settings hold until the transaction ends, so that a pooler may hand the connection on (K13). Under a
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
@@ -111,6 +117,8 @@ object PostgresDialect extends Dialect {
     if (found.isFailure) connection.rollback(savepoint)
     found.getOrElse(ServerIdentity("unknown", None))
   }
+
+  override def bulk: Seq[BulkLoad] = Seq(PostgresStaging, PostgresPrepared)
 
   override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     PostgresLoad(connection, table, rows)

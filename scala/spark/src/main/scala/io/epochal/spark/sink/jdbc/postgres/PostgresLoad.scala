@@ -13,12 +13,12 @@ private[postgres] object PostgresLoad {
     case WriteMode.Append =>
       Loaded.Rows(copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
-      val incoming = PostgresMerge.incoming(connection, table)
-      copy(connection, incoming, table.columnNames, rows): Unit
+      val incoming = PostgresIncoming.temporary(connection, table)
+      copy(connection, incoming, table.incoming, rows): Unit
       PostgresMerge(connection, table, upsert, incoming, rows.rows)
   }
 
-  private def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
+  def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =
     Using.resource(new CopyStream(connection, into, columns)) { copy =>
       rows.chunks.foreach { case (bytes, length) => copy.write(bytes, length) }
       copy.finish()

@@ -1,19 +1,19 @@
 package io.epochal.spark.sink.jdbc.postgres
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, OperationColumn, Sql, WriteMode}
 
 /** Brings rows that lie in another relation of the same database into the target by their keys.
   *
-  * Rows go in the order of the key: two sinks that upsert the same keys then wait for each other and never deadlock.
+  * Rows are locked in the order of the key: two sinks that upsert the same keys then wait for each other and never deadlock.
   */
 private[postgres] object PostgresMerge {
 
   /** @param source
-    *   SQL of the relation, with the table's columns under their names
+    *   SQL of the relation, with the columns of [[BoundTable.incoming]] under their names: a table, or a query in brackets
     * @param rows
     *   how many rows it has
     */
@@ -24,53 +24,93 @@ private[postgres] object PostgresMerge {
       source: String,
       rows: Long
   ): Loaded = {
-    val target = PostgresDialect.quote(table.table.name)
-    val names = list(table.columnNames)
-    val keys = list(upsert.keys)
-    val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST")
-    // A row that is all key must still count as stored.
-    val updated = if (table.columnNames.toSet == upsert.keys.toSet) upsert.keys else table.columnNames.diff(upsert.keys)
-    val stored = Sql.update(
-      connection,
-      s"""INSERT INTO $target ($names)
-         |SELECT DISTINCT ON ($keys) $names FROM $source ORDER BY $keys$order
-         |ON CONFLICT ($keys) DO UPDATE SET ${updated
-          .map(c => s"${quote(c)} = EXCLUDED.${quote(c)}")
-          .mkString(", ")}""".stripMargin
-    )
-    if (stored == rows) Loaded.Rows(stored, stored)
-    else {
-      val distinct =
-        Sql.query(connection, s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source) AS k")(_.getLong(1)).head
-      if (distinct < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates(connection, source, keys))
-      else Loaded.Rows(stored, distinct)
+    val merge = new PostgresMerge(connection, table, upsert, source)
+    if (rows > Many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'")
+    upsert.operation match {
+      case None            => merge.store(rows)
+      case Some(operation) => merge.change(operation, rows)
     }
   }
 
-  /** An empty temporary table for the target's rows: the relation's SQL. */
-  def incoming(connection: Connection, table: BoundTable): String = {
-    val columns = list(table.columnNames)
-    execute(
-      connection,
-      s"""CREATE TEMPORARY TABLE $Incoming ON COMMIT DROP AS
-         |SELECT $columns FROM ${PostgresDialect.quote(table.table.name)} WITH NO DATA""".stripMargin
-    )
-    Incoming
+  /** What a sort may take before it goes to disk. It is the driver's one connection that sorts, one sort at a time. */
+  private val SortMemory = "256MB"
+  private val Many = 10000L
+  private val CardinalityViolation = "21000"
+}
+
+final private class PostgresMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, source: String) {
+  import PostgresMerge._
+
+  private val target = PostgresDialect.quote(table.table.name)
+  private val names = list(table.columnNames)
+  private val keys = list(upsert.keys)
+
+  private def store(rows: Long): Loaded =
+    if (upsert.order.isDefined) {
+      val stored = insert(winners)
+      Loaded.Rows(stored, if (stored == rows) rows else distinct)
+    } else storeDistinct(rows)
+
+  /** The server itself refuses to touch a row twice: so keys need not be told apart before. */
+  private def storeDistinct(rows: Long): Loaded = {
+    val before = connection.setSavepoint()
+    try Loaded.Rows(insert(source), rows)
+    catch {
+      case error: SQLException if error.getSQLState == CardinalityViolation =>
+        connection.rollback(before)
+        val equal = duplicates
+        if (equal == 0) throw error else Loaded.DuplicateKeys(equal)
+    }
   }
 
-  private def duplicates(connection: Connection, source: String, keys: String): Long =
-    Sql
-      .query(
-        connection,
-        s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source GROUP BY $keys HAVING count(*) > 1) AS d"
-      )(_.getLong(1))
-      .head
+  /** Rows of the target that are to change are locked first, all in one order, whatever becomes of them. */
+  private def change(operation: OperationColumn, rows: Long): Loaded = {
+    val deletes = quote(operation.name)
+    val different = distinct
+    if (different < rows && upsert.order.isEmpty) Loaded.DuplicateKeys(duplicates)
+    else {
+      val from = if (different < rows) winners else source
+      val removing = count(s"SELECT count(*) FROM $from AS w WHERE w.$deletes")
+      val (found, deleted) = if (removing == 0) (0L, 0L) else delete(from, deletes)
+      val stored = insert(s"(SELECT * FROM $from AS w WHERE NOT w.$deletes)")
+      // Between the two statements somebody may have committed a row of a key that goes.
+      Loaded.Rows(stored + deleted, different - removing + math.max(found, deleted))
+    }
+  }
 
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+  /** Rows that were there to be deleted, and rows that were. A key that is not there is nothing to delete. */
+  private def delete(from: String, deletes: String): (Long, Long) = {
+    val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
+    val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
+    val found = count(
+      s"""SELECT count(*) FILTER (WHERE $deletes) FROM (
+         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""".stripMargin)
+    (found, Sql.update(connection, s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
+  }
+
+  private def insert(from: String): Long = {
+    val updates = upsert.updated.map(c => s"${quote(c)} = EXCLUDED.${quote(c)}").mkString(", ")
+    Sql.update(
+      connection,
+      s"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
+         |ON CONFLICT ($keys) DO UPDATE SET $updates""".stripMargin)
+  }
+
+  /** Of the rows with the same key the one that is to count. */
+  private def winners: String = {
+    val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST")
+    s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
+  }
+
+  private def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
+
+  private def duplicates: Long = count(
+    s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source AS s GROUP BY $keys HAVING count(*) > 1) AS d")
+
+  private def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
+
+  private def execute(sql: String): Unit = Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
   private def quote(name: String): String = PostgresDialect.quote(name)
   private def list(names: Seq[String]): String = names.map(quote).mkString(", ")
-
-  private val Incoming = "pg_temp.epochal_incoming"
 }

@@ -51,6 +51,8 @@ object SqliteDialect extends Dialect {
   }
 
   override val maxConnections = 2
+  override val deletes = true
+  override val altersInTransaction = true
 
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
@@ -71,7 +73,8 @@ object SqliteDialect extends Dialect {
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
-  override def rowFormat(table: BoundTable): RowFormat = SqliteFormat(table.columns, table.nulCharacter)
+  override def rowFormat(table: BoundTable): RowFormat =
+    SqliteFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
   /** From here on, this connection alone writes.
     *

@@ -4,22 +4,26 @@ import org.apache.spark.sql.types._
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
 import io.epochal.spark.sink.jdbc.json.JsonColumn
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, RowEncoder, RowFormat, StoredText}
+import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat, StoredText}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
   * The driver binds them to statements ([[SqliteLoad]]). Bad values are found in the task, where the row is known.
+  *
+  * @param operation
+  *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
   */
-final case class SqliteFormat(columns: Seq[BoundColumn], nul: NulCharacter) extends RowFormat {
+final case class SqliteFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder =
-    new SqliteRowEncoder(columns.map(new SqliteCheck(_, nul)).toArray, out)
+    new SqliteRowEncoder(columns.map(new SqliteCheck(_, nul)).toArray, operation.getOrElse(-1), out)
 }
 
-final private class SqliteRowEncoder(checks: Array[SqliteCheck], out: ChunkedBytes) extends RowEncoder {
+final private class SqliteRowEncoder(checks: Array[SqliteCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
   override def encode(row: UnsafeRow): Unit = {
+    val deletes = operation >= 0 && Operation.deletes(row, operation)
     var i = 0
     while (i < checks.length) {
-      checks(i)(row)
+      if (!deletes || checks(i).identifies) checks(i)(row)
       i += 1
     }
     val length = row.getSizeInBytes
@@ -31,6 +35,7 @@ final private class SqliteRowEncoder(checks: Array[SqliteCheck], out: ChunkedByt
 
 final private class SqliteCheck(bound: BoundColumn, nul: NulCharacter) {
   private val ordinal = bound.ordinal
+  val identifies: Boolean = bound.identifies
 
   private val problem: UnsafeRow => String = bound.field.dataType match {
     case FloatType  => row => if (row.getFloat(ordinal).isNaN) NotANumber else null

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
 import io.epochal.spark.sink.jdbc.json.JsonColumn
-import io.epochal.spark.sink.jdbc.{BoundColumn, BoundTable, EncodedRows, Loaded, NulCharacter, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.{BoundColumn, BoundTable, EncodedRows, Loaded, NulCharacter, Operation, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {
@@ -17,8 +17,12 @@ private[sqlite] object SqliteLoad {
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded = {
     val target = SqliteDialect.quote(table.table.name)
     table.mode match {
-      case WriteMode.Append         => Loaded.Rows(insert(connection, target, table, rows, batchSize), rows.rows)
-      case upsert: WriteMode.Upsert => merge(connection, target, table, upsert, rows, batchSize)
+      case WriteMode.Append => Loaded.Rows(insert(connection, target, table, rows, batchSize), rows.rows)
+      case upsert: WriteMode.Upsert =>
+        insert(connection, SqliteMerge.incoming(connection, table), table, rows, batchSize): Unit
+        val loaded = SqliteMerge(connection, table, upsert, rows.rows)
+        SqliteMerge.drop(connection)
+        loaded
     }
   }
 
@@ -28,17 +32,23 @@ private[sqlite] object SqliteLoad {
       table: BoundTable,
       rows: EncodedRows,
       batchSize: Int): Long = {
-    val columns = table.columns.map(bound => (binder(bound, table.nulCharacter), bound.ordinal)).toArray
-    val perStatement = math.max(1, math.min(batchSize, MaxParameters / columns.length))
-    val reader = new Reader(rows, columns.length)
+    val columns = table.columns.map(bound => (binder(bound, table.nulCharacter), bound.ordinal, bound.identifies)).toArray
+    val operation = table.operation.fold(-1)(_.ordinal)
+    val perStatement = math.max(1, math.min(batchSize, MaxParameters / table.incoming.size))
+    val reader = new Reader(rows, table.columns.size + table.operation.size)
 
     def fill(statement: PreparedStatement, count: Int): Long = {
       var parameter = 1
       (1 to count).foreach { _ =>
         reader.next()
-        columns.foreach { case (bind, ordinal) =>
-          if (reader.row.isNullAt(ordinal)) statement.setObject(parameter, null)
+        val deletes = operation >= 0 && Operation.deletes(reader.row, operation)
+        columns.foreach { case (bind, ordinal, identifies) =>
+          if (reader.row.isNullAt(ordinal) || deletes && !identifies) statement.setObject(parameter, null)
           else bind(statement, parameter, reader.row, ordinal)
+          parameter += 1
+        }
+        if (operation >= 0) {
+          statement.setInt(parameter, if (deletes) 1 else 0)
           parameter += 1
         }
       }
@@ -48,7 +58,7 @@ private[sqlite] object SqliteLoad {
     def run(statements: Long, count: Int): Long =
       if (statements == 0 || count == 0) 0L
       else
-        Using.resource(connection.prepareStatement(sql(target, table.columnNames, count))) { statement =>
+        Using.resource(connection.prepareStatement(sql(target, table.incoming, count))) { statement =>
           Iterator.range(0, statements.toInt).map(_ => fill(statement, count)).sum
         }
 
@@ -57,52 +67,8 @@ private[sqlite] object SqliteLoad {
 
   private def sql(target: String, columns: Seq[String], rows: Int): String = {
     val row = columns.map(_ => "?").mkString("(", ",", ")")
-    s"INSERT INTO $target (${list(columns)}) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
+    s"INSERT INTO $target (${columns.map(SqliteDialect.quote).mkString(", ")}) VALUES ${Iterator.fill(rows)(row).mkString(",")}"
   }
-
-  /** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is: so they are told apart
-    * in a temporary table first.
-    */
-  private def merge(
-      connection: Connection,
-      target: String,
-      table: BoundTable,
-      upsert: WriteMode.Upsert,
-      rows: EncodedRows,
-      batchSize: Int
-  ): Loaded = {
-    val names = list(table.columnNames)
-    val keys = list(upsert.keys)
-    Sql.update(connection, s"CREATE TEMPORARY TABLE $Incoming AS SELECT $names FROM $target WHERE 0"): Unit
-    insert(connection, s"temp.$Incoming", table, rows, batchSize): Unit
-    val distinct = one(connection, s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM temp.$Incoming)")
-    val loaded =
-      if (distinct < rows.rows && upsert.order.isEmpty)
-        Loaded.DuplicateKeys(
-          one(connection, s"SELECT sum(n) FROM (SELECT count(*) AS n FROM temp.$Incoming GROUP BY $keys HAVING n > 1)"))
-      else {
-        val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC")
-        // A row that is all key must still count as stored.
-        val updated =
-          if (table.columnNames.toSet == upsert.keys.toSet) upsert.keys else table.columnNames.diff(upsert.keys)
-        val stored = Sql.update(
-          connection,
-          s"""INSERT INTO $target ($names) SELECT $names FROM
-             |  (SELECT *, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS epochal_place FROM temp.$Incoming)
-             |WHERE epochal_place = 1 ORDER BY $keys
-             |ON CONFLICT ($keys) DO UPDATE SET ${updated
-              .map(c => s"${quote(c)} = excluded.${quote(c)}")
-              .mkString(", ")}""".stripMargin
-        )
-        Loaded.Rows(stored, distinct)
-      }
-    Sql.update(connection, s"DROP TABLE temp.$Incoming"): Unit
-    loaded
-  }
-
-  private def one(connection: Connection, sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
-  private def quote(name: String): String = SqliteDialect.quote(name)
-  private def list(names: Seq[String]): String = names.map(quote).mkString(", ")
 
   private type Binder = (PreparedStatement, Int, UnsafeRow, Int) => Unit
 
@@ -149,6 +115,5 @@ private[sqlite] object SqliteLoad {
     }
   }
 
-  private val Incoming = "epochal_incoming"
   private val MaxParameters = 32766
 }

@@ -1,0 +1,39 @@
+package io.epochal.core.option
+
+/** Names with commas between them, and pairs of names with a colon between the two. A name in double quotes counts exactly
+  * as written, quotes in it doubled: so any name can be told.
+  */
+object NameList {
+
+  /** `id, "odd,name"` */
+  def names(text: String): Option[Seq[String]] =
+    Some(tokens(text, ',').collect { case Name(name) => name }).filter(_.nonEmpty)
+
+  /** `id:comment_id, body:"full text"` */
+  def pairs(text: String): Option[Seq[(String, String)]] = {
+    val read = groups(tokens(text, ',', ':')).filter(_.nonEmpty).map {
+      case Seq(Name(from), Separator(':'), Name(to)) => Some(from -> to)
+      case _                                         => None
+    }
+    Option.when(read.nonEmpty && read.forall(_.isDefined))(read.flatten)
+  }
+
+  private def groups(tokens: Seq[Token]): Seq[Seq[Token]] = {
+    val (first, rest) = tokens.span(_ != Separator(','))
+    if (rest.isEmpty) Seq(first) else first +: groups(rest.tail)
+  }
+
+  sealed private trait Token
+  final private case class Name(text: String) extends Token
+  final private case class Separator(char: Char) extends Token
+
+  private def tokens(text: String, separators: Char*): Seq[Token] = {
+    val stops = separators.mkString
+    val token = s"""\\s*"((?:[^"]|"")+)"\\s*(?=[$stops]|$$)|([$stops])|([^$stops]+)""".r
+    token.findAllMatchIn(text).toVector.flatMap { found =>
+      if (found.group(1) != null) Some(Name(found.group(1).replace("\"\"", "\"")))
+      else if (found.group(2) != null) Some(Separator(found.group(2).charAt(0)))
+      else Some(found.group(3).trim).filter(_.nonEmpty).map(Name(_))
+    }
+  }
+}

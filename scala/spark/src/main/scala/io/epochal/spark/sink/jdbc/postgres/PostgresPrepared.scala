@@ -1,0 +1,155 @@
+package io.epochal.spark.sink.jdbc.postgres
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.Using
+
+import org.apache.spark.TaskContext
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc._
+
+/** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
+  * them one by one.
+  *
+  * {{{
+  *   task: BEGIN, COPY, PREPARE TRANSACTION gid ──► undecided ── the driver's COMMIT with gid in epochal_prepared ──► decided
+  *                                                      │                                                              │
+  *                                       settle: ROLLBACK PREPARED                             complete, settle: COMMIT PREPARED
+  * }}}
+  *
+  *   - A transaction is decided if and only if its gid stands in `epochal_prepared`, which is written with the ledger row.
+  *     Decided ones are committed, by this run or the next; all others are rolled back.
+  *   - A gid carries who and what: see [[Gid]]. One of an older generation can no longer be decided, since its run would
+  *     have to lock the ledger row and find its own generation there.
+  *   - The outcome of an epoch is atomic; it becomes visible partition by partition.
+  *
+  * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
+  * by the next epoch that fails, and by the next start.
+  */
+private[postgres] object PostgresPrepared extends BulkLoad {
+
+  override val name = "prepared"
+
+  override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] =
+    if (!append) Left(refused("upsert or apply changes", "COPY only adds rows", "Leave transport out."))
+    else enough(connection, 1)
+
+  /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */
+  override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] =
+    database.connected("the check of max_prepared_transactions")(enough(_, tasks))
+
+  private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
+    val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
+    Either.cond(
+      allowed >= tasks,
+      (),
+      refused(
+        s"use transport=prepared with $tasks tasks",
+        s"the server's max_prepared_transactions is $allowed",
+        s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave transport out."
+      )
+    )
+  }
+
+  private def refused(mode: String, reason: String, suggestion: String): EpochalException = Conditions.ModeUnsupported(
+    "format" -> JdbcOptions.Format,
+    "mode" -> mode,
+    "reason" -> reason,
+    "suggestion" -> suggestion)
+
+  override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)
+
+  override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
+    new BulkCopy {
+      private val copy =
+        new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
+      override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
+
+      override def finish(digest: ContentDigest, rows: Long): String = {
+        val stored = copy.finish()
+        if (stored != rows)
+          throw Conditions.RowsDropped(
+            "stored" -> stored,
+            "sent" -> rows,
+            "epoch" -> attempt.epoch,
+            "table" -> run.table.table.name)
+        checkStillMine(connection, run)
+        val gid = Gid.of(run, attempt, token).toString
+        execute(connection, s"PREPARE TRANSACTION '$gid'")
+        Failpoints.reach(Failpoint.TaskPrepared)
+        gid
+      }
+
+      override def cancel(): Unit = copy.close()
+    }
+
+  /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
+  private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
+    if (Option(TaskContext.get()).exists(_.isInterrupted())) throw new InterruptedException("the task was cancelled")
+    val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
+    if (!current.contains(run.generation))
+      throw Conditions.SinkFenced(
+        "sinkId" -> run.sinkId,
+        "generation" -> run.generation,
+        "current" -> current.fold("none")(_.toString))
+  }
+
+  /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
+  override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
+    val prepared = new DecidedTransactions(run).prepared(connection).map(_.toString).toSet
+    shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
+      throw Conditions.StagingLost(
+        "partition" -> message.attempt.partition,
+        "epoch" -> epoch,
+        "found" -> 0L,
+        "sent" -> message.stored,
+        "place" -> s"the prepared transaction ${message.place}")
+    }
+    Loaded.Rows(shipment.stored, shipment.stored)
+  }
+
+  override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
+    new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
+
+  override def complete(database: Database, messages: Seq[BulkMessage]): Unit =
+    if (messages.nonEmpty)
+      database.connected("the commit of prepared transactions")(connection =>
+        messages.foreach(message => commit(connection, message.place)))
+
+  override def settle(database: Database, run: BulkRun): Unit =
+    database.connected("the settlement of prepared transactions") { connection =>
+      val transactions = new DecidedTransactions(run)
+      val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
+        val found = transactions.unsettled(transaction.connection)
+        transaction.commit()
+        found
+      }
+      decided.foreach(commit(connection, _))
+      if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+      undecided.foreach(gid => finish(connection, s"ROLLBACK PREPARED '$gid'"))
+    }
+
+  private def commit(connection: Connection, gid: String): Unit = {
+    Failpoints.reach(Failpoint.BeforeCommitPrepared)
+    finish(connection, s"COMMIT PREPARED '$gid'")
+    Failpoints.reach(Failpoint.AfterCommitPrepared)
+  }
+
+  /** Outside any transaction. One that is not there has been finished before; one that is busy is being finished. */
+  private def finish(connection: Connection, sql: String): Unit = {
+    connection.setAutoCommit(true)
+    try execute(connection, sql)
+    catch {
+      case error: SQLException if error.getSQLState == Unknown => ()
+      case error: SQLException if error.getSQLState == Busy => throw new SQLException(error.getMessage, "55P03", error)
+    }
+  }
+
+  private def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+
+  private val Unknown = "42704"
+  private val Busy = "55000"
+}

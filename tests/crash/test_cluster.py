@@ -1,0 +1,95 @@
+"""Executors that are killed, and attempts that are too late, on a standalone cluster with two workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crash.cases import ON_POSTGRES, PARTITIONS
+from crash.scene import Scene
+from support.cluster import CORES, HOSTS, Cluster, cluster
+from support.databases import Postgres
+from support.drivers import Driver, Gate
+from support.waiting import until
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
+
+#: In the name of a task's thread: its number and that of the attempt.
+SECOND = re.compile(r"task \d+\.[1-9]")
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Cluster]:
+    with cluster() as made:
+        yield made
+
+
+def conf(gate: Gate, **more: Any) -> dict[str, Any]:
+    return {
+        "spark.driver.host": HOSTS[0],
+        "spark.executor.memory": "500m",
+        "spark.executor.cores": CORES,
+        "spark.scheduler.minRegisteredResourcesRatio": 1.0,
+        "spark.executor.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {gate.property}",
+        **more,
+    }
+
+
+@pytest.mark.parametrize("step", ["task.before-commit", "task.after-commit"])
+def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
+    step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
+) -> None:
+    scene, gate = Scene(ON_POSTGRES, postgres, tmp_path), Gate(tmp_path / "gates", [step])
+    scene.create()
+    driver = Driver(two_workers.master, conf=conf(gate))
+    try:
+        driver.start(scene.queries())
+        scene.advance(driver)
+        application = driver.ask("where")["application"]
+        gate.close(step)
+        until(lambda: len(gate.waiting(step)) >= PARTITIONS, "tasks that wait")
+        before = until(lambda: two_workers.executors(application), "executors")
+        assert len(before) == len(HOSTS)
+        two_workers.kill(before[0])
+        gate.open(step)
+        until(lambda: set(two_workers.executors(application)) - set(before), "an executor in its place")
+        scene.advance(driver)
+        driver.stop_queries()
+        scene.check_all()
+    finally:
+        driver.kill()
+
+
+def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
+    two_workers: Cluster, postgres: Postgres, tmp_path: Path
+) -> None:
+    step = "task.after-commit"
+    scene = Scene(ON_POSTGRES, postgres, tmp_path)
+    gate = Gate(tmp_path / "gates", [step])
+    speculation = {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "50ms",
+        "spark.speculation.quantile": 0.1,
+        "spark.speculation.multiplier": 1.1,
+        "spark.speculation.minTaskRuntime": "100ms",
+        "spark.speculation.task.duration.threshold": "1s",
+    }
+    scene.create()
+    driver = Driver(two_workers.master, conf=conf(gate, **speculation))
+    try:
+        for case in scene.cases:
+            one = Scene([case], scene.postgres, tmp_path)
+            driver.start(one.queries())
+            one.advance(driver)
+            gate.close(step)
+            until(lambda: any(SECOND.search(thread) for thread in gate.waiting(step)), "a second attempt")
+            gate.open(step)
+            one.advance(driver)
+            driver.stop_queries()
+            one.check_all()
+    finally:
+        driver.kill()

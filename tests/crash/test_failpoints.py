@@ -1,0 +1,104 @@
+"""Every transport and mode is killed with SIGKILL while its query waits at a step of an epoch, and starts again.
+
+All queries run in one process and are held at the step before it is killed, so that one process serves a whole row of
+the matrix. ``crash/cases.py`` has the matrix.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from crash.cases import CASES, ROUNDS, SHORT_ROUNDS, TWICE, Step
+from crash.scene import Runner, Scene, running
+from support.databases import new_postgres
+from support.drivers import Gate
+from support.streams import forget_last_commit
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def runner(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    directory = tmp_path_factory.mktemp("matrix")
+    postgres = new_postgres(postgres_server, f"matrix_{uuid.uuid4().hex[:12]}")
+    gate = Gate(directory / "gates", sorted({step.name for steps in (*ROUNDS, *TWICE) for step in steps}))
+    with running(Scene(CASES, postgres, directory), gate) as runner:
+        runner.scene.advance(runner.begin())
+        yield runner
+
+
+def named(steps: tuple[Step, ...]) -> str:
+    return "+".join(step.name for step in steps)
+
+
+def in_short(number: int) -> tuple[pytest.MarkDecorator, ...]:
+    return () if number in SHORT_ROUNDS else (pytest.mark.long,)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [pytest.param(steps, marks=in_short(number), id=named(steps)) for number, steps in enumerate(ROUNDS)],
+)
+def test_killed_at_any_step_a_query_goes_on_with_each_row_once(runner: Runner, steps: tuple[Step, ...]) -> None:
+    if steps[0].start:
+        runner.kill()
+    kill_at(runner, *steps)
+    go_on(runner)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("steps", TWICE, ids=named)
+def test_killed_again_while_it_clears_up_a_query_goes_on_with_each_row_once(
+    runner: Runner, steps: tuple[Step, ...]
+) -> None:
+    first, second = steps
+    kill_at(runner, first)
+    kill_at(runner, second)
+    go_on(runner)
+
+
+def kill_at(runner: Runner, *steps: Step) -> None:
+    """Kills all queries when those that come to one of the steps wait there; starts them where they do not run."""
+    for step in steps:
+        runner.gate.close(step.name)
+    assert runner.now
+    held = {case: step for step in steps for case in runner.wait_for(step)}
+    runner.kill()
+    for step in steps:
+        runner.gate.open(step.name)
+    for case, found in runner.scene.check_all(killed=True).items():
+        step = held.get(case)
+        if step and not step.start:
+            assert found.logged == found.committed + 1, case.name
+            assert found.applied == (found.logged if step.applied else found.committed), case.name
+
+
+def go_on(runner: Runner) -> None:
+    """Starts all queries again; what they write is exact."""
+    runner.scene.advance(runner.begin())
+    runner.scene.settle(runner.now)
+
+
+def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runner: Runner) -> None:
+    scene = runner.scene
+    assert runner.now
+    runner.kill()
+    again = 0
+    for case, found in scene.check_all(killed=True).items():
+        if found.logged == found.committed:
+            forget_last_commit(scene.checkpoint(case))
+            again += 1
+    assert again
+    driver = runner.begin()
+    scene.advance(driver)
+    repeated = [query["metrics"].get("repeatedEpochs") for query in driver.status().values()]
+    assert sum(int(count or 0) for count in repeated) >= again
+    scene.settle(driver)
+
+
+def test_after_all_this_the_queries_stop_in_order(runner: Runner) -> None:
+    runner.now.stop_queries()
+    runner.scene.check_all()

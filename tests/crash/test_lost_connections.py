@@ -1,0 +1,119 @@
+"""The server fails and comes back, and answers to COMMIT are lost, in the middle of queries of many epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crash.cases import ON_POSTGRES
+from crash.scene import Scene
+from support.databases import Postgres, new_postgres
+from support.drivers import Driver, Gate
+from support.postgres import Server
+from support.proxy import proxy
+from support.waiting import until
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+
+STEP = "ledger.before-lock"
+#: Their rows are in the server before the epoch commits, where a crash of the server takes them away.
+IN_UNLOGGED_TABLES = [case for case in ON_POSTGRES if case.transport in ("staged", "spill")]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path / "gates", [STEP])
+
+
+@pytest.fixture
+def driver(gate: Gate) -> Iterator[Driver]:
+    """A session in which a task is tried four times, as on a cluster."""
+    driver = Driver("local[4,4]", gate)
+    yield driver
+    driver.kill()
+
+
+@pytest.mark.parametrize("lost", ["after", "before"])
+def test_a_commit_whose_answer_is_lost_is_applied_once(
+    lost: str, driver: Driver, postgres: Postgres, tmp_path: Path
+) -> None:
+    port = int(postgres.url.split(":")[3].partition("/")[0])
+    with proxy(port) as through:
+        url = f"jdbc:postgresql://127.0.0.1:{through.port}/postgres"
+        scene = Scene(ON_POSTGRES, postgres, tmp_path, url, postgres.schema)
+        scene.create()
+        driver.start(scene.queries())
+        scene.advance(driver)
+        for cuts in range(5, 26, 5):
+            setattr(through, lost, 5)
+            until(lambda cuts=cuts: through.cuts >= cuts, "connections that were cut")  # type: ignore[misc]
+            scene.advance(driver, 1)
+        driver.stop_queries()
+        scene.check_all()
+        assert retries(driver) >= 1
+
+
+def test_a_server_that_fails_and_comes_back_is_seen_in_metrics_only(
+    driver: Driver, own_server: Server, tmp_path: Path
+) -> None:
+    scene = Scene(ON_POSTGRES, new_postgres(own_server.dsn, "sink"), tmp_path)
+    scene.create()
+    driver.start(scene.queries())
+    for _ in range(3):
+        scene.advance(driver)
+        own_server.stop()
+        own_server.start()
+        restart_what_lost_its_staging(driver, scene)
+    scene.advance(driver)
+    driver.stop_queries()
+    assert retries(driver) >= 1
+    scene.check_all()
+
+
+def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_staged_rows_only_a_restart(
+    driver: Driver, gate: Gate, own_server: Server, tmp_path: Path
+) -> None:
+    scene = Scene(ON_POSTGRES, new_postgres(own_server.dsn, "sink"), tmp_path)
+    scene.create()
+    driver.start(scene.queries())
+    scene.advance(driver)
+    gate.close(STEP)
+
+    def all_wait() -> bool:
+        waiting = gate.waiting(STEP)
+        return all(any(case.name in thread for thread in waiting) for case in scene.cases)
+
+    until(all_wait, f"all queries at {STEP}")
+    own_server.stop()
+    own_server.start()
+    gate.open(STEP)
+    for case in IN_UNLOGGED_TABLES:
+        if case.transport == "staged":
+            assert "EPOCHAL.STAGING_LOST" in driver.error_of(case.name)
+    restart_what_lost_its_staging(driver, scene)
+    scene.advance(driver)
+    driver.stop_queries()
+    scene.check_all()
+
+
+def restart_what_lost_its_staging(driver: Driver, scene: Scene) -> None:
+    """Starts the queries again that ended for it. It can come late: until all have written an epoch since."""
+    goal = {case: last + 1 for case, last in scene.epochs().items()}
+
+    def there() -> bool:
+        ended = {name: query["error"] for name, query in driver.status().items() if query["error"]}
+        for case in IN_UNLOGGED_TABLES:
+            if "EPOCHAL.STAGING_LOST" in ended.get(case.name, ""):
+                driver.start([scene.query(case)])
+                ended.pop(case.name)
+        assert not ended, ended
+        now = scene.epochs()
+        return all(now[case] >= last for case, last in goal.items())
+
+    until(there, "an epoch of every query after the crash")
+
+
+def retries(driver: Driver) -> int:
+    return sum(int(query["metrics"].get("retries", 0)) for query in driver.status().values())

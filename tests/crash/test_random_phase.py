@@ -1,0 +1,76 @@
+"""Long-running queries of every transport and mode, killed with SIGKILL at random moments.
+
+``EPOCHAL_KILL_RUNS`` sets how many kills, ``EPOCHAL_KILL_HOURS`` how long instead, ``EPOCHAL_KILL_SEED`` repeats the
+moments of a run. The tables are made anew every 25 kills: they grow, and are compared row by row after each one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from crash.cases import CASES
+from crash.scene import Runner, Scene, running
+from support.databases import new_postgres
+from support.drivers import Gate
+
+KILLS = int(os.environ.get("EPOCHAL_KILL_RUNS", "200"))
+HOURS = float(os.environ.get("EPOCHAL_KILL_HOURS", "0"))
+SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+KILLS_PER_SCENE = 25
+WHILE_STARTING = 0.25
+
+pytestmark = [pytest.mark.crash, pytest.mark.long, pytest.mark.timeout(int(HOURS * 3600) + 60 * KILLS + 600)]
+
+
+class Phase:
+    """Kills so far, of processes and of the queries in them."""
+
+    def __init__(self) -> None:
+        self.draw = random.Random(SEED)
+        self.end = time.monotonic() + HOURS * 3600
+        self.kills = 0
+        self.moments: Counter[str] = Counter()
+
+    def over(self) -> bool:
+        return time.monotonic() > self.end if HOURS else self.kills >= KILLS
+
+    def kill(self, runner: Runner) -> None:
+        """Starts the queries, kills them somewhere in their start or later, and compares."""
+        driver = runner.begin()
+        starting = self.draw.random() < WHILE_STARTING
+        if not starting:
+            runner.scene.advance(driver, 1)
+        pause = self.draw.uniform(0, 3 if starting else 1)
+        time.sleep(pause)
+        driver.assert_all_active()
+        driver.kill()
+        self.kills += 1
+        moments = Counter(found.moment for found in runner.scene.check_all(killed=True).values())
+        self.moments += moments
+        when = "the start" if starting else "an epoch of every query"
+        print(f"kill {self.kills}: {pause:.2f} s after {when}: {dict(moments)}", flush=True)
+
+
+def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(postgres_server: str, tmp_path: Path) -> None:
+    phase = Phase()
+    print(f"\nseed {SEED}, {HOURS} hours or {KILLS} kills of {len(CASES)} queries each")
+    while not phase.over():
+        directory = tmp_path / f"from-{phase.kills}"
+        directory.mkdir()
+        postgres = new_postgres(postgres_server, f"random_{SEED}_{phase.kills}")
+        with running(Scene(CASES, postgres, directory), Gate(directory / "gates", [])) as runner:
+            for _ in range(KILLS_PER_SCENE):
+                if not phase.over():
+                    phase.kill(runner)
+            runner.scene.advance(runner.begin())
+            runner.now.stop_queries()
+            runner.scene.check_all()
+        postgres.execute(f"DROP SCHEMA {postgres.schema} CASCADE")
+    print(f"{phase.kills} processes killed, {phase.moments.total()} queries in them: {dict(phase.moments)}")
+    assert phase.moments.total() == phase.kills * len(CASES)

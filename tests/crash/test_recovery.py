@@ -1,0 +1,125 @@
+"""What ``docs/jdbc.md`` tells people to do when a checkpoint or a database was moved, lost or set back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from crash.cases import ON_POSTGRES, ROWS_PER_BATCH, SHAPES, TRANSPORTS, Case, frame
+from crash.queries import Queries
+from crash.scene import Scene
+from support.databases import Postgres, new_postgres
+from support.postgres import Server
+from support.streams import drain, forget_last_commit
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+
+APPENDS = [case for case in ON_POSTGRES if case.mode == "append"]
+
+
+def run(here: Queries, scene: Scene, epochs: int = 2) -> None:
+    """Writes a few epochs and stops."""
+    here.start(scene.queries())
+    scene.advance(here, epochs)
+    here.stop_queries()
+    scene.check_all()
+
+
+def new_scene(database: Postgres, tmp_path: Path, cases: list[Case] = ON_POSTGRES) -> Scene:
+    scene = Scene(cases, database, tmp_path / "first")
+    scene.create()
+    return scene
+
+
+def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
+    scene = new_scene(postgres, tmp_path)
+    run(here, scene)
+    shutil.move(scene.directory, tmp_path / "second")
+    run(here, Scene(scene.cases, scene.postgres, tmp_path / "second"))
+
+
+def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
+    here: Queries, postgres: Postgres, tmp_path: Path
+) -> None:
+    scene = new_scene(postgres, tmp_path, APPENDS)
+    run(here, scene)
+    shutil.rmtree(scene.directory)
+    here.start(scene.queries())
+    for case in scene.cases:
+        assert "EPOCHAL.NEW_QUERY" in here.error_of(case.name)
+    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"on_new_query": "append"})
+    for case in scene.cases:
+        postgres.execute(f"TRUNCATE {case.name}")
+    run(here, meant)
+
+
+def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
+    scene = new_scene(postgres, tmp_path, APPENDS)
+    run(here, scene)
+    for case in scene.cases:
+        second = scene.query(case, sink_id="second", checkpoint=str(tmp_path / case.name), available_now=True)
+        second["write"].pop("processing_time")
+        second["source"] = {"max_rows": 2 * ROWS_PER_BATCH}
+        here.start([second])
+        assert "EPOCHAL.TARGET_SHARED" in here.error_of(case.name)
+        second["write"] |= {"on_new_query": "append"}
+        here.start([second])
+        assert here.error_of(case.name) == ""
+        first = (scene.epochs()[case] + 1) * ROWS_PER_BATCH
+        expected = case.shape.expected(first) + case.shape.expected(2 * ROWS_PER_BATCH)
+        assert postgres.query(f"SELECT * FROM {case.name} ORDER BY id") == sorted(expected, key=lambda row: row[0])
+
+
+def test_a_database_restored_from_a_backup_is_a_gap_and_goes_on_with_the_checkpoint_of_that_time(
+    here: Queries, own_server: Server, tmp_path: Path
+) -> None:
+    scene = new_scene(new_postgres(own_server.dsn, "sink"), tmp_path)
+    run(here, scene)
+    own_server.stop()
+    backup = own_server.save()
+    shutil.copytree(scene.directory, tmp_path / "saved")
+    own_server.start()
+    run(here, scene)
+    own_server.stop()
+    own_server.restore(backup)
+    own_server.start()
+    here.start(scene.queries())
+    for case in scene.cases:
+        assert "EPOCHAL.EPOCH_GAP" in here.error_of(case.name)
+    run(here, Scene(scene.cases, scene.postgres, tmp_path / "saved"))
+
+
+@pytest.mark.parametrize("case", APPENDS, ids=lambda case: case.name)
+@pytest.mark.parametrize("expression", ["rand()", "uuid()"])
+def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says_so(
+    case: Case, expression: str, spark: SparkSession, postgres: Postgres, checkpoint: Path
+) -> None:
+    postgres.execute("CREATE TABLE drawn (id BIGINT, drawn TEXT)")
+
+    def write(rows: int) -> list[dict[str, str]]:
+        source = frame(spark, SHAPES["append"], max_rows=rows)
+        query = epochal.write.jdbc(
+            source.selectExpr("id", f"CAST({expression} AS STRING) AS drawn"),
+            postgres.url,
+            user=postgres.user,
+            table="drawn",
+            sink_id="drawn",
+            **TRANSPORTS[case.transport],
+            checkpoint=checkpoint,
+        )
+        drain(query)
+        return [progress["sink"]["metrics"] for progress in query.recentProgress]  # type: ignore[index]
+
+    write(3 * ROWS_PER_BATCH)
+    before = postgres.query("SELECT * FROM drawn ORDER BY id")
+    assert len(before) == 3 * ROWS_PER_BATCH
+    forget_last_commit(checkpoint)
+    metrics = write(3 * ROWS_PER_BATCH)
+    assert postgres.query("SELECT * FROM drawn ORDER BY id") == before
+    assert metrics[-1]["differingRepetitions"] == "1"
+    write(4 * ROWS_PER_BATCH)
+    assert len(postgres.query("SELECT * FROM drawn")) == 4 * ROWS_PER_BATCH

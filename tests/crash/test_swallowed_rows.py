@@ -1,0 +1,71 @@
+"""What is in the database may take rows away, or hide some; then nothing at all is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crash.cases import ON_POSTGRES, Case
+from crash.queries import Queries
+from crash.scene import Scene
+from support.databases import Postgres
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def scene(here: Queries, postgres: Postgres, tmp_path: Path) -> Scene:
+    """Queries that have written a few epochs and were stopped."""
+    scene = Scene(ON_POSTGRES, postgres, tmp_path)
+    scene.create()
+    here.start(scene.queries())
+    scene.advance(here)
+    here.stop_queries()
+    return scene
+
+
+def last_epochs(scene: Scene) -> dict[Case, int]:
+    """As the ledger has them; every table has just their rows."""
+    for case in scene.cases:
+        assert scene.problems(case)[1] == ""
+    return scene.epochs()
+
+
+def test_rows_that_a_trigger_swallows_fail_the_epoch_in_every_mode(
+    scene: Scene, here: Queries, postgres: Postgres
+) -> None:
+    postgres.execute("CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+    for case in scene.cases:
+        key = case.shape.columns.split()[0]
+        postgres.execute(
+            f"CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON {case.name} FOR EACH ROW WHEN (NEW.{key} % 7 = 3)"
+            " EXECUTE FUNCTION swallow()"
+        )
+    before = last_epochs(scene)
+    here.start(scene.queries())
+    for case in scene.cases:
+        assert "EPOCHAL.ROWS_DROPPED" in here.error_of(case.name)
+    assert last_epochs(scene) == before
+
+
+def test_rows_that_row_security_hides_fail_the_epoch_in_every_mode(
+    scene: Scene, here: Queries, postgres: Postgres
+) -> None:
+    role = f"limited_{postgres.schema}"
+    postgres.execute(
+        f"CREATE ROLE {role} LOGIN",
+        f"GRANT USAGE, CREATE ON SCHEMA {postgres.schema} TO {role}",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA {postgres.schema} TO {role}",
+    )
+    for case in scene.cases:
+        key = case.shape.columns.split()[0]
+        postgres.execute(
+            f"ALTER TABLE {case.name} ENABLE ROW LEVEL SECURITY",
+            f"CREATE POLICY hides ON {case.name} USING ({key} % 7 <> 3) WITH CHECK (true)",
+        )
+    before = last_epochs(scene)
+    here.start([scene.query(case, user=role) for case in scene.cases])
+    for case in scene.cases:
+        assert "row-level security" in here.error_of(case.name)
+    assert last_epochs(scene) == before

@@ -1,0 +1,114 @@
+"""Spark drivers in processes of their own, that start queries on command and can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+from support.programs import Program
+from support.waiting import until
+
+
+class Gate:
+    """Steps of the sink at which threads wait, in any process that was started with ``property``, while a step's gate
+    is closed."""
+
+    def __init__(self, directory: Path, steps: Sequence[str]) -> None:
+        self._directory = directory
+        self._steps = steps
+        directory.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def property(self) -> str:
+        """The JVM's argument."""
+        return "-Depochal.failpoints=" + ";".join(f"{step}=hold:{self._directory / step}" for step in self._steps)
+
+    def close(self, step: str) -> None:
+        (self._directory / step).touch()
+
+    def open(self, step: str) -> None:
+        (self._directory / step).unlink(missing_ok=True)
+
+    def waiting(self, step: str) -> list[str]:
+        """The names of the threads that came to the closed gate. A query's thread is named after the query."""
+        file = self._directory / step
+        return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
+class Driver(Program):
+    """``crash/driver.py``: a session, and queries that are started by ``ask``.
+
+    Args:
+        master: Spark's master.
+        gate: where its threads can be made to wait.
+        conf: Spark's configuration besides the usual.
+        jvm: arguments of the driver's JVM besides the usual.
+    """
+
+    def __init__(
+        self,
+        master: str = "local[2]",
+        gate: Gate | None = None,
+        conf: dict[str, Any] | None = None,
+        jvm: str = "",
+    ) -> None:
+        read, write = os.pipe()
+        super().__init__("crash.driver", {"EPOCHAL_TEST_ANSWERS": str(write)}, (write,))
+        os.close(write)
+        self._answers: Queue[dict[str, Any]] = Queue()
+        threading.Thread(target=self._listen, args=(read,), daemon=True).start()
+        arguments = [jvm, gate.property] if gate else [jvm]
+        self.send(json.dumps({"master": master, "conf": conf or {}, "jvm": " ".join(filter(None, arguments))}))
+
+    def _listen(self, pipe: int) -> None:
+        with os.fdopen(pipe, "r", encoding="utf-8") as answers:
+            for line in answers:
+                self._answers.put(json.loads(line))
+
+    def ask(self, do: str, timeout: float = 180, **arguments: Any) -> Any:
+        """Gives a command, the first one as soon as the session is there, and waits for its answer."""
+        self.send(json.dumps({"do": do, **arguments}))
+
+        def answer() -> dict[str, Any] | None:
+            try:
+                return self._answers.get(timeout=0.2)
+            except Empty:
+                self.assert_runs()
+                return None
+
+        found = until(answer, f"the answer to {do!r}", timeout)
+        assert "failure" not in found, found["failure"]
+        return found["found"]
+
+    def try_start(self, queries: Sequence[dict[str, Any]]) -> dict[str, str]:
+        """Starts queries; gives the errors of those that did not start, by name."""
+        failed: dict[str, str] = self.ask("start", queries=list(queries))
+        return failed
+
+    def start(self, queries: Sequence[dict[str, Any]]) -> None:
+        """Starts queries; an AssertionError where one does not start."""
+        failed = self.try_start(queries)
+        assert not failed, failed
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """``active``, ``error`` and the sink's ``metrics`` of every query, by name."""
+        found: dict[str, dict[str, Any]] = self.ask("status")
+        return found
+
+    def assert_all_active(self) -> None:
+        """An AssertionError that tells of the queries that have failed."""
+        ended = {name: query["error"] for name, query in self.status().items() if query["error"]}
+        assert not ended, ended
+
+    def error_of(self, name: str, timeout: float = 90) -> str:
+        """Waits until a query has ended, and gives its error; nothing, where it has none."""
+        until(lambda: not self.status()[name]["active"], f"the end of {name}", timeout)
+        return self.status()[name]["error"] or ""
+
+    def stop_queries(self) -> None:
+        self.ask("stop")
