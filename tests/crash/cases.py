@@ -65,6 +65,7 @@ _GROUP = (f"id % {GROUPS} AS k", "id")
 
 SHAPES = {
     "append": Shape("id BIGINT, body TEXT", ("id", BODY), _appended),
+    "keyed": Shape("id BIGINT PRIMARY KEY, body TEXT", ("id", BODY), _appended),
     "upsert": Shape(
         "k BIGINT PRIMARY KEY, id BIGINT, body TEXT",
         (f"id % {KEYS} AS k", "id", BODY),
@@ -118,7 +119,7 @@ MODES = {
     "inline": ("append", "upsert", "update", "complete"),
     "staged": ("append", "upsert", "update", "complete"),
     "spill": ("append", "upsert"),
-    "prepared": ("append",),
+    "prepared": ("append", "keyed"),
 }
 
 _ALL = [Case("postgres", transport, mode) for transport, modes in MODES.items() for mode in modes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from crash.scene import Scene
 from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
+from support.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
@@ -61,7 +63,8 @@ def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postg
     scene = new_scene(postgres, tmp_path, APPENDS)
     run(here, scene)
     for case in scene.cases:
-        second = scene.query(case, sink_id="second", checkpoint=str(tmp_path / case.name), available_now=True)
+        other = {"sink_id": f"second_{case.name}", "checkpoint": str(tmp_path / case.name)}
+        second = scene.query(case, **other, available_now=True)
         second["write"].pop("processing_time")
         second["source"] = {"max_rows": 2 * ROWS_PER_BATCH}
         here.start([second])
@@ -123,3 +126,16 @@ def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says
     assert metrics[-1]["differingRepetitions"] == "1"
     write(4 * ROWS_PER_BATCH)
     assert len(postgres.query("SELECT * FROM drawn")) == 4 * ROWS_PER_BATCH
+
+
+def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
+    here: Queries, postgres: Postgres, tmp_path: Path
+) -> None:
+    scene = new_scene(postgres, tmp_path, [case for case in ON_POSTGRES if case.transport == "prepared"])
+    for pause in range(6):
+        here.start([scene.query(case, processing_time=None) for case in scene.cases])
+        scene.advance(here, 1)
+        time.sleep(0.07 * pause)  # somewhere in an epoch
+        here.stop_queries()
+        scene.settle(here)
+        until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 30)

@@ -60,7 +60,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
         "spark.log.level": "DEBUG",
     }
     append = ON_POSTGRES[0]
-    driver = Driver("local[4]", conf=conf)
+    driver = Driver("local[4,4]", conf=conf)
     try:
         driver.start(scene.queries())
         scene.advance(driver)

@@ -211,6 +211,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "BAD_ROW": RowError,
     "TOO_MANY_BAD_ROWS": RowError,
     "ROWS_DROPPED": RowError,
+    "STAGING_LOST": RowError,
     "MESSAGE_CORRUPTED": RowError,
     "EPOCH_TOO_LARGE": EpochError,
     "EPOCH_GAP": EpochGapError,

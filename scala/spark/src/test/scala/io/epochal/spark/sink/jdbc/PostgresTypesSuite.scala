@@ -7,8 +7,8 @@ import scala.util.Using
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
-import org.scalacheck.rng.Seed
 import org.scalacheck.Gen
+import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
 

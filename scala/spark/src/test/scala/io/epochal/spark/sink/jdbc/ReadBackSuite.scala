@@ -25,6 +25,9 @@ final class ReadBackSuite extends StreamTest {
     "TIMESTAMP_NTZ" -> Seq("TIMESTAMP_NTZ'2026-03-29 02:30:00.123456'", "TIMESTAMP_NTZ'1900-01-01 00:00:00'")
   )
 
+  /** Whether Spark tells CHAR and VARCHAR from STRING. */
+  private val kept = "spark.sql.preserveCharVarcharTypeInfo"
+
   private def written(sql: String)(check: (DataFrame, DataFrame) => Any): Unit = {
     val database = Postgres.newDatabase()
     try {
@@ -35,8 +38,7 @@ final class ReadBackSuite extends StreamTest {
         "dbtable" -> "t",
         "driver" -> "org.postgresql.Driver",
         "preferTimestampNTZ" -> "true")
-      check(frame, spark.read.format("jdbc").options(options).load())
-      ()
+      withSQLConf(kept -> "false")(check(frame, spark.read.format("jdbc").options(options).load()): Unit)
     } finally database.close()
   }
 
@@ -61,6 +63,17 @@ final class ReadBackSuite extends StreamTest {
       val all = values :+ "NULL"
       val array = all.map(v => s"CAST($v AS $kind)").mkString("array(", ", ", ")")
       written(all.map(v => s"SELECT CAST($v AS $kind) AS a, $array AS b").mkString(" UNION ALL "))(same)
+    }
+  }
+
+  test("CHAR and VARCHAR read back as STRING, TIME as a timestamp to the millisecond") {
+    withSQLConf(kept -> "true", "spark.sql.timeType.enabled" -> "true") {
+      written("SELECT CAST('ab' AS CHAR(5)) AS a, CAST('é' AS VARCHAR(3)) AS b, TIME'12:30:00.123456' AS c") {
+        (before, after) =>
+          assert(before.schema.map(_.dataType) == Seq(CharType(5), VarcharType(3), TimeType(6)))
+          assert(after.select("a", "b").collect().toSeq == Seq(Row("ab   ", "é")))
+          assert(after.selectExpr("CAST(c AS STRING)").collect().head.getString(0) == "1970-01-01 12:30:00.123")
+      }
     }
   }
 

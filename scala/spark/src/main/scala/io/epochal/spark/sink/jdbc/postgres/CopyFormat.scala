@@ -18,10 +18,11 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulChara
 final case class CopyFormat(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter) extends RowFormat {
 
   override def encoder(out: ChunkedBytes): RowEncoder = {
-    val values = columns.map { bound =>
-      CopyValue(bound.ordinal, bound.field.dataType, bound.column.columnType.asInstanceOf[PostgresType], nul)
+    val cells = columns.map { bound =>
+      val to = bound.column.columnType.asInstanceOf[PostgresType]
+      new CopyCell(bound.ordinal, bound.required, CopyValue(bound.ordinal, bound.field.dataType, to, nul))
     }
-    val row = new CopyRow(columns.map(_.ordinal).toArray, columns.map(_.required).toArray, values.toArray, out)
+    val row = new CopyRow(cells.toArray, out)
     operation match {
       case None          => new CopyRowEncoder(row)
       case Some(ordinal) => new CopyChangeEncoder(row, columns.map(_.identifies).toArray, ordinal)
@@ -34,35 +35,28 @@ object CopyFormat {
   val Trailer: Array[Byte] = Array[Byte](-1, -1)
 }
 
+/** A column of the query's rows and how its values are written. */
+final private class CopyCell(val ordinal: Int, val required: Boolean, val value: CopyValue)
+
 /** Writes the parts of a row. */
-final private class CopyRow(
-    ordinals: Array[Int],
-    required: Array[Boolean],
-    values: Array[CopyValue],
-    out: ChunkedBytes
-) {
-  val columns: Int = values.length
-  private var row: UnsafeRow = _
-  private var base: AnyRef = _
-  private var origin = 0L
-  private var slots = 0L
+final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
+  val columns: Int = cells.length
 
   /** @param fields
     *   how many values follow
     */
-  def begin(row: UnsafeRow, fields: Int): Unit = {
-    this.row = row
-    base = row.getBaseObject
-    origin = row.getBaseOffset
-    slots = UnsafeLayout.slotsOfRow(origin, row.numFields)
+  def begin(fields: Int): Unit = {
     out.reserve(2)
     out.putShort(fields)
   }
 
-  def put(column: Int): Unit = {
-    val ordinal = ordinals(column)
-    if (!row.isNullAt(ordinal)) values(column).encode(base, origin, slots + ordinal * 8L, out)
-    else if (required(column)) throw new BadValue(ordinal, BadValue.Missing)
+  def put(row: UnsafeRow, column: Int): Unit = {
+    val cell = cells(column)
+    if (!row.isNullAt(cell.ordinal)) {
+      val origin = row.getBaseOffset
+      val slot = UnsafeLayout.slotsOfRow(origin, row.numFields) + cell.ordinal * 8L
+      cell.value.encode(row.getBaseObject, origin, slot, out)
+    } else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
     else putNull()
   }
 
@@ -81,10 +75,10 @@ final private class CopyRow(
 final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
 
   override def encode(row: UnsafeRow): Unit = {
-    to.begin(row, to.columns)
+    to.begin(to.columns)
     var i = 0
     while (i < to.columns) {
-      to.put(i)
+      to.put(row, i)
       i += 1
     }
   }
@@ -94,10 +88,10 @@ final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], o
 
   override def encode(row: UnsafeRow): Unit = {
     val deletes = Operation.deletes(row, operation)
-    to.begin(row, to.columns + 1)
+    to.begin(to.columns + 1)
     var i = 0
     while (i < to.columns) {
-      if (deletes && !identifies(i)) to.putNull() else to.put(i)
+      if (deletes && !identifies(i)) to.putNull() else to.put(row, i)
       i += 1
     }
     to.putBoolean(deletes)

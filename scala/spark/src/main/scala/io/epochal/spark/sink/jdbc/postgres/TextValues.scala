@@ -5,23 +5,35 @@ import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.{ChunkedBytes, NulCharacter, StoredText}
+import io.epochal.spark.sink.jdbc.{ChunkedBytes, NulCharacter, StoredText, Texts}
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {
   private val text = new StoredText(nul)
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
-    val problem = text.take(base, UnsafeLayout.address(base, origin, slot), UnsafeLayout.length(base, slot))
-    if (problem != null) refuse(problem)
-    val length = text.length
-    if (length > maxChars && UTF8String.fromAddress(text.base, text.address, length).numChars() > maxChars)
-      refuse(s"it has more than $maxChars characters")
+    val address = UnsafeLayout.address(base, origin, slot)
+    val length = UnsafeLayout.length(base, slot)
+    if (Texts.isPlain(base, address, length)) {
+      if (length > maxChars) tooManyChars()
+      put(base, address, length, out)
+    } else {
+      val problem = text.take(base, address, length)
+      if (problem != null) refuse(problem)
+      if (text.length > maxChars && UTF8String.fromAddress(text.base, text.address, text.length).numChars() > maxChars)
+        tooManyChars()
+      put(text.base, text.address, text.length, out)
+    }
+  }
+
+  private def put(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
     if (length > maxBytes) refuse(s"it has more than $maxBytes bytes")
     out.reserve(4 + length)
     out.putInt(length)
-    out.putBytes(text.base, text.address, length)
+    out.putBytes(base, address, length)
   }
+
+  private def tooManyChars(): Nothing = refuse(s"it has more than $maxChars characters")
 }
 
 /** One of the labels of an enum. */
