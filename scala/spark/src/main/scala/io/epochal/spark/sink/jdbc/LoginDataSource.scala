@@ -2,8 +2,8 @@ package io.epochal.spark.sink.jdbc
 
 import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException}
-import java.util.{Properties, ServiceLoader}
 import java.util.logging.Logger
+import java.util.{Properties, ServiceLoader}
 import javax.sql.DataSource
 
 import scala.jdk.CollectionConverters._

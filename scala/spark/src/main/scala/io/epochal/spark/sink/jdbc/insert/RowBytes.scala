@@ -3,7 +3,17 @@ package io.epochal.spark.sink.jdbc.insert
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, BoundTable, ChunkedBytes, EncodedRows, NulCharacter, Operation, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{
+  BadValue,
+  BoundColumn,
+  BoundTable,
+  ChunkedBytes,
+  EncodedRows,
+  NulCharacter,
+  Operation,
+  RowEncoder,
+  RowFormat
+}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
@@ -12,7 +22,8 @@ import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, BoundTable, ChunkedByt
   * @param operation
   *   place in the query's rows of what says what a row does; of a row that deletes only what finds and orders it counts
   */
-final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter, rules: ValueRules) extends RowFormat {
+final case class RowBytes(columns: Seq[BoundColumn], operation: Option[Int], nul: NulCharacter, rules: ValueRules)
+    extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder =
     new RowBytesEncoder(columns.map(new ColumnCheck(_, nul, rules)).toArray, operation.getOrElse(-1), out)
 }

@@ -2,9 +2,9 @@ package io.epochal.spark.sink.jdbc.sqlite
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
 import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.spark.sink.jdbc.json.JsonColumn
+import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
 
 /** Values as SQLite keeps them. */
 private[sqlite] object SqliteRules extends ValueRules {
@@ -16,9 +16,9 @@ private[sqlite] object SqliteRules extends ValueRules {
     case nested if SqliteType.isNested(nested) =>
       val json = new JsonColumn(column, nul)
       Some((row, _) => json.problem(row))
-    case DateType => Some(ValueCheck.date)
-    case TimestampType | TimestampNTZType             => Some(ValueCheck.timestamp(1))
-    case _                                            => None
+    case DateType                         => Some(ValueCheck.date)
+    case TimestampType | TimestampNTZType => Some(ValueCheck.timestamp(1))
+    case _                                => None
   }
 
   override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
