@@ -65,7 +65,7 @@ abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(datab
         Decimal(BigDecimal("123456789012345.54321"), 20, 5),
         UTF8String.fromString("it's 日本語 🙂"),
         Array[Byte](0, -1),
-        LocalDate.of(1582, 10, 10).toEpochDay.toInt,
+        LocalDate.of(1582, 10, 15).toEpochDay.toInt,
         micros,
         micros
       ),
@@ -84,13 +84,19 @@ abstract class GenericDialects(databases: TestDatabases) extends SinkSuite(datab
         connection.createStatement().executeQuery("SELECT \"j\", \"k\", \"l\", \"m\" FROM t WHERE \"a\" = true")
       stored.next(): Unit
       assert(stored.getBytes(1).toSeq == Seq[Byte](0, -1))
-      assert(stored.getObject(2, classOf[LocalDate]) == LocalDate.of(1582, 10, 10))
+      assert(stored.getObject(2, classOf[LocalDate]) == LocalDate.of(1582, 10, 15))
       assert(
         stored.getObject(3, classOf[OffsetDateTime]).toInstant == OffsetDateTime
           .parse("2026-01-31T12:30:00.123456Z")
           .toInstant)
       assert(stored.getObject(4, classOf[LocalDateTime]) == LocalDateTime.parse("2026-01-31T12:30:00.123456"))
     } finally connection.close()
+  }
+
+  onSchema("a day before the Gregorian calendar is refused", new StructType().add("day", DateType)) { f =>
+    val run = f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true"))
+    val day = LocalDate.of(1582, 10, 14).toEpochDay.toInt
+    assert(refused(Conditions.BadRow)(write(f, run, 0, Seq(InternalRow(day)))).getMessage.contains("before 1582-10-15"))
   }
 
   on("what it cannot do is refused by name: replacing rows", "CREATE TABLE t (id BIGINT PRIMARY KEY, word VARCHAR(9))") {

@@ -58,6 +58,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
     .format("epochal-random")
     .options(Map("rowsPerBatch" -> "10", "maxRows" -> count.toString, "minLength" -> "1", "numPartitions" -> "3"))
     .load()
+    .drop("timestamp") // starts with 1970: not every database has that
 
   private def start(
       frame: DataFrame,
@@ -288,7 +289,8 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT, word TEXT)")
         val frame = rows(20).selectExpr("id", "repeat(value, 2000) AS word")
-        refused(Conditions.EpochTooLarge)(run(frame, database, checkpoint, options = Map("inlineMaxBytes" -> "1k")))
+        val small = Map("transport" -> "inline", "inlineMaxBytes" -> "1k")
+        refused(Conditions.EpochTooLarge)(run(frame, database, checkpoint, options = small))
         assert(ids(database).isEmpty)
         run(frame, database, checkpoint)
         assert(ids(database) == (0L until 20L))

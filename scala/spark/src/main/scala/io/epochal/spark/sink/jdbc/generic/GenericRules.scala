@@ -14,9 +14,10 @@ private[generic] object GenericRules extends ValueRules {
     case FloatType                                    => Some(ValueCheck.float)
     case DoubleType                                   => Some(ValueCheck.double)
     case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text(nul))
-    case DateType                                     => Some(ValueCheck.date)
-    case TimestampType | TimestampNTZType             => Some(ValueCheck.timestamp(finest(column)))
-    case _                                            => None
+    case DateType => Some(ValueCheck.both(ValueCheck.date, ValueCheck.gregorianDate))
+    case TimestampType | TimestampNTZType =>
+      Some(ValueCheck.both(ValueCheck.timestamp(finest(column)), ValueCheck.gregorianTimestamp))
+    case _ => None
   }
 
   /** Microseconds in the least unit that the column keeps. */

@@ -7,8 +7,10 @@ private[jdbc] object IsoTime {
 
   private val MicrosPerSecond = 1000000L
   val FirstDay: Long = LocalDate.of(1, 1, 1).toEpochDay
+  val FirstGregorianDay: Long = LocalDate.of(1582, 10, 15).toEpochDay
   val LastDay: Long = LocalDate.of(9999, 12, 31).toEpochDay
   val FirstMicro: Long = FirstDay * 86400L * MicrosPerSecond
+  val FirstGregorianMicro: Long = FirstGregorianDay * 86400L * MicrosPerSecond
   val LastMicro: Long = (LastDay + 1) * 86400L * MicrosPerSecond - 1
 
   /** `2026-01-31` */

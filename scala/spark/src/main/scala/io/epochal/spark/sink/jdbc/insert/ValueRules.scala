@@ -45,6 +45,13 @@ object ValueCheck {
     else outside(micros, IsoTime.FirstMicro, IsoTime.LastMicro)
   }
 
+  /** Before the Gregorian calendar drivers differ about which day a date is. */
+  val gregorianDate: ValueCheck = (row, ordinal) => gregorian(row.getInt(ordinal).toLong, IsoTime.FirstGregorianDay)
+  val gregorianTimestamp: ValueCheck = (row, ordinal) => gregorian(row.getLong(ordinal), IsoTime.FirstGregorianMicro)
+
+  private def gregorian(value: Long, first: Long): String =
+    if (value < first) "it is before 1582-10-15, where drivers differ about the calendar" else null
+
   /** The first problem of the two. */
   def both(first: ValueCheck, second: ValueCheck): ValueCheck = (row, ordinal) => {
     val problem = first.problem(row, ordinal)
