@@ -20,7 +20,7 @@ private[jdbc] object Transports {
       case Some(bulk) =>
         bulk.checkTasks(database, tasks).fold(throw _, identity)
         val share = if (options.transport == TransportChoice.Auto) limit / math.max(tasks, 1) else 0L
-        BulkTransport(options, share, bulk, run)
+        BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
     }
   }
 

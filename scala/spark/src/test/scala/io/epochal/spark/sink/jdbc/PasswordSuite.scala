@@ -3,9 +3,12 @@ package io.epochal.spark.sink.jdbc
 import java.nio.file.Files
 import java.sql.SQLException
 
+import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.spark.seam.{RunningQuery, SinkEngine}
+import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 
 final class PasswordSuite extends AnyFunSuite {
 
@@ -76,5 +79,23 @@ final class PasswordSuite extends AnyFunSuite {
       .foreach(text => assert(!text.contains(secret)))
     Files.delete(file)
     assert(resolved.password.map(_.read()).contains(secret))
+  }
+
+  test("tasks that log in themselves get the password as the driver has read it") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
+    val postgres = options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString)
+    val database = new Database(PostgresDialect, postgres, () => ())
+    val transport = Transports.choose(database, run = null, tasks = 2, NoEngine)
+    Files.delete(file)
+    transport match {
+      case bulk: BulkTransport => assert(bulk.options.connection.password.map(_.read()).contains(secret))
+      case other               => fail(s"not in bulk: $other")
+    }
+  }
+
+  private object NoEngine extends SinkEngine {
+    override def runningQuery(queryId: String): Either[EpochalException, RunningQuery] = fail("not asked")
+    override def hadoop: Configuration = fail("not asked")
+    override def maxResultBytes: Option[Long] = None
   }
 }
