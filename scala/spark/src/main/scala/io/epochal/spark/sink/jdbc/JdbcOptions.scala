@@ -41,7 +41,7 @@ object JdbcOptions {
   val Url: OptionSpec[String] = OptionSpec(
     "url",
     OptionType.string,
-    "JDBC URL of the database: jdbc:postgresql: or jdbc:sqlite:.",
+    "JDBC URL of the database: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or that of any driver on the class path.",
     required = true,
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
@@ -67,7 +67,7 @@ object JdbcOptions {
   val Driver: OptionSpec[String] = OptionSpec(
     "driver",
     OptionType.string,
-    "Class of the JDBC driver. Unset: the one in Epochal's jar.",
+    "Class of the JDBC driver. Unset: the usual one for the URL.",
     sample = Some("org.postgresql.Driver"))
   val Connection: OptionSpec[String] = OptionSpec(
     "connection.*",
@@ -130,7 +130,7 @@ object JdbcOptions {
   val BatchSize: OptionSpec[Int] = OptionSpec(
     "batchSize",
     OptionType.int(1, 100000),
-    "Rows in one INSERT where the database has no bulk load (SQLite), as far as its parameters allow.",
+    "Rows in one INSERT where the database has no bulk load (all but PostgreSQL), as far as its parameters allow.",
     Some(200))
   val LockTimeout: OptionSpec[Duration] = OptionSpec(
     "lockTimeout",

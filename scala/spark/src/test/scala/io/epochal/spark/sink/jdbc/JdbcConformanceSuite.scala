@@ -2,46 +2,25 @@ package io.epochal.spark.sink.jdbc
 
 import io.epochal.testkit.{SinkChecks, SinkFixture}
 
-/** What every exactly-once sink must do, on SQLite. */
-final class SqliteConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${Sqlite.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(Sqlite)
-}
+/** What every exactly-once sink must do, on each database and by each transport. */
+abstract class JdbcConformance(databases: TestDatabases) extends SinkChecks {
+  override def sinkName: String = s"${JdbcOptions.Format} on ${databases.kind}"
 
-/** The same on PostgreSQL. */
-final class PostgresConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${Postgres.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(Postgres)
-}
-
-/** The same on MariaDB. */
-final class MariadbConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${Mariadb.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(Mariadb)
-}
-
-/** The same by the generic dialect. */
-final class GenericConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${InProcess.H2.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(InProcess.H2)
-}
-
-/** The same by staging tables. */
-final class StagedConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${PostgresBy.staged.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(PostgresBy.staged)
-}
-
-/** The same by prepared transactions. */
-final class PreparedConformanceSuite extends SinkChecks {
-  override def sinkName: String = s"${JdbcOptions.Format} on ${PostgresBy.prepared.kind}"
-  override def newFixture(): SinkFixture = JdbcConformance.fixture(PostgresBy.prepared)
-}
-
-object JdbcConformance {
-  def fixture(databases: TestDatabases): SinkFixture = {
+  override def newFixture(): SinkFixture = {
     val database = databases.newDatabase()
     database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
     new JdbcSinkFixture(database)
   }
 }
+
+final class SqliteConformanceSuite extends JdbcConformance(Sqlite)
+final class MariadbConformanceSuite extends JdbcConformance(Mariadb)
+final class GenericConformanceSuite extends JdbcConformance(InProcess.H2)
+final class PostgresConformanceSuite extends JdbcConformance(Postgres)
+final class StagedConformanceSuite extends JdbcConformance(PostgresBy.staged)
+final class PreparedConformanceSuite extends JdbcConformance(PostgresBy.prepared)
+
+// The oldest line.
+final class Postgres13ConformanceSuite extends JdbcConformance(Postgres13)
+final class Staged13ConformanceSuite extends JdbcConformance(PostgresBy.staged(Postgres13))
+final class Prepared13ConformanceSuite extends JdbcConformance(PostgresBy.prepared(Postgres13))

@@ -9,13 +9,16 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-/** A PostgreSQL server for this JVM: that of `EPOCHAL_TEST_POSTGRES` (a JDBC URL with its user), else one started from
-  * programs found on this machine, with fsync on. PostgreSQL refuses to run as root: there it runs as `nobody`.
-  */
+/** PostgreSQL servers for this JVM, with fsync on. PostgreSQL refuses to run as root: there they run as `nobody`. */
 object PostgresServer {
 
-  /** A JDBC URL, or why there is none. */
+  /** That of `EPOCHAL_TEST_POSTGRES` (a JDBC URL with its user), else one started from programs found on this machine: a
+    * JDBC URL, or why there is none.
+    */
   lazy val url: Either[String, String] = sys.env.get("EPOCHAL_TEST_POSTGRES").toRight("").left.flatMap(_ => start())
+
+  /** Of the oldest line that is supported, from the programs in a jar of the tests. */
+  lazy val oldest: Either[String, String] = OldestPostgres.unpack().map(start)
 
   private val isRoot = System.getProperty("user.name") == "root"
 

@@ -64,12 +64,17 @@ object Sqlite extends TestDatabases {
   }
 }
 
-object Postgres extends TestDatabases with Assertions {
-  override val kind = "PostgreSQL"
+object Postgres extends PostgresDatabases("PostgreSQL", PostgresServer.url)
+
+object Postgres13 extends PostgresDatabases("PostgreSQL 13", PostgresServer.oldest)
+
+abstract class PostgresDatabases(override val kind: String, url: => Either[String, String])
+    extends TestDatabases
+    with Assertions {
   private val number = new AtomicInteger
 
   override def newDatabase(): TestDatabase = {
-    val server = PostgresServer.url.fold(reason => cancel(reason), identity)
+    val server = url.fold(reason => cancel(reason), identity)
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
@@ -106,8 +111,11 @@ final class Configured(databases: TestDatabases, name: String, more: (String, St
 }
 
 object PostgresBy {
-  val staged: TestDatabases = new Configured(Postgres, "staged", "transport" -> "staged")
-  val prepared: TestDatabases = new Configured(Postgres, "prepared", "transport" -> "prepared")
+  def staged: TestDatabases = staged(Postgres)
+  def prepared: TestDatabases = prepared(Postgres)
+  def staged(databases: TestDatabases): TestDatabases = new Configured(databases, "staged", "transport" -> "staged")
+  def prepared(databases: TestDatabases): TestDatabases =
+    new Configured(databases, "prepared", "transport" -> "prepared")
 }
 
 object Mariadb extends TestDatabases with Assertions {

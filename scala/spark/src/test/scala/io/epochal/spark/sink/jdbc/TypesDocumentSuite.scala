@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.sink.jdbc.generic.GenericType
+import io.epochal.spark.sink.jdbc.mysql.MysqlType
 import io.epochal.spark.sink.jdbc.postgres.PostgresType
 import io.epochal.spark.sink.jdbc.sqlite.SqliteType
 
@@ -131,5 +133,31 @@ final class TypesDocumentSuite extends AnyFunSuite {
     }
     Seq(TimeType(6), DayTimeIntervalType(), YearMonthIntervalType(), CalendarIntervalType).foreach(kind =>
       assert(SqliteType.declare(kind).isEmpty))
+  }
+
+  test("MySQL makes what the table says, and takes what it says and nothing else") {
+    val table = rows("## MySQL and MariaDB")
+    assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
+    val columns = table
+      .flatMap(row => row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1)))
+      .distinct
+      .filter(_ != "boolean")
+      .map(name => name -> MysqlType(name, name, None, None, 65, 30, 6, null))
+    table.foreach { row =>
+      val homes = (row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1))).toSet - "boolean"
+      sparkTypes(row.head).foreach { kind =>
+        assert(MysqlType.declare(kind).exists(sql => bare(sql) == bare(row(1))), kind)
+        val found = columns.collect { case (name, to) if MysqlType.fits(kind, to).isRight => name }
+        assert(found.toSet == homes, kind)
+      }
+    }
+  }
+
+  private def bare(sql: String): String = sql.takeWhile(_.isLetter)
+
+  test("any other database is asked for what the table says") {
+    val table = rows("## Any other database")
+    assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
+    table.foreach(row => sparkTypes(row.head).foreach(k => assert(GenericType.declare(k).contains(filled(row(1))), k)))
   }
 }

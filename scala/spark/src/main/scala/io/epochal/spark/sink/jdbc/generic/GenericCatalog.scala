@@ -115,5 +115,5 @@ private[generic] object GenericCatalog {
     else name.replace(escape, escape + escape).replace("_", s"${escape}_").replace("%", s"$escape%")
   }
 
-  private val Own = "Write a dialect for it (docs/jdbc.md)."
+  private val Own = "Write a dialect for it (docs/databases.md)."
 }

@@ -38,7 +38,7 @@ class GenericDialect extends Dialect {
       "format" -> JdbcOptions.Format,
       "mode" -> s"replace rows by keyColumns in ${options.connection.place}",
       "reason" -> "Epochal has no dialect for this database, and standard SQL has no such statement that all have",
-      "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/jdbc.md)."
+      "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md)."
     )
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] =

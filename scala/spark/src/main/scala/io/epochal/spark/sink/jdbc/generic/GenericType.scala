@@ -26,7 +26,7 @@ final case class GenericType(typeName: String, number: Int, size: Int, scale: In
 }
 
 /** Which Spark types go where. */
-private[generic] object GenericType {
+object GenericType {
 
   /** In standard SQL. */
   def declare(dataType: DataType): Option[String] = Option(dataType).collect {
