@@ -51,8 +51,8 @@ trait BulkLoad extends Serializable {
   /** In the committing transaction, when the ledger row is written: notes what is to be done after the COMMIT. */
   def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit
 
-  /** After the COMMIT: does it. May be called again. */
-  def complete(database: Database, messages: Seq[BulkMessage]): Unit
+  /** After the COMMIT: does it, and removes what attempts that do not count have left. May be called again. */
+  def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit
 
   /** Completes what was decided, and removes what was not and never will be: of this run, while it commits nothing, and of
     * older ones of the same sink. Runs transactions of its own, under the ledger's lock.

@@ -132,6 +132,17 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(f.database.one("SELECT count(DISTINCT layout) FROM epochal_staging") == 1L)
   }
 
+  on("what attempts that do not count have prepared is rolled back with their epoch", table) { f =>
+    val run = f.newRun(query, prepared)
+    f.logOffsets(0, "{0}")
+    val epoch = new Epoch(0, run.newWrite(), 1)
+    epoch.task(0, 0, numbers(f, 100 until 110))
+    epoch.deadTask(0, 1, numbers(f, 100 until 110))
+    epoch.commit(Seq(epoch.task(0, 2, numbers(f, 0 until 10))))
+    holds(f, 0 until 10)
+    assert(preparedLeft(f) == 0L)
+  }
+
   on("a batch write passes by staging and leaves no table behind", table) { f =>
     val run = f.newRun(query, Map("inlineMaxBytes" -> "2k"))
     val write = run.newBatchWrite()

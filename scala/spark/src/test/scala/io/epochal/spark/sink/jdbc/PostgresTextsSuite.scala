@@ -153,6 +153,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     val take = taken("jsonb")
     assert(take("[" * 1000 + "]" * 1000) && !take("[" * 1001 + "]" * 1001))
     assert(!take("1e99999999999") && !take("") && !take(" ") && take(" 1 "))
+    assert(take("0e200000") && take("-0.00E+99999") && !take("0.01e200000"))
   }
 
   /** What goes into a column of the type, and what is a bad row there. */

@@ -155,9 +155,12 @@ final private[jdbc] class StoredJson(nul: NulCharacter) {
     val whole = digits()
     if (leadingZero && whole > 1) fail("a number begins with a needless 0")
     var fraction = 0
+    var zero = leadingZero
     if (peek() == '.') {
       position += 1
+      val from = position
       fraction = digits()
+      zero &&= onlyZeros(from)
     }
     var exponent = 0L
     if (peek() == 'e' || peek() == 'E') {
@@ -169,7 +172,8 @@ final private[jdbc] class StoredJson(nul: NulCharacter) {
       exponent = if (length > 9) Int.MaxValue.toLong else exponentAt(from)
       if (negative) exponent = -exponent
     }
-    if (whole + exponent > MaxWhole || fraction - exponent > MaxFraction)
+    val tooLarge = whole + exponent > MaxWhole && !(zero && exponent < Int.MaxValue)
+    if (tooLarge || fraction - exponent > MaxFraction)
       throw new Bad("its JSON has a number beyond the range of numeric")
   }
 
@@ -179,6 +183,12 @@ final private[jdbc] class StoredJson(nul: NulCharacter) {
     while (peek() >= '0' && peek() <= '9') position += 1
     if (position == from) fail("a digit was expected")
     position - from
+  }
+
+  private def onlyZeros(from: Int): Boolean = {
+    var i = from
+    while (i < position && Platform.getByte(at, start + i) == '0') i += 1
+    i == position
   }
 
   private def exponentAt(from: Int): Long = {

@@ -79,15 +79,23 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         val gid = Gid.of(run, attempt, token).toString
         execute(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
+        // Its message will never be sent, and the driver may have settled already.
+        if (cancelled) {
+          end(connection, s"ROLLBACK PREPARED '$gid'")
+          throw interruption
+        }
         gid
       }
 
       override def cancel(): Unit = copy.close()
     }
 
+  private def cancelled: Boolean = Option(TaskContext.get()).exists(_.isInterrupted())
+  private def interruption = new InterruptedException("the task was cancelled")
+
   /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
-    if (Option(TaskContext.get()).exists(_.isInterrupted())) throw new InterruptedException("the task was cancelled")
+    if (cancelled) throw interruption
     val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
     if (!current.contains(run.generation))
       throw Conditions.SinkFenced(
@@ -113,10 +121,14 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
     new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
 
-  override def complete(database: Database, messages: Seq[BulkMessage]): Unit =
-    if (messages.nonEmpty)
-      database.connected("the commit of prepared transactions")(connection =>
-        messages.foreach(message => commit(connection, message.place)))
+  override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
+    if (messages.nonEmpty) {
+      val left = database.connected("the commit of prepared transactions") { connection =>
+        messages.foreach(message => commit(connection, message.place))
+        new DecidedTransactions(run).prepared(connection).exists(_.generation <= run.generation)
+      }
+      if (left) settle(database, run)
+    }
 
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
@@ -128,17 +140,17 @@ private[postgres] object PostgresPrepared extends BulkLoad {
       }
       decided.foreach(commit(connection, _))
       if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-      undecided.foreach(gid => finish(connection, s"ROLLBACK PREPARED '$gid'"))
+      undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
     }
 
   private def commit(connection: Connection, gid: String): Unit = {
     Failpoints.reach(Failpoint.BeforeCommitPrepared)
-    finish(connection, s"COMMIT PREPARED '$gid'")
+    end(connection, s"COMMIT PREPARED '$gid'")
     Failpoints.reach(Failpoint.AfterCommitPrepared)
   }
 
   /** Outside any transaction. One that is not there has been finished before; one that is busy is being finished. */
-  private def finish(connection: Connection, sql: String): Unit = {
+  private def end(connection: Connection, sql: String): Unit = {
     connection.setAutoCommit(true)
     try execute(connection, sql)
     catch {
