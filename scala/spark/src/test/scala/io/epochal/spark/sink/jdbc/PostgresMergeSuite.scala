@@ -5,13 +5,17 @@ import java.time.Duration
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
+import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.concurrent.Eventually
+
+import io.epochal.core.error.Conditions
 
 /** How upserts go through PostgreSQL: what they leave behind, and how they wait for each other. */
-final class PostgresMergeSuite extends SinkSuite(Postgres) {
+final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
 
   private val upsert = Map("sinkId" -> "sink", "keyColumns" -> "id")
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)"
@@ -74,5 +78,62 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) {
     assert(f.database.one("SELECT count(*) FROM t") == 1600L)
     assert(f.database.one("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0L)
     assert(f.database.one("SELECT count(DISTINCT word) FROM t") == 1L)
+  }
+
+  private val many = 12000
+
+  on("a key that another transaction adds meanwhile is replaced, among many rows too", keyed) { f =>
+    val run = f.newRun(query, upsert)
+    write(f, run, 0, numbers(f, 0 until many))
+    Using.resource(f.database.connect()) { other =>
+      other.setAutoCommit(false)
+      Using.resource(other.createStatement())(_.execute(s"INSERT INTO t VALUES (${many + 5}, 'theirs')"))
+      val epoch = Future(write(f, run, 1, numbers(f, many / 2 until 2 * many)))
+      eventually(timeout(30.seconds))(assert(f.database.one("SELECT count(*) FROM pg_locks WHERE NOT granted") == 1L))
+      other.commit()
+      Await.result(epoch, 60.seconds)
+    }
+    holds(f, 0 until 2 * many)
+    assert(f.database.one(s"SELECT word FROM t WHERE id = ${many + 5}") == s"row ${many + 5}")
+  }
+
+  on("equal keys among many rows are an error, whether they are there already or not", keyed) { f =>
+    val run = f.newRun(query, upsert)
+    val rows = numbers(f, 0 until many) ++ numbers(f, 7 to 7)
+    assert(refused(Conditions.DuplicateKeys)(write(f, run, 0, rows)).values("rows") == "2")
+    write(f, run, 0, numbers(f, 0 until many))
+    assert(refused(Conditions.DuplicateKeys)(write(f, run, 1, rows)).values("rows") == "2")
+    holds(f, 0 until many)
+  }
+
+  onSchema("sinks that upsert many equal keys at the same time never deadlock", schema, composite) { f =>
+    val sinks = Seq("a,b", "b,a").zipWithIndex.map { case (keys, i) =>
+      f.newRun(
+        s"query $i",
+        Map("sinkId" -> s"sink$i", "keyColumns" -> keys, "onNewQuery" -> "append", "retry.maxAttempts" -> "1"))
+    }
+    val rows = for { a <- 0 until 120; b <- 0 until 100 } yield (a, b)
+    def epoch(sink: Int, number: Int): Unit =
+      write(
+        f,
+        sinks(sink),
+        number.toLong,
+        scala.util.Random.shuffle(rows).map { case (a, b) =>
+          InternalRow(b.toLong, a, UTF8String.fromString(s"$sink $number"))
+        })
+    sinks.indices.foreach(epoch(_, 0))
+    val running = sinks.indices.map(sink => Future((1 to 5).foreach(epoch(sink, _))))
+    Await.result(Future.sequence(running), 120.seconds)
+    assert(f.database.one("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0L)
+    assert(f.database.one("SELECT count(DISTINCT word) FROM t") == 1L)
+  }
+
+  on("a table with a rule takes many rows, too", keyed) { f =>
+    f.database.execute("CREATE TABLE log (id BIGINT)")
+    f.database.execute("CREATE RULE seen AS ON DELETE TO t DO ALSO INSERT INTO log VALUES (OLD.id)")
+    val run = f.newRun(query, upsert)
+    write(f, run, 0, numbers(f, 0 until many))
+    write(f, run, 1, numbers(f, many / 2 until many + 10))
+    holds(f, 0 until many + 10)
   }
 }

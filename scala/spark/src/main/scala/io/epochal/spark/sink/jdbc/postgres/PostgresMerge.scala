@@ -24,8 +24,9 @@ private[postgres] object PostgresMerge {
       source: String,
       rows: Long
   ): Loaded = {
-    val merge = new PostgresMerge(connection, table, upsert, source)
-    if (rows > Many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'")
+    val many = rows > Many
+    val merge = new PostgresMerge(connection, table, upsert, source, many)
+    if (many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'")
     upsert.operation match {
       case None            => merge.store(rows)
       case Some(operation) => merge.change(operation, rows)
@@ -35,10 +36,21 @@ private[postgres] object PostgresMerge {
   /** What a sort may take before it goes to disk. It is the driver's one connection that sorts, one sort at a time. */
   private val SortMemory = "256MB"
   private val Many = 10000L
+
   private val CardinalityViolation = "21000"
+  private val UniqueViolation = "23505"
+  private val FirstWithMerge = 15
 }
 
-final private class PostgresMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, source: String) {
+/** @param many
+  *   it pays to plan for many rows
+  */
+final private class PostgresMerge(
+    connection: Connection,
+    table: BoundTable,
+    upsert: WriteMode.Upsert,
+    source: String,
+    many: Boolean) {
   import PostgresMerge._
 
   private val target = PostgresDialect.quote(table.table.name)
@@ -88,13 +100,46 @@ final private class PostgresMerge(connection: Connection, table: BoundTable, ups
     (found, Sql.update(connection, s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
   }
 
-  private def insert(from: String): Long = {
-    val updates = upsert.updated.map(c => s"${quote(c)} = EXCLUDED.${quote(c)}").mkString(", ")
+  /** MERGE is faster, but takes a key that somebody else adds meanwhile for an error. */
+  private def insert(from: String): Long =
+    if (many && mergeable) {
+      val before = connection.setSavepoint()
+      try merge(from)
+      catch {
+        case error: SQLException if error.getSQLState == UniqueViolation =>
+          connection.rollback(before)
+          insertOrUpdate(from)
+      }
+    } else insertOrUpdate(from)
+
+  /** The server has MERGE, and the table none of the rules with which it is refused. */
+  private def mergeable: Boolean =
+    connection.getMetaData.getDatabaseMajorVersion >= FirstWithMerge &&
+      count(s"SELECT count(*) FROM pg_class WHERE oid = '${target.replace("'", "''")}'::regclass AND relhasrules") == 0
+
+  private def insertOrUpdate(from: String): Long =
     Sql.update(
       connection,
       s"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
-         |ON CONFLICT ($keys) DO UPDATE SET $updates""".stripMargin)
+         |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""".stripMargin)
+
+  /** Only a nested loop is sure to come to the target's rows in the order of the source's. */
+  private def merge(from: String): Long = {
+    execute("SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off")
+    val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
+    val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
+    val merged = Sql.update(
+      connection,
+      s"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same
+         |WHEN MATCHED THEN UPDATE SET ${updates("w")}
+         |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)""".stripMargin
+    )
+    execute("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
+    merged
   }
+
+  private def updates(from: String): String =
+    upsert.updated.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
 
   /** Of the rows with the same key the one that is to count. */
   private def winners: String = {
