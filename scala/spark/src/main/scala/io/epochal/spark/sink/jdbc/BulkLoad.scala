@@ -2,6 +2,8 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.Connection
 
+import scala.annotation.unused
+
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
 
@@ -36,6 +38,14 @@ trait BulkLoad extends Serializable {
   /** In the claim's transaction: makes the tables that it needs. */
   def claim(connection: Connection, run: BulkRun): Unit
 
+  /** Whether what a run has decided is still to be done when the next one takes another transport. */
+  def outlastsItsRun: Boolean = false
+
+  /** In the transaction of a claim that found no row in the ledger: what was decided under the ledger of before is not
+    * decided any more.
+    */
+  def forget(@unused connection: Connection, @unused run: BulkRun): Unit = ()
+
   /** In a task: begins to take the rows of one attempt, in the transaction that is open on the connection.
     *
     * @param token
@@ -51,8 +61,8 @@ trait BulkLoad extends Serializable {
   /** In the committing transaction, when the ledger row is written: notes what is to be done after the COMMIT. */
   def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit
 
-  /** After the COMMIT: does it. May be called again. */
-  def complete(database: Database, messages: Seq[BulkMessage]): Unit
+  /** After the COMMIT: does it, and removes what older attempts left. May be called again. */
+  def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit
 
   /** Completes what was decided, and removes what was not and never will be: of this run, while it commits nothing, and of
     * older ones of the same sink. Runs transactions of its own, under the ledger's lock.

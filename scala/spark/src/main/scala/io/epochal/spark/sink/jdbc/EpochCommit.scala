@@ -45,7 +45,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
     val outcome = transact(attempt, shipment)
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
       outcome match {
-        case EpochOutcome.Applied(_, _) => bulk.complete(database, shipment.elsewhere)
+        case EpochOutcome.Applied(_, _) => bulk.complete(database, claimed.run, shipment.elsewhere)
         case EpochOutcome.Repeated(_)   => bulk.settle(database, claimed.run)
       }
     }

@@ -26,7 +26,7 @@ import io.epochal.spark.sink.jdbc._
   *   - The outcome of an epoch is atomic; it becomes visible partition by partition.
   *
   * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
-  * by the next epoch that fails, and by the next start.
+  * by the next epoch, and by the next start, whatever the transport then is.
   */
 private[postgres] object PostgresPrepared extends BulkLoad {
 
@@ -113,22 +113,40 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
     new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
 
-  override def complete(database: Database, messages: Seq[BulkMessage]): Unit =
-    if (messages.nonEmpty)
-      database.connected("the commit of prepared transactions")(connection =>
-        messages.foreach(message => commit(connection, message.place)))
+  /** Nothing else of the sink may be prepared then: what attempts that do not count have left would hold its locks, and the
+    * server's few places, as long as the query runs.
+    */
+  override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
+    if (messages.nonEmpty) {
+      val others = database.connected("the commit of prepared transactions") { connection =>
+        messages.foreach(message => commit(connection, message.place))
+        new DecidedTransactions(run).prepared(connection).nonEmpty
+      }
+      if (others) settle(database, run)
+    }
 
+  override def outlastsItsRun: Boolean = true
+
+  override def forget(connection: Connection, run: BulkRun): Unit = {
+    val transactions = new DecidedTransactions(run)
+    if (transactions.prepared(connection).nonEmpty) transactions.forget(connection)
+  }
+
+  /** The table `epochal_prepared` is looked at only if something is prepared: a run with another transport may lack it. */
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
+      connection.setAutoCommit(true)
       val transactions = new DecidedTransactions(run)
-      val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
-        val found = transactions.unsettled(transaction.connection)
-        transaction.commit()
-        found
+      if (transactions.prepared(connection).nonEmpty) {
+        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
+          val found = transactions.unsettled(transaction.connection)
+          transaction.commit()
+          found
+        }
+        decided.foreach(commit(connection, _))
+        if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+        undecided.foreach(gid => finish(connection, s"ROLLBACK PREPARED '$gid'"))
       }
-      decided.foreach(commit(connection, _))
-      if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-      undecided.foreach(gid => finish(connection, s"ROLLBACK PREPARED '$gid'"))
     }
 
   private def commit(connection: Connection, gid: String): Unit = {

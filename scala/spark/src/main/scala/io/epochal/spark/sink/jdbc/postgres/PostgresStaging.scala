@@ -113,7 +113,7 @@ private[postgres] object PostgresStaging extends BulkLoad {
   }
 
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit = ()
-  override def complete(database: Database, messages: Seq[BulkMessage]): Unit = ()
+  override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit = ()
 
   override def settle(database: Database, run: BulkRun): Unit =
     database.transaction("the removal of what is left in staging") { transaction =>
