@@ -9,12 +9,28 @@ import io.epochal.core.ledger.ContentDigest
 
 /** A run, as what its tasks leave in the database names it.
   *
+  * @param runId
+  *   a ledger that was set back can give the same generation again, but not to the same run
   * @param shape
   *   of the table when its columns were bound
   * @param once
   *   a batch write: nobody comes after it under this sink id
   */
-final case class BulkRun(sinkId: String, generation: Long, table: BoundTable, shape: String, once: Boolean)
+final case class BulkRun(
+    sinkId: String,
+    generation: Long,
+    runId: String,
+    table: BoundTable,
+    shape: String,
+    once: Boolean) {
+
+  /** Whether it is the one that may write.
+    *
+    * @param owner
+    *   generation and run id of the sink's row in the ledger
+    */
+  def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
+}
 
 /** A way for tasks to bring rows to the database without showing them (K6). Travels to the tasks; holds no state.
   *

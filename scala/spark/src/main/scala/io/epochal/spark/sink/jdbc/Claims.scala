@@ -15,7 +15,7 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
   *   the types of the table's columns when the rows were bound to them
   */
 final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
-  def run: BulkRun = BulkRun(row.sinkId, row.generation, bound, shape, once = false)
+  def run: BulkRun = BulkRun(row.sinkId, row.generation, row.runId, bound, shape, once = false)
 }
 
 /** Who claims.

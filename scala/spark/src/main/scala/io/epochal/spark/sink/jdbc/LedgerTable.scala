@@ -75,9 +75,16 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?${sql.forUpdate}", sinkId)(read).headOption
   }
 
-  /** The sink's generation, without a lock. */
-  def generation(connection: Connection, sinkId: String): Option[Long] =
-    Sql.query(connection, s"SELECT generation FROM $ledger WHERE sink_id = ?", sinkId)(_.getLong(1)).headOption
+  /** Generation and run id of the run that may write, without a lock. */
+  def owner(connection: Connection, sinkId: String): Option[(Long, String)] =
+    Sql
+      .query(connection, s"SELECT generation, run_id FROM $ledger WHERE sink_id = ?", sinkId)(rows =>
+        (rows.getLong(1), rows.getString(2)))
+      .headOption
+
+  /** The same; the sink's row stays locked until the transaction ends. */
+  def lockedOwner(connection: Connection, sinkId: String): Option[(Long, String)] =
+    lock(connection, sinkId).map(row => (row.generation, row.runId))
 
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =

@@ -93,6 +93,65 @@ final class PreparedAttackSuite extends SinkSuite(Postgres) {
   }
 }
 
+/** What tasks have brought to PostgreSQL, when the ledger was set back, the user changed, or the keys got another order. */
+final class BulkAttackSuite extends SinkSuite(Postgres) {
+
+  Seq("staged", "prepared").foreach { transport =>
+    on(s"a run that was fenced by run id removes nothing of its successor's, $transport", table) { f =>
+      val options = Map("sinkId" -> "sink", "transport" -> transport)
+      write(f, f.newRun(query, options), 0, numbers(f, 0 until 10))
+      val zombie = f.newRun(query, options)
+      write(f, zombie, 1, numbers(f, 10 until 20))
+      f.database.execute(
+        "DELETE FROM t WHERE id >= 10",
+        "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
+      val successor = f.newRun(otherQuery, options + ("onNewQuery" -> "append"))
+      f.logOffsets(0, "of the other")
+      val epoch = new Epoch(0, successor.newWrite(), 1)
+      val message = epoch.task(0, 0, numbers(f, 10 until 20))
+      val late = zombie.newWrite()
+      late.createStreamingWriterFactory(() => 1)
+      late.abort(2, Array.empty)
+      epoch.commit(Seq(message))
+      holds(f, 0 until 20)
+    }
+  }
+
+  on("staging tables of another user are left alone", table) { f =>
+    val staged = Map("sinkId" -> "sink", "transport" -> "staged")
+    val first = f.newRun(query, staged)
+    write(f, first, 0, numbers(f, 0 until 10))
+    val left = new Epoch(1, first.newWrite(), 2)
+    left.task(0, 7, numbers(f, 100 until 110))
+    f.database.execute(
+      "DO $$ BEGIN CREATE ROLE epochal_rotated LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+      "GRANT ALL ON SCHEMA public TO epochal_rotated",
+      "GRANT ALL ON t, epochal_ledger, epochal_ledger_retired, epochal_ledger_history, epochal_staging TO epochal_rotated"
+    )
+    val rotated = staged + ("url" -> f.database.url.replace("user=postgres", "user=epochal_rotated"))
+    val run = f.newRun(query, rotated)
+    write(f, run, 1, numbers(f, 10 until 20))
+    write(f, run, 2, numbers(f, 20 until 30))
+    holds(f, 0 until 30)
+  }
+
+  Seq("inline", "staged").foreach { transport =>
+    onSchema(
+      s"a key that gets another collation is told apart by that, $transport",
+      new StructType().add("id", LongType).add("word", StringType),
+      "CREATE TABLE t (id BIGINT, word TEXT PRIMARY KEY)",
+      "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    ) { f =>
+      val options = Map("sinkId" -> "sink", "transport" -> transport, "keyColumns" -> "word", "orderColumn" -> "id")
+      def rows(pairs: (Long, String)*) = pairs.map { case (id, word) => InternalRow(id, fromString(word)) }
+      write(f, f.newRun(query, options), 0, rows(1L -> "a", 2L -> "b"))
+      f.database.execute("ALTER TABLE t ALTER word TYPE text COLLATE ci")
+      write(f, f.newRun(query, options), 1, rows(3L -> "A", 4L -> "a", 5L -> "c"))
+      assert(f.stored().sorted == Seq(2L, 4L, 5L))
+    }
+  }
+}
+
 /** Batch writes have no ledger that would notice. */
 final class BatchAttackSuite extends SinkSuite(Postgres) {
 

@@ -76,9 +76,8 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
   /** Of this run and older ones, also of a ledger that is gone and had counted further: what is decided, and what never will
     * be. Empty for a run that was replaced.
     */
-  def unsettled(connection: Connection): (Seq[String], Seq[String]) = {
-    val current = ledger.lock(connection, run.sinkId).exists(_.generation == run.generation)
-    if (!current) (Nil, Nil)
+  def unsettled(connection: Connection): (Seq[String], Seq[String]) =
+    if (!run.isCurrent(ledger.lockedOwner(connection, run.sinkId))) (Nil, Nil)
     else {
       val known =
         if (exists(connection))
@@ -86,5 +85,4 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
         else Set.empty[String]
       prepared(connection).map(_.toString).partition(known)
     }
-  }
 }

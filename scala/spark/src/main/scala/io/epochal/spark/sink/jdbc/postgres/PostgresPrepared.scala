@@ -88,12 +88,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
     if (Option(TaskContext.get()).exists(_.isInterrupted())) throw new InterruptedException("the task was cancelled")
-    val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
-    if (!current.contains(run.generation))
+    val owner = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").owner(connection, run.sinkId)
+    if (!run.isCurrent(owner))
       throw Conditions.SinkFenced(
         "sinkId" -> run.sinkId,
         "generation" -> run.generation,
-        "current" -> current.fold("none")(_.toString))
+        "current" -> owner.fold("none")(_._1.toString))
   }
 
   /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
