@@ -135,6 +135,24 @@ final class BulkAttackSuite extends SinkSuite(Postgres) {
     holds(f, 0 until 30)
   }
 
+  on("a backup that reads staging tables of another shape does not hold up a start", table) { f =>
+    val staged = Map("sinkId" -> "sink", "transport" -> "staged", "lockTimeout" -> "1s", "retry.maxAttempts" -> "2")
+    write(f, f.newRun(query, staged), 0, numbers(f, 0 until 10))
+    f.database.execute("ALTER TABLE t ALTER COLUMN word TYPE varchar(20)")
+    Using.resource(f.database.connect()) { backup =>
+      backup.setAutoCommit(false)
+      f.database
+        .query("SELECT name FROM epochal_staging")
+        .flatten
+        .foreach(name => Using.resource(backup.createStatement())(_.execute(s"LOCK TABLE $name IN ACCESS SHARE MODE")))
+      write(f, f.newRun(query, staged), 1, numbers(f, 10 until 20))
+      backup.rollback()
+    }
+    write(f, f.newRun(query, staged), 2, numbers(f, 20 until 30))
+    holds(f, 0 until 30)
+    assert(f.database.one("SELECT count(DISTINCT layout) FROM epochal_staging") == 1L)
+  }
+
   Seq("inline", "staged").foreach { transport =>
     onSchema(
       s"a key that gets another collation is told apart by that, $transport",

@@ -147,15 +147,17 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     }
   }
 
-  /** Drops the sink's free tables that have other columns than are needed now. */
+  /** Drops the sink's free tables that have other columns than are needed now; those that somebody reads a later start. */
   def dropOthers(connection: Connection): Unit = {
-    val others = Sql.query(
-      connection,
-      s"SELECT name FROM $registry WHERE sink_id = ? AND layout <> ? AND token IS NULL AND $mine FOR UPDATE SKIP LOCKED",
-      run.sinkId,
-      layout,
-      schema
-    )(_.getString(1))
+    val others = Sql
+      .query(
+        connection,
+        s"SELECT name FROM $registry WHERE sink_id = ? AND layout <> ? AND token IS NULL AND $mine FOR UPDATE SKIP LOCKED",
+        run.sinkId,
+        layout,
+        schema
+      )(_.getString(1))
+      .filter(alone(connection, _))
     if (others.nonEmpty) drop(connection, others)
   }
 
