@@ -140,7 +140,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
 
   private def retire(connection: Connection, row: LedgerRow): Unit = {
     Sql.update(connection, s"DELETE FROM $retired WHERE sink_id = ? AND query_id = ?", row.sinkId, row.queryId): Unit
-    Sql.update(connection, s"INSERT INTO $retired SELECT * FROM $ledger WHERE sink_id = ?", row.sinkId): Unit
+    // By name: somebody else may have made the tables, with columns in another order.
+    val columns =
+      s"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
+         |generation, run_id, server_id, timeline, created_at, updated_at""".stripMargin
+    Sql.update(
+      connection,
+      s"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ?",
+      row.sinkId): Unit
   }
 
   /** Writes an epoch that was applied, provided that the table is still the one that the row names, with columns of the
