@@ -1,5 +1,8 @@
 package io.epochal.spark.sink.jdbc
 
+import java.sql.Connection
+
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
 
 /** Commits a batch write: all of its rows in one transaction, without the ledger.
@@ -23,10 +26,30 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
       })
       if (!landed) {
         loading.load(transaction.connection, shipment, BatchCommit.Epoch)
+        if (!isUnchanged(transaction.connection)) throw changed
         Failpoints.reach(Failpoint.AfterLoad)
         doubt.commit(transaction)
       }
     }
+
+  /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on
+    * it: this stays so until the COMMIT.
+    */
+  private def isUnchanged(connection: Connection): Boolean = {
+    val dialect = database.dialect
+    val target = run.table.table
+    target.target.oid.forall(oid =>
+      Sql
+        .query(connection, s"SELECT ${dialect.identitySql(target.name)} AS oid")(Sql.long(_, "oid"))
+        .head
+        .contains(oid)) &&
+    Sql.query(connection, s"SELECT ${dialect.shapeSql(run.table)}")(_.getString(1)).head == run.shape
+  }
+
+  private def changed: EpochalException = Conditions.TargetChanged(
+    "sinkId" -> run.sinkId,
+    "known" -> run.table.table.target,
+    "table" -> "a table of that name which was made anew, or whose columns changed their types")
 }
 
 private[jdbc] object BatchCommit {

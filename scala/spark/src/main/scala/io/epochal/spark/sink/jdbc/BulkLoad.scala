@@ -2,17 +2,35 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.Connection
 
+import scala.annotation.unused
+
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
 
 /** A run, as what its tasks leave in the database names it.
   *
+  * @param runId
+  *   a ledger that was set back can give the same generation again, but not to the same run
   * @param shape
   *   of the table when its columns were bound
   * @param once
   *   a batch write: nobody comes after it under this sink id
   */
-final case class BulkRun(sinkId: String, generation: Long, table: BoundTable, shape: String, once: Boolean)
+final case class BulkRun(
+    sinkId: String,
+    generation: Long,
+    runId: String,
+    table: BoundTable,
+    shape: String,
+    once: Boolean) {
+
+  /** Whether it is the one that may write.
+    *
+    * @param owner
+    *   generation and run id of the sink's row in the ledger
+    */
+  def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
+}
 
 /** A way for tasks to bring rows to the database without showing them (K6). Travels to the tasks; holds no state.
   *
@@ -35,6 +53,14 @@ trait BulkLoad extends Serializable {
 
   /** In the claim's transaction: makes the tables that it needs. */
   def claim(connection: Connection, run: BulkRun): Unit
+
+  /** Whether what a run has decided is still to be done when the next one takes another transport. */
+  def outlastsItsRun: Boolean = false
+
+  /** In the transaction of a claim that found no row in the ledger: what was decided under the ledger of before is not
+    * decided any more.
+    */
+  def forget(@unused connection: Connection, @unused run: BulkRun): Unit = ()
 
   /** In a task: begins to take the rows of one attempt, in the transaction that is open on the connection.
     *

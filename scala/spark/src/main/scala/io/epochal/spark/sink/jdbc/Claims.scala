@@ -15,7 +15,7 @@ import io.epochal.core.ledger.{Claim, LedgerRow}
   *   the types of the table's columns when the rows were bound to them
   */
 final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
-  def run: BulkRun = BulkRun(row.sinkId, row.generation, bound, shape, once = false)
+  def run: BulkRun = BulkRun(row.sinkId, row.generation, row.runId, bound, shape, once = false)
 }
 
 /** Who claims.
@@ -54,7 +54,7 @@ final private[jdbc] class Claims(database: Database) {
     val claimed = database.transaction("the claim of the ledger") { transaction =>
       val connection = transaction.connection
       val serialized = dialect.ledger.serializeClaims(connection)
-      val bound = Claims.prepare(database, schema, connection)
+      val bound = Claims.prepare(database, schema, connection, make = !dialect.ddlCommits)
       val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
       ledger.create(connection)
       if (!serialized) {
@@ -75,10 +75,13 @@ final private[jdbc] class Claims(database: Database) {
       ledger.claim(connection, before, row)
       val claimed = Claimed(row, bound, bound.shape)
       database.bulk.foreach(_.claim(connection, claimed.run))
+      if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed.run))
       transaction.commit()
       claimed
     }
-    database.bulk.foreach(_.settle(database, claimed.run))
+    dialect.bulk
+      .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))
+      .foreach(_.settle(database, claimed.run))
     log.info(
       "epochal-jdbc: run {} of sink '{}' claimed generation {} (last epoch {})",
       run.runId,
@@ -103,19 +106,24 @@ private[jdbc] object Claims {
       transaction.commit()
     }
 
-  /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows. */
-  def prepare(database: Database, schema: StructType, connection: Connection): BoundTable = {
+  /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows.
+    *
+    * @param make
+    *   false where everything has been made before, and making it would commit the transaction: MySQL's ALTER TABLE does,
+    *   even when it is denied
+    */
+  def prepare(database: Database, schema: StructType, connection: Connection, make: Boolean = true): BoundTable = {
     val dialect = database.dialect
     val options = database.options
     val check = new TableCheck(dialect, options)
     def find(): Option[TargetTable] = dialect.find(connection, options.table)
     val table = find().getOrElse {
-      if (!options.createTable) throw check.missing(Some(connection))
+      if (!options.createTable || !make) throw check.missing(Some(connection))
       val sql = check.create(schema, dialect.newName(connection, options.table)).fold(throw _, identity)
       Ddl.create(connection, sql)(find().isDefined)
       find().getOrElse(throw check.missing(None))
     }
-    val identified = dialect.identify(connection, table)
+    val identified = if (make) dialect.identify(connection, table) else table
     val added = check.added(schema, identified).fold(throw _, identity)
     val bound = AddedColumns.tried(connection, dialect, identified.name, added) {
       val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))

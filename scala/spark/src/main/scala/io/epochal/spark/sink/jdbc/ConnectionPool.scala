@@ -26,13 +26,13 @@ private[jdbc] object ConnectionPool {
   private val pools = mutable.Map.empty[Key, Pool]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection while `body` runs. */
+  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again. */
   def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A =
     Using.resource(lend(settings, dialect, lockTimeout)) { lease =>
       try body(lease.connection)
       catch {
         case error: Throwable =>
-          if (sqlErrors(error).exists(dialect.outlives)) lease.abandon()
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives)) lease.abandon()
           throw error
       }
     }

@@ -2,7 +2,6 @@ package io.epochal.spark.sink.jdbc
 
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 
-import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
@@ -38,9 +37,8 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     connected(step)(Transaction.run(_, dialect, options)(body))
 
   /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
-  def connected[A](step: String)(body: Connection => A): A = retrying(step) {
-    Using.resource(lend())(lease => body(lease.connection))
-  }
+  def connected[A](step: String)(body: Connection => A): A =
+    retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout)(body))
 
   /** A connection from the pool. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)

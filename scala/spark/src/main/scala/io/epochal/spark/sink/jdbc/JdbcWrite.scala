@@ -149,7 +149,7 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
     val connection = transaction.connection
     database.dialect.ledger.serializeClaims(connection): Unit
     val bound = Claims.prepare(database, schema, connection)
-    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, bound, bound.shape, once = true)
+    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
     database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
     run

@@ -75,9 +75,16 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?${sql.forUpdate}", sinkId)(read).headOption
   }
 
-  /** The sink's generation, without a lock. */
-  def generation(connection: Connection, sinkId: String): Option[Long] =
-    Sql.query(connection, s"SELECT generation FROM $ledger WHERE sink_id = ?", sinkId)(_.getLong(1)).headOption
+  /** Generation and run id of the run that may write, without a lock. */
+  def owner(connection: Connection, sinkId: String): Option[(Long, String)] =
+    Sql
+      .query(connection, s"SELECT generation, run_id FROM $ledger WHERE sink_id = ?", sinkId)(rows =>
+        (rows.getLong(1), rows.getString(2)))
+      .headOption
+
+  /** The same; the sink's row stays locked until the transaction ends. */
+  def lockedOwner(connection: Connection, sinkId: String): Option[(Long, String)] =
+    lock(connection, sinkId).map(row => (row.generation, row.runId))
 
   /** What this very query had when another took the sink over from it. */
   def known(connection: Connection, sinkId: String, queryId: String): Option[LedgerRow] =
@@ -133,7 +140,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
 
   private def retire(connection: Connection, row: LedgerRow): Unit = {
     Sql.update(connection, s"DELETE FROM $retired WHERE sink_id = ? AND query_id = ?", row.sinkId, row.queryId): Unit
-    Sql.update(connection, s"INSERT INTO $retired SELECT * FROM $ledger WHERE sink_id = ?", row.sinkId): Unit
+    // By name: somebody else may have made the tables, with columns in another order.
+    val columns =
+      s"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
+         |generation, run_id, server_id, timeline, created_at, updated_at""".stripMargin
+    Sql.update(
+      connection,
+      s"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ?",
+      row.sinkId): Unit
   }
 
   /** Writes an epoch that was applied, provided that the table is still the one that the row names, with columns of the

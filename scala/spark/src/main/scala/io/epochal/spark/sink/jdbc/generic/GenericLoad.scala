@@ -39,11 +39,15 @@ private[generic] object GenericLoad {
   ): Long = {
     val target = dialect.quote(table.table.name)
     val inserts = new InsertBatches(GenericRules, dialect.quote, MaxParameters)
-    try inserts.multiRow(connection, target, table, rows, batchSize)
-    catch { case error: SQLException if unknown(error) => inserts.batches(connection, target, table, rows, batchSize) }
+    var stored = false
+    try inserts.multiRow(connection, target, table, rows, batchSize, () => stored = true)
+    catch {
+      case error: SQLException if !stored && unknown(error) =>
+        inserts.batches(connection, target, table, rows, batchSize)
+    }
   }
 
-  /** Such an error comes with the first statement: nothing was stored then. */
+  /** Comes with the first statement. Later it has another reason (a statement too long), and rows are stored already. */
   private def unknown(error: SQLException): Boolean =
     error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
       Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))

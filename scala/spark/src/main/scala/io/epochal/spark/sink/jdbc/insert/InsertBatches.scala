@@ -24,8 +24,16 @@ final class InsertBatches(
     *
     * @param into
     *   SQL of the table that takes them
+    * @param begun
+    *   told after each statement that rows are stored
     */
-  def multiRow(connection: Connection, into: String, table: BoundTable, rows: EncodedRows, batchSize: Int): Long = {
+  def multiRow(
+      connection: Connection,
+      into: String,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int,
+      begun: () => Unit = () => ()): Long = {
     val source = new Source(table, rows)
     val bySize = maxBytes / math.max(1L, rows.bytes / math.max(1L, rows.rows))
     val each = math.max(1L, Seq(batchSize.toLong, (maxParameters / table.incoming.size).toLong, bySize).min).toInt
@@ -43,6 +51,7 @@ final class InsertBatches(
               row += 1
             }
             stored += Sql.execute(statement)
+            begun()
             done += 1
           }
           stored

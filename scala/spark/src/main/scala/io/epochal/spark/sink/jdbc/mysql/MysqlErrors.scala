@@ -17,8 +17,14 @@ private[mysql] object MysqlErrors {
   /** Access denied, no such database, protocol violated: of class 08 or with it, but they will not pass. */
   private val Wrong = Set(1043, 1044, 1045, 1049, 1251)
 
+  /** What MariaDB's driver says when the connection was lost in a transaction, at its COMMIT too, and another server of the
+    * URL has answered since.
+    */
+  private val LostInTransaction = "25S03"
+
   def losesConnection(error: SQLException): Boolean =
-    !Wrong(error.getErrorCode) && (Lost(error.getErrorCode) || state(error).startsWith("08"))
+    !Wrong(error.getErrorCode) &&
+      (Lost(error.getErrorCode) || state(error).startsWith("08") || state(error) == LostInTransaction)
 
   def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
 

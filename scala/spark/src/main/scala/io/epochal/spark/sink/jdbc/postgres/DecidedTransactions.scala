@@ -40,7 +40,7 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
   private val ledger = new LedgerTable(PostgresDialect, schema, "")
 
   def create(connection: Connection): Unit =
-    if (!PostgresDialect.ledger.exists(connection, QualifiedName(schema, "epochal_prepared")))
+    if (!exists(connection))
       Using.resource(connection.createStatement())(_.execute(
         s"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)")): Unit
 
@@ -53,20 +53,36 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
         s"epochal_${Gid.sink(run)}_")(_.getString(1))
       .flatMap(Gid.parse)
 
-  /** Decides an epoch. Those of the epoch before have been committed, or this one would not be decided. */
+  /** Decides an epoch. Those of the epoch before have been committed, or this one would not be decided; but a replica that
+    * was promoted since may not have got a COMMIT PREPARED. So what is still prepared stays decided.
+    */
   def replace(connection: Connection, epoch: Long, gids: Seq[String]): Unit = {
-    Sql.update(connection, s"DELETE FROM $decided WHERE sink_id = ?", run.sinkId): Unit
+    Sql.update(
+      connection,
+      s"""DELETE FROM $decided AS d WHERE sink_id = ? AND NOT EXISTS (
+         |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""".stripMargin,
+      run.sinkId
+    ): Unit
     gids.foreach(gid =>
       Sql.update(connection, s"INSERT INTO $decided (gid, sink_id, epoch) VALUES (?, ?, ?)", gid, run.sinkId, epoch))
   }
 
-  /** Of this run and older ones: what is decided, and what never will be. Empty for a run that was replaced. */
-  def unsettled(connection: Connection): (Seq[String], Seq[String]) = {
-    val current = ledger.lock(connection, run.sinkId).exists(_.generation == run.generation)
-    if (!current) (Nil, Nil)
+  def forget(connection: Connection): Unit =
+    if (exists(connection)) Sql.update(connection, s"DELETE FROM $decided WHERE sink_id = ?", run.sinkId): Unit
+
+  private def exists(connection: Connection): Boolean =
+    PostgresDialect.ledger.exists(connection, QualifiedName(schema, "epochal_prepared"))
+
+  /** Of this run and older ones, also of a ledger that is gone and had counted further: what is decided, and what never will
+    * be. Empty for a run that was replaced.
+    */
+  def unsettled(connection: Connection): (Seq[String], Seq[String]) =
+    if (!run.isCurrent(ledger.lockedOwner(connection, run.sinkId))) (Nil, Nil)
     else {
-      val known = Sql.query(connection, s"SELECT gid FROM $decided WHERE sink_id = ?", run.sinkId)(_.getString(1)).toSet
-      prepared(connection).filter(_.generation <= run.generation).map(_.toString).partition(known)
+      val known =
+        if (exists(connection))
+          Sql.query(connection, s"SELECT gid FROM $decided WHERE sink_id = ?", run.sinkId)(_.getString(1)).toSet
+        else Set.empty[String]
+      prepared(connection).map(_.toString).partition(known)
     }
-  }
 }

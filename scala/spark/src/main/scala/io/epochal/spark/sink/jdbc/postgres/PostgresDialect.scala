@@ -41,7 +41,7 @@ object PostgresDialect extends Dialect {
     PostgresCatalog.newName(connection, name)
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
   override def shapeSql(table: BoundTable): String =
-    s"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod), ',' ORDER BY attnum), '')
+    s"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
        |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
        |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))""".stripMargin
 

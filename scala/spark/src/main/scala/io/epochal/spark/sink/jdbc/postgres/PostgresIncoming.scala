@@ -39,7 +39,7 @@ private[postgres] object PostgresIncoming {
   }
 
   private def hash(table: BoundTable): String = {
-    val parts = Seq(table.table.target.toString, table.operation.toString) ++
+    val parts = Seq(table.table.target.toString, table.shape, table.operation.toString) ++
       table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}")
     MessageDigest
       .getInstance("SHA-256")

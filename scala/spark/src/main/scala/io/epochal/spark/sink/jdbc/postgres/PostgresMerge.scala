@@ -141,9 +141,12 @@ final private class PostgresMerge(
   private def updates(from: String): String =
     upsert.updated.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
 
-  /** Of the rows with the same key the one that is to count. */
+  /** Of the rows with the same key the one that is to count. It is asked for several times: so whether it deletes must not
+    * depend on how the rows lie there.
+    */
   private def winners: String = {
-    val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST")
+    val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST") +
+      upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
   }
 

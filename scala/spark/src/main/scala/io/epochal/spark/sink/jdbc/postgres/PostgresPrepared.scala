@@ -26,7 +26,7 @@ import io.epochal.spark.sink.jdbc._
   *   - The outcome of an epoch is atomic; it becomes visible partition by partition.
   *
   * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
-  * by the next epoch that fails, and by the next start.
+  * by the next epoch, and by the next start, whatever the transport then is.
   */
 private[postgres] object PostgresPrepared extends BulkLoad {
 
@@ -96,12 +96,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
     if (cancelled) throw interruption
-    val current = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").generation(connection, run.sinkId)
-    if (!current.contains(run.generation))
+    val owner = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").owner(connection, run.sinkId)
+    if (!run.isCurrent(owner))
       throw Conditions.SinkFenced(
         "sinkId" -> run.sinkId,
         "generation" -> run.generation,
-        "current" -> current.fold("none")(_.toString))
+        "current" -> owner.fold("none")(_._1.toString))
   }
 
   /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
@@ -121,26 +121,40 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
     new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
 
+  /** Nothing else of the sink may be prepared then: what attempts that do not count have left would hold its locks, and the
+    * server's few places, as long as the query runs.
+    */
   override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
     if (messages.nonEmpty) {
-      val left = database.connected("the commit of prepared transactions") { connection =>
+      val others = database.connected("the commit of prepared transactions") { connection =>
         messages.foreach(message => commit(connection, message.place))
-        new DecidedTransactions(run).prepared(connection).exists(_.generation <= run.generation)
+        new DecidedTransactions(run).prepared(connection).nonEmpty
       }
-      if (left) settle(database, run)
+      if (others) settle(database, run)
     }
 
+  override def outlastsItsRun: Boolean = true
+
+  override def forget(connection: Connection, run: BulkRun): Unit = {
+    val transactions = new DecidedTransactions(run)
+    if (transactions.prepared(connection).nonEmpty) transactions.forget(connection)
+  }
+
+  /** The table `epochal_prepared` is looked at only if something is prepared: a run with another transport may lack it. */
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
+      connection.setAutoCommit(true)
       val transactions = new DecidedTransactions(run)
-      val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
-        val found = transactions.unsettled(transaction.connection)
-        transaction.commit()
-        found
+      if (transactions.prepared(connection).nonEmpty) {
+        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
+          val found = transactions.unsettled(transaction.connection)
+          transaction.commit()
+          found
+        }
+        decided.foreach(commit(connection, _))
+        if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+        undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
       }
-      decided.foreach(commit(connection, _))
-      if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
-      undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
     }
 
   private def commit(connection: Connection, gid: String): Unit = {

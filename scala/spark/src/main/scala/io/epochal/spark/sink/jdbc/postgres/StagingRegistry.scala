@@ -38,14 +38,24 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
            |taken_at timestamp with time zone) WITH (fillfactor = 50)""".stripMargin
       )
 
+  /** SQL: the line's table is there, and the user's own. Users change (passwords that are handed out for a day often come
+    * with names), and another's table can be neither emptied nor dropped.
+    */
+  private val mine =
+    """EXISTS (SELECT FROM pg_class AS c
+      |WHERE c.oid = to_regclass(format('%I.%I', ?::text, name)) AND pg_has_role(c.relowner, 'USAGE'))""".stripMargin
+
   /** A free table, its line locked until the transaction ends. */
   def take(connection: Connection): Option[String] =
     Sql
       .query(
         connection,
-        s"SELECT name FROM $registry WHERE sink_id = ? AND layout = ? AND token IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED",
+        s"""SELECT name FROM $registry WHERE sink_id = ? AND layout = ? AND token IS NULL AND $mine
+           |LIMIT 1 FOR UPDATE SKIP LOCKED""".stripMargin,
         run.sinkId,
-        layout)(_.getString(1))
+        layout,
+        schema
+      )(_.getString(1))
       .headOption
 
   /** A new table, seen by nobody until the transaction ends. */
@@ -93,8 +103,10 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     Sql.query(
       connection,
       s"""SELECT name, token, rows, digest, starts_with(sink_id, 'batch:') FROM $registry
-         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, 'batch:') AND taken_at < now() - interval '1 day') FOR UPDATE SKIP LOCKED""".stripMargin,
-      run.sinkId
+         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, 'batch:') AND taken_at < now() - interval '1 day')
+         |AND $mine FOR UPDATE SKIP LOCKED""".stripMargin,
+      run.sinkId,
+      schema
     )(rows =>
       StagedTable(
         rows.getString(1),
@@ -135,13 +147,17 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     }
   }
 
-  /** Drops the sink's free tables that have other columns than are needed now. */
+  /** Drops the sink's free tables that have other columns than are needed now; those that somebody reads a later start. */
   def dropOthers(connection: Connection): Unit = {
-    val others = Sql.query(
-      connection,
-      s"SELECT name FROM $registry WHERE sink_id = ? AND layout <> ? AND token IS NULL FOR UPDATE SKIP LOCKED",
-      run.sinkId,
-      layout)(_.getString(1))
+    val others = Sql
+      .query(
+        connection,
+        s"SELECT name FROM $registry WHERE sink_id = ? AND layout <> ? AND token IS NULL AND $mine FOR UPDATE SKIP LOCKED",
+        run.sinkId,
+        layout,
+        schema
+      )(_.getString(1))
+      .filter(alone(connection, _))
     if (others.nonEmpty) drop(connection, others)
   }
 
@@ -155,9 +171,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
 
   /** Whether no newer run has claimed the sink; locks the ledger's row. A batch write has none. */
   def isCurrent(connection: Connection): Boolean =
-    run.once || new LedgerTable(PostgresDialect, schema, "")
-      .lock(connection, run.sinkId)
-      .exists(_.generation == run.generation)
+    run.once || run.isCurrent(new LedgerTable(PostgresDialect, schema, "").lockedOwner(connection, run.sinkId))
 
   private def execute(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit

@@ -35,7 +35,8 @@ private[sqlite] object SqliteMerge {
       Loaded.DuplicateKeys(
         one(connection, s"SELECT sum(n) FROM (SELECT count(*) AS n FROM temp.$Incoming GROUP BY $keys HAVING n > 1)"))
     else {
-      val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC")
+      val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC") +
+        upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
       val place = quote(table.table.unused("epochal_place"))
       Sql.update(
         connection,
