@@ -8,6 +8,8 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Transaction}
+import io.epochal.spark.sink.jdbc.transport.BulkLoad
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
   *

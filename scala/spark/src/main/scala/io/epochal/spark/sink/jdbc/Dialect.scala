@@ -12,10 +12,14 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.spark.sink.jdbc.connection.ConnectionSettings
 import io.epochal.spark.sink.jdbc.generic.GenericDialect
 import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
+import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.transport.BulkLoad
 
 /** All that differs from database to database. The rest of the sink names none.
   *

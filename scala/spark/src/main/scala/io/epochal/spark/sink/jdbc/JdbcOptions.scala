@@ -6,6 +6,10 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{OnEpochMismatch, OnNewQuery}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
+import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Password}
+import io.epochal.spark.sink.jdbc.row.NulCharacter
+import io.epochal.spark.sink.jdbc.table.TableName
+import io.epochal.spark.sink.jdbc.transport.BulkRun
 
 /** What a query asked of the sink, checked.
   *
@@ -75,9 +79,15 @@ object JdbcOptions {
     "Properties for the driver, for example connection.sslmode=verify-full.",
     secret = true,
     sample = Some("verify-full"))
+  private val sinkIdType = new OptionType[String](
+    "string",
+    s"a text that is not empty and does not begin with ${BulkRun.BatchPrefix}",
+    "comments"
+  )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(BulkRun.BatchPrefix)), identity)
+
   val SinkId: OptionSpec[String] = OptionSpec(
     "sinkId",
-    OptionType.string,
+    sinkIdType,
     "Name of this sink in the ledger; keeps its identity when the checkpoint is lost. Unset: the query's id. Streaming only.",
     sample = Some("comments"))
   val Mode: OptionSpec[String] = OptionSpec(

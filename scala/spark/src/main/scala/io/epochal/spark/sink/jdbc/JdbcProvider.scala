@@ -15,6 +15,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.seam.SinkEngine
+import io.epochal.spark.sink.jdbc.commit.Claims
+import io.epochal.spark.sink.jdbc.row.DeadLetterTable
+import io.epochal.spark.sink.jdbc.table.TableCheck
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
   *

@@ -18,6 +18,9 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
 import io.epochal.spark.seam.{EveryOutputMode, SinkEngine}
+import io.epochal.spark.sink.jdbc.commit.{BatchCommit, CheckpointOffsets, Claims, EpochCommit, Run}
+import io.epochal.spark.sink.jdbc.row.BadRows
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, Leftovers, TaskMessage, Transport, Transports}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[jdbc] class JdbcWriteBuilder(
@@ -149,7 +152,7 @@ final private class JdbcBatchWrite(database: Database, schema: StructType, trunc
     val connection = transaction.connection
     database.dialect.ledger.serializeClaims(connection): Unit
     val bound = Claims.prepare(database, schema, connection)
-    val run = BulkRun(s"batch:${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
+    val run = BulkRun(s"${BulkRun.BatchPrefix}${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
     database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
     run

@@ -8,6 +8,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.seam.UnsafeRows
+import io.epochal.spark.sink.jdbc.commit.BatchCommit
+import io.epochal.spark.sink.jdbc.row.{BadRows, BadValue, RowFormat, TaskBadRows}
+import io.epochal.spark.sink.jdbc.transport.{TaskAttempt, TaskOutput, Transport}
 
 /** Travels to the tasks.
   *

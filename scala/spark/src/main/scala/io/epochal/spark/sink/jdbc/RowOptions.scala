@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.spark.sink.jdbc.table.TableName
 
 /** What a query asked of its rows' way into the table, beside mode and keys. Columns are the query's, as the user spelled
   * them.

@@ -5,6 +5,8 @@ import java.util.concurrent.atomic.AtomicLong
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.ledger.EpochAttempt
+import io.epochal.spark.sink.jdbc.commit.EpochOutcome
+import io.epochal.spark.sink.jdbc.transport.Shipment
 
 /** What the sink tells in every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
 final private[jdbc] class SinkMetrics {

@@ -5,6 +5,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
+
 final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def put(out: ChunkedBytes, piece: Array[Byte]): Unit = {

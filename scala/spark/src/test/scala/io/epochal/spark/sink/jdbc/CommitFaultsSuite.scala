@@ -10,6 +10,7 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.transport.InlineMessage
 import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends InlineFaults(Sqlite)

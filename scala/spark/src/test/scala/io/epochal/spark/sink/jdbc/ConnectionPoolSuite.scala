@@ -4,6 +4,7 @@ import java.time.Duration
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
 
 final class ConnectionPoolSuite extends AnyFunSuite {

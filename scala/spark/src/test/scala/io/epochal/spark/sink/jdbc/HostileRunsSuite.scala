@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Sql}
 import io.epochal.testkit.Epoch
 
 final class SqliteHostileRunsSuite extends HostileRuns(Sqlite)

@@ -5,6 +5,8 @@ import java.sql.SQLException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions}
+import io.epochal.spark.sink.jdbc.commit.CheckpointOffsets
+import io.epochal.spark.sink.jdbc.table.TableName
 
 final class JdbcOptionsSuite extends AnyFunSuite {
 
@@ -20,6 +22,7 @@ final class JdbcOptionsSuite extends AnyFunSuite {
     refused(Conditions.KeyColumnsRequired)("mode" -> "upsert")
     refused(Conditions.OptionsConflict)("orderColumn" -> "a")
     refused(Conditions.ModeUnsupported)("asyncProgressTrackingEnabled" -> "true")
+    refused(Conditions.OptionInvalid)("sinkId" -> "batch:comments")
   }
 
   test("a table's name has one or two parts, each plain or quoted") {

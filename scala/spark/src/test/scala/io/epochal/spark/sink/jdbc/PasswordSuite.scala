@@ -8,7 +8,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.spark.seam.{RunningQuery, SinkEngine}
+import io.epochal.spark.sink.jdbc.connection.Password
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
+import io.epochal.spark.sink.jdbc.transport.{BulkTransport, Transports}
 
 final class PasswordSuite extends AnyFunSuite {
 

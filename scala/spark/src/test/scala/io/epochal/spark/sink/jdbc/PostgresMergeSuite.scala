@@ -13,6 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.concurrent.Eventually
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 
 /** How upserts go through PostgreSQL: what they leave behind, and how they wait for each other. */
 final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {

@@ -12,6 +12,9 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.spark.seam.UnsafeRows
 import io.epochal.spark.sink.jdbc.postgres.PostgresType
+import io.epochal.spark.sink.jdbc.row.BadValue
+import io.epochal.spark.sink.jdbc.table.{BoundColumn, BoundTable, QualifiedName, TargetColumn, TargetTable, WriteMode}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Texts that go where the column's type says what they are: what we take, PostgreSQL takes, and with its own meaning. */
 final class PostgresTextsSuite extends SinkSuite(Postgres) {

@@ -8,6 +8,8 @@ import scala.util.Using
 
 import org.scalatest.Assertions
 
+import io.epochal.spark.sink.jdbc.connection.ConnectionPool
+
 /** An empty database for one test. */
 trait TestDatabase {
   def name: String

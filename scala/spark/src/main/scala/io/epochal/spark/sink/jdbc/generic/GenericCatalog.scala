@@ -6,7 +6,8 @@ import scala.util.Using
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.spark.sink.jdbc.{JdbcOptions, NamePart, QualifiedName, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.JdbcOptions
+import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetTable}
 
 /** Tables as JDBC's metadata shows them. Where tables have no schema, the catalog stands in for it. */
 private[generic] object GenericCatalog {

@@ -14,8 +14,10 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.spark.sink.jdbc._
 import io.epochal.spark.sink.jdbc.insert.RowBytes
+import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** Any database whose driver is on the class path, by what JDBC and standard SQL promise. To be extended where a database
   * can do more.

@@ -4,7 +4,9 @@ import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLS
 
 import io.epochal.core.error.Conditions
 import io.epochal.spark.sink.jdbc.insert.InsertBatches
-import io.epochal.spark.sink.jdbc.{BoundTable, Dialect, EncodedRows, JdbcOptions, Loaded, WriteMode}
+import io.epochal.spark.sink.jdbc.row.EncodedRows
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcOptions, Loaded}
 
 /** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
   * the driver's batches.

@@ -5,7 +5,8 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import org.apache.spark.sql.types._
 
 import io.epochal.spark.sink.jdbc.insert.{Binder, ValueCheck, ValueRules}
-import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
+import io.epochal.spark.sink.jdbc.row.NulCharacter
+import io.epochal.spark.sink.jdbc.table.BoundColumn
 
 /** Values by the setters that JDBC 4.2 asks of every driver. */
 private[generic] object GenericRules extends ValueRules {

@@ -4,7 +4,7 @@ import java.sql.Types
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.ColumnType
+import io.epochal.spark.sink.jdbc.table.ColumnType
 
 /** A column's type as JDBC's metadata shows it.
   *

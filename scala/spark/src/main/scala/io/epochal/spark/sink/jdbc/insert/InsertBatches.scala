@@ -4,7 +4,9 @@ import java.sql.{Connection, PreparedStatement, Statement}
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Operation, Sql}
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.row.EncodedRows
+import io.epochal.spark.sink.jdbc.table.{BoundTable, Operation}
 
 /** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
   *

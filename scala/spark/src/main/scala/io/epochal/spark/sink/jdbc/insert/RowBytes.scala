@@ -3,17 +3,9 @@ package io.epochal.spark.sink.jdbc.insert
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{
-  BadValue,
-  BoundColumn,
-  BoundTable,
-  ChunkedBytes,
-  EncodedRows,
-  NulCharacter,
-  Operation,
-  RowEncoder,
-  RowFormat
-}
+import io.epochal.spark.sink.jdbc.row.{BadValue, EncodedRows, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundColumn, BoundTable, Operation}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *

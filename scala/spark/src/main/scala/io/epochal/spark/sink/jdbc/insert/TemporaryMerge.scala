@@ -2,7 +2,9 @@ package io.epochal.spark.sink.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.Loaded
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
 /** An upsert by way of a temporary table: rows of the same key are told apart there before any of them replaces another.
   *

@@ -3,7 +3,8 @@ package io.epochal.spark.sink.jdbc.insert
 import java.sql.PreparedStatement
 
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
-import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter, StoredText}
+import io.epochal.spark.sink.jdbc.row.{NulCharacter, StoredText}
+import io.epochal.spark.sink.jdbc.table.BoundColumn
 
 /** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
 trait ValueRules extends Serializable {

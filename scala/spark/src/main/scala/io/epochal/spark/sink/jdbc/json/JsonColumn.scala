@@ -3,7 +3,9 @@ package io.epochal.spark.sink.jdbc.json
 import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.spark.seam.{UnsafeLayout, UnsafeRow}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter}
+import io.epochal.spark.sink.jdbc.row.{BadValue, NulCharacter}
+import io.epochal.spark.sink.jdbc.table.BoundColumn
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A column of a row as a JSON text, for databases that keep it so. Belongs to one thread. */
 final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {

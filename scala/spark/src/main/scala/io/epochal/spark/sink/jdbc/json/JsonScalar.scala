@@ -11,7 +11,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.{ChunkedBytes, SparkTime}
+import io.epochal.spark.sink.jdbc.row.SparkTime
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
 abstract private class JsonScalar extends JsonValue {

@@ -4,7 +4,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.{BadValue, ChunkedBytes, NulCharacter, StoredText}
+import io.epochal.spark.sink.jdbc.row.{BadValue, NulCharacter, StoredText}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
   *

@@ -4,7 +4,7 @@ import scala.util.control.NoStackTrace
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.spark.sink.jdbc.{ByteBuffer, NulCharacter, Texts}
+import io.epochal.spark.sink.jdbc.row.{ByteBuffer, NulCharacter, Texts}
 
 /** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
   *

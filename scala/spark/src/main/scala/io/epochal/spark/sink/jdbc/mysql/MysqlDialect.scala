@@ -11,8 +11,11 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
 import io.epochal.spark.sink.jdbc.insert.RowBytes
+import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
 object MysqlDialect extends Dialect {

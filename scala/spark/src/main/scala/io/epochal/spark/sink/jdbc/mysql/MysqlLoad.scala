@@ -2,8 +2,11 @@ package io.epochal.spark.sink.jdbc.mysql
 
 import java.sql.Connection
 
+import io.epochal.spark.sink.jdbc.Loaded
+import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.insert.{InsertBatches, TemporaryMerge}
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.row.EncodedRows
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[mysql] object MysqlLoad {

@@ -8,7 +8,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.UnsafeRows
 import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
-import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
+import io.epochal.spark.sink.jdbc.row.NulCharacter
+import io.epochal.spark.sink.jdbc.table.BoundColumn
 
 /** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
   * at the end that would be cut, and bytes that would be filled up.

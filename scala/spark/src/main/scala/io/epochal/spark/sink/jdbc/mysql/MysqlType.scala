@@ -2,7 +2,7 @@ package io.epochal.spark.sink.jdbc.mysql
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.ColumnType
+import io.epochal.spark.sink.jdbc.table.ColumnType
 
 /** A column's type as the information schema spells it.
   *

@@ -4,7 +4,8 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Random
 
-import io.epochal.spark.sink.jdbc.{QualifiedName, Sql, TargetTable}
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{QualifiedName, TargetTable}
 
 /** Tells a table from one of the same name that was made after it was dropped.
   *

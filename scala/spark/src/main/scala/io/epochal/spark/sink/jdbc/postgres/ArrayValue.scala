@@ -3,7 +3,8 @@ package io.epochal.spark.sink.jdbc.postgres
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.{BadValue, ChunkedBytes}
+import io.epochal.spark.sink.jdbc.row.BadValue
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A PostgreSQL array of one dimension:
   *

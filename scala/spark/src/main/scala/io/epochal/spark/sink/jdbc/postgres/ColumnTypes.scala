@@ -2,7 +2,7 @@ package io.epochal.spark.sink.jdbc.postgres
 
 import java.sql.{Connection, ResultSet}
 
-import io.epochal.spark.sink.jdbc.Sql
+import io.epochal.spark.sink.jdbc.connection.Sql
 
 /** The types of a table's columns, down through domains and arrays to what is under them. */
 private[postgres] object ColumnTypes {

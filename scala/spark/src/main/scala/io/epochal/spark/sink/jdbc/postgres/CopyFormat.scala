@@ -1,7 +1,9 @@
 package io.epochal.spark.sink.jdbc.postgres
 
 import io.epochal.spark.seam.{UnsafeLayout, UnsafeRow}
-import io.epochal.spark.sink.jdbc.{BadValue, BoundColumn, ChunkedBytes, NulCharacter, Operation, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.row.{BadValue, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundColumn, Operation}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *

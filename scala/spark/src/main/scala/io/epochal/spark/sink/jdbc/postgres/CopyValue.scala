@@ -3,7 +3,8 @@ package io.epochal.spark.sink.jdbc.postgres
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.spark.sink.jdbc.{BadValue, ChunkedBytes, NulCharacter, SparkTime}
+import io.epochal.spark.sink.jdbc.row.{BadValue, NulCharacter, SparkTime}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
   *

@@ -4,7 +4,10 @@ import java.sql.Connection
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BulkRun, LedgerTable, QualifiedName, Sql, TaskAttempt}
+import io.epochal.spark.sink.jdbc.commit.LedgerTable
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.QualifiedName
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, TaskAttempt}
 
 /** Id of a prepared transaction: `epochal_<sink>_<generation>_<epoch>_<partition>_<attempt>_<token>`.
   *

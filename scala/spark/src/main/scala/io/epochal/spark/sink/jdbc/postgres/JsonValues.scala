@@ -4,7 +4,8 @@ import org.apache.spark.sql.types.DataType
 
 import io.epochal.spark.seam.UnsafeLayout
 import io.epochal.spark.sink.jdbc.json.{JsonValue, StoredJson}
-import io.epochal.spark.sink.jdbc.{ChunkedBytes, NulCharacter}
+import io.epochal.spark.sink.jdbc.row.NulCharacter
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A text that is JSON. In jsonb a version (1) goes before it. */
 final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {

@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc.postgres
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.ChunkedBytes
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A text as a numeric (see [[NumericValue]] for its form): digits, with a sign, a point and an exponent where there are any.
   *

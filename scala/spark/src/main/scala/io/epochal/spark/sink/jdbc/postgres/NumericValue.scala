@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.{Decimal, DecimalType}
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.ChunkedBytes
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** PostgreSQL's numeric: decimal digits in groups of four.
   *

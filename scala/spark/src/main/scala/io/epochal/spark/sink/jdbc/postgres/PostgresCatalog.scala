@@ -4,7 +4,9 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.spark.sink.jdbc.{JdbcOptions, NamePart, QualifiedName, Sql, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.JdbcOptions
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetTable}
 
 /** Tables as PostgreSQL's catalog knows them. */
 private[postgres] object PostgresCatalog {

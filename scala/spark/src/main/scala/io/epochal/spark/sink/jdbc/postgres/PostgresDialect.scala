@@ -9,7 +9,11 @@ import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
+import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.transport.BulkLoad
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, LedgerDialect, Loaded, TransactionOutcome}
 
 /** PostgreSQL 13 and newer. */
 object PostgresDialect extends Dialect {

@@ -6,7 +6,7 @@ import java.sql.Connection
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.BoundTable
+import io.epochal.spark.sink.jdbc.table.BoundTable
 
 /** The temporary table through which rows come into another one by their keys.
   *

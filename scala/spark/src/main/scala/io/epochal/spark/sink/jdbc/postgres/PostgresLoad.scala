@@ -4,7 +4,9 @@ import java.sql.Connection
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, WriteMode}
+import io.epochal.spark.sink.jdbc.Loaded
+import io.epochal.spark.sink.jdbc.row.EncodedRows
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
 /** Puts encoded rows into a table by one binary COPY: straight, or where they replace others, by way of a temporary table. */
 private[postgres] object PostgresLoad {

@@ -4,7 +4,9 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
-import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, OperationColumn, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.Loaded
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{BoundTable, OperationColumn, WriteMode}
 
 /** Brings rows that lie in another relation of the same database into the target by their keys.
   *

@@ -8,7 +8,10 @@ import org.apache.spark.TaskContext
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.commit.LedgerTable
+import io.epochal.spark.sink.jdbc.connection.{Sql, Transaction}
+import io.epochal.spark.sink.jdbc.transport.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Shipment, TaskAttempt}
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded}
 
 /** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
   * them one by one.

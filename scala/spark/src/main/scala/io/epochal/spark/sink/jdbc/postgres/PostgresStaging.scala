@@ -4,7 +4,10 @@ import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.WriteMode
+import io.epochal.spark.sink.jdbc.transport.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Shipment, TaskAttempt}
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, Loaded}
 
 /** Tasks COPY into unlogged tables of the sink's own, from where the committing transaction moves the rows (K6, K13).
   *

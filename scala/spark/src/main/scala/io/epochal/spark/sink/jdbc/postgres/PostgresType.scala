@@ -3,7 +3,8 @@ package io.epochal.spark.sink.jdbc.postgres
 import org.apache.spark.sql.types._
 
 import io.epochal.spark.sink.jdbc.json.JsonValue
-import io.epochal.spark.sink.jdbc.{ColumnType, SparkTime}
+import io.epochal.spark.sink.jdbc.row.SparkTime
+import io.epochal.spark.sink.jdbc.table.ColumnType
 
 /** A PostgreSQL type.
   *

@@ -4,7 +4,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.ChunkedBytes
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Reads any of Spark's integer types. */
 trait ReadLong {

@@ -6,7 +6,10 @@ import java.sql.{Connection, SQLException}
 import scala.util.Using
 
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.commit.LedgerTable
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.QualifiedName
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, TaskAttempt}
 
 /** A staging table that an attempt has filled.
   *
@@ -102,8 +105,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   def taken(connection: Connection): Seq[StagedTable] =
     Sql.query(
       connection,
-      s"""SELECT name, token, rows, digest, starts_with(sink_id, 'batch:') FROM $registry
-         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, 'batch:') AND taken_at < now() - interval '1 day')
+      s"""SELECT name, token, rows, digest, starts_with(sink_id, '${BulkRun.BatchPrefix}') FROM $registry
+         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${BulkRun.BatchPrefix}') AND taken_at < now() - interval '1 day')
          |AND $mine FOR UPDATE SKIP LOCKED""".stripMargin,
       run.sinkId,
       schema

@@ -5,7 +5,8 @@ import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.{ChunkedBytes, NulCharacter, StoredText, Texts}
+import io.epochal.spark.sink.jdbc.row.{NulCharacter, StoredText, Texts}
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {

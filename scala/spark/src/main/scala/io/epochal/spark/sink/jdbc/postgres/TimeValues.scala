@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc.postgres
 import org.apache.spark.unsafe.Platform
 
 import io.epochal.spark.seam.UnsafeLayout
-import io.epochal.spark.sink.jdbc.ChunkedBytes
+import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 /** Days since 2000. The first and last values that fit mean infinity there. */
 final private class DateValue(column: Int) extends CopyValue(column) {

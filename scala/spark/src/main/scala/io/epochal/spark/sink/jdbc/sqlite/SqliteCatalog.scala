@@ -6,7 +6,9 @@ import scala.util.Random
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.spark.sink.jdbc.{JdbcOptions, QualifiedName, Sql, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.JdbcOptions
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName, TargetColumn, TargetTable}
 
 /** Tables as SQLite's schema table knows them. Names have no case there.
   *

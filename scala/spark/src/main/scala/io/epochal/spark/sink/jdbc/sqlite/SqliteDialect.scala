@@ -11,8 +11,11 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.spark.sink.jdbc._
+import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
 import io.epochal.spark.sink.jdbc.insert.RowBytes
+import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
 object SqliteDialect extends Dialect {

@@ -2,8 +2,10 @@ package io.epochal.spark.sink.jdbc.sqlite
 
 import java.sql.Connection
 
+import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.insert.InsertBatches
-import io.epochal.spark.sink.jdbc.{BoundTable, EncodedRows, Loaded, WriteMode}
+import io.epochal.spark.sink.jdbc.row.EncodedRows
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {

@@ -2,7 +2,9 @@ package io.epochal.spark.sink.jdbc.sqlite
 
 import java.sql.Connection
 
-import io.epochal.spark.sink.jdbc.{BoundTable, Loaded, Sql, WriteMode}
+import io.epochal.spark.sink.jdbc.Loaded
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
 /** Brings rows that lie in a temporary table into the target by their keys.
   *

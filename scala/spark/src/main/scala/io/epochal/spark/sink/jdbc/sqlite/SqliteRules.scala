@@ -4,7 +4,8 @@ import org.apache.spark.sql.types._
 
 import io.epochal.spark.sink.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.spark.sink.jdbc.json.JsonColumn
-import io.epochal.spark.sink.jdbc.{BoundColumn, NulCharacter}
+import io.epochal.spark.sink.jdbc.row.NulCharacter
+import io.epochal.spark.sink.jdbc.table.BoundColumn
 
 /** Values as SQLite keeps them. */
 private[sqlite] object SqliteRules extends ValueRules {

@@ -4,8 +4,8 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
-import io.epochal.spark.sink.jdbc.ColumnType
 import io.epochal.spark.sink.jdbc.json.JsonValue
+import io.epochal.spark.sink.jdbc.table.ColumnType
 
 /** What SQLite does to values that are stored in a column ("Datatypes In SQLite", 3.1). */
 sealed trait Affinity

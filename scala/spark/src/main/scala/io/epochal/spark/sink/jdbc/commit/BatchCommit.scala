@@ -1,0 +1,62 @@
+package io.epochal.spark.sink.jdbc.commit
+
+import java.sql.Connection
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
+import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, Shipment}
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints}
+
+/** Commits a batch write: all of its rows in one transaction, without the ledger.
+  *
+  * A batch has no epoch by which it could be known again, so a call that is repeated writes again. Within one call, an
+  * answer lost during COMMIT is settled by the transaction's id; where the database does not know it any more, or has none
+  * (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
+  */
+final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate: Boolean) {
+
+  private val loading = new Loading(database, run, truncate, None)
+
+  def commit(shipment: Shipment): Unit =
+    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
+      val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
+        case Some(Committed) => true
+        case None            => throw doubt.unknown("it keeps no record of the transaction", null)
+        case Some(_) =>
+          doubt.settle()
+          false
+      })
+      if (!landed) {
+        loading.load(transaction.connection, shipment, BatchCommit.Epoch)
+        if (!isUnchanged(transaction.connection)) throw changed
+        Failpoints.reach(Failpoint.AfterLoad)
+        doubt.commit(transaction)
+      }
+    }
+
+  /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on
+    * it: this stays so until the COMMIT.
+    */
+  private def isUnchanged(connection: Connection): Boolean = {
+    val dialect = database.dialect
+    val target = run.table.table
+    target.target.oid.forall(oid =>
+      Sql
+        .query(connection, s"SELECT ${dialect.identitySql(target.name)} AS oid")(Sql.long(_, "oid"))
+        .head
+        .contains(oid)) &&
+    Sql.query(connection, s"SELECT ${dialect.shapeSql(run.table)}")(_.getString(1)).head == run.shape
+  }
+
+  private def changed: EpochalException = Conditions.TargetChanged(
+    "sinkId" -> run.sinkId,
+    "known" -> run.table.table.target,
+    "table" -> "a table of that name which was made anew, or whose columns changed their types")
+}
+
+private[jdbc] object BatchCommit {
+
+  /** Stands for the epoch in messages. */
+  val Epoch = "(batch write)"
+}

@@ -1,0 +1,63 @@
+package io.epochal.spark.sink.jdbc.commit
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.control.NonFatal
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.sink.jdbc.connection.Transaction
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
+
+/** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7). */
+final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
+  private var open = false
+  private var current: Option[String] = None
+  private var lost: Option[String] = None
+
+  def isOpen: Boolean = open
+
+  /** Runs `body` in a transaction, and again after a passing failure, then perhaps in doubt. */
+  def run[A](step: String)(body: (Transaction, CommitDoubt) => A): A =
+    try
+      database.transaction(step) { transaction =>
+        current = transaction.id
+        body(transaction, this)
+      }
+    catch {
+      case ours: EpochalException if !open || !CommitDoubt.leavesOpen(ours) => throw ours
+      case NonFatal(error) if open => throw unknown(String.valueOf(error.getMessage), error)
+    }
+
+  def commit(transaction: Transaction): Unit = {
+    Failpoints.reach(Failpoint.BeforeCommit)
+    try {
+      transaction.commit()
+      Failpoints.reach(Failpoint.AfterCommit)
+    } catch {
+      case NonFatal(error) if database.losesConnection(error) =>
+        open = true
+        lost = current
+        throw error
+    }
+  }
+
+  /** What the database knows of the lost transaction; an error that passes while it is still under way. */
+  def outcome(connection: Connection): Option[TransactionOutcome] =
+    lost.flatMap(database.dialect.outcome(connection, _)).map {
+      case TransactionOutcome.InProgress => throw new SQLException("the lost transaction is still in progress", "55P03")
+      case known                         => known
+    }
+
+  /** It is known that nothing was committed: what follows is a transaction like the first. */
+  def settle(): Unit = open = false
+
+  def unknown(reason: String, cause: Throwable): EpochalException =
+    Conditions.CommitUnknown.because(cause)("url" -> database.place, "epoch" -> epoch, "reason" -> reason)
+}
+
+private object CommitDoubt {
+
+  /** Errors of the connection and the database, after which the doubt is still there. */
+  private def leavesOpen(error: EpochalException): Boolean =
+    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable)(error.condition)
+}

@@ -1,0 +1,124 @@
+package io.epochal.spark.sink.jdbc.connection
+
+import java.sql.{Connection, SQLException}
+import java.time.Duration
+import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
+
+import scala.collection.mutable
+import scala.util.Using
+
+import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
+
+import io.epochal.spark.sink.jdbc.Dialect
+
+/** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
+  *
+  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then.
+  */
+private[jdbc] object ConnectionPool {
+
+  final private case class Key(settings: ConnectionSettings, defaults: Map[String, String])
+
+  final private class Pool(val source: HikariDataSource) {
+    var users = 0
+    var idleSince = System.nanoTime()
+  }
+
+  private val Idle = Duration.ofMinutes(1)
+  private val pools = mutable.Map.empty[Key, Pool]
+  private var sweeping: Option[ScheduledFuture[_]] = None
+
+  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again. */
+  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A =
+    Using.resource(lend(settings, dialect, lockTimeout)) { lease =>
+      try body(lease.connection)
+      catch {
+        case error: Throwable =>
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives)) lease.abandon()
+          throw error
+      }
+    }
+
+  /** Lends a connection until the lease is closed. */
+  def lend(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Lease = {
+    val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
+    try new Lease(pool.source.getConnection, pool)
+    catch {
+      case error: Throwable =>
+        leave(pool)
+        throw error
+    }
+  }
+
+  final class Lease private[ConnectionPool] (val connection: Connection, pool: Pool) extends AutoCloseable {
+    private var usable = true
+
+    /** The connection is not to be lent again. */
+    def abandon(): Unit = usable = false
+
+    override def close(): Unit =
+      try if (usable) connection.close() else pool.source.evictConnection(connection)
+      finally leave(pool)
+  }
+
+  /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
+  def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
+    val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
+    try body(connection)
+    finally connection.close()
+  }
+
+  private def enter(key: Key, dialect: Dialect): Pool = synchronized {
+    val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))
+    pool.users += 1
+    if (sweeping.isEmpty)
+      sweeping =
+        Some(sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
+    pool
+  }
+
+  private def leave(pool: Pool): Unit = synchronized {
+    pool.users -= 1
+    pool.idleSince = System.nanoTime()
+  }
+
+  /** Closes the pools that nobody has used for so long. */
+  private[jdbc] def sweep(idle: Duration): Unit = synchronized {
+    val now = System.nanoTime()
+    pools.filterInPlace { (_, pool) =>
+      val keep = pool.users > 0 || now - pool.idleSince < idle.toNanos
+      if (!keep) pool.source.close()
+      keep
+    }
+    if (pools.isEmpty) {
+      sweeping.foreach(_.cancel(false))
+      sweeping = None
+    }
+  }
+
+  private[jdbc] def size: Int = synchronized(pools.size)
+
+  private def open(key: Key, dialect: Dialect): HikariDataSource = {
+    val config = new HikariConfig
+    config.setPoolName(s"epochal-${dialect.name}")
+    config.setDataSource(new LoginDataSource(key.settings, dialect.driver(key.settings.url), key.defaults))
+    config.setMaximumPoolSize(dialect.maxConnections)
+    config.setMinimumIdle(0)
+    config.setIdleTimeout(Idle.toMillis)
+    config.setConnectionTimeout(ConnectionTimeout)
+    config.setInitializationFailTimeout(-1)
+    new HikariDataSource(config)
+  }
+
+  private lazy val sweeper: ScheduledExecutorService = Executors.newSingleThreadScheduledExecutor { (task: Runnable) =>
+    val thread = new Thread(task, "epochal-connections")
+    thread.setDaemon(true)
+    thread
+  }
+
+  private val ConnectionTimeout = 15000L
+
+  /** The errors in a chain that say what the database said, the outermost first. */
+  def sqlErrors(error: Throwable): List[SQLException] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).collect { case e: SQLException => e }.toList
+}

@@ -1,0 +1,45 @@
+package io.epochal.spark.sink.jdbc.connection
+
+import java.sql.SQLException
+
+import scala.util.Try
+
+import io.epochal.core.error.Redaction
+
+/** How to connect. Prints without user, password and properties. */
+final case class ConnectionSettings(
+    url: String,
+    user: Option[String],
+    password: Option[Password],
+    driver: Option[String],
+    properties: Map[String, String]
+) {
+
+  /** The URL without what may be secret. */
+  def place: String = Redaction.url(url)
+
+  /** A text from outside, without our secrets and without what looks like one. */
+  def redact(text: String): String =
+    Redaction.text(secrets.foldLeft(Option(text).getOrElse(""))((t, secret) => t.replace(secret, Redaction.Mask)))
+
+  /** The driver's error without secrets, without its causes, which may hold some too. */
+  def redact(error: SQLException): SQLException = {
+    val redacted = new SQLException(redact(error.getMessage), error.getSQLState, error.getErrorCode)
+    redacted.setStackTrace(error.getStackTrace)
+    redacted
+  }
+
+  /** The same with the password read, for where it cannot be read: on executors. */
+  def resolved: ConnectionSettings = copy(password = password.map(p => Password.Given(p.read())))
+
+  private def secrets: Seq[String] =
+    (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values)
+      .filter(_.length >= ConnectionSettings.ShortestSecret)
+
+  override def toString: String = place
+}
+
+object ConnectionSettings {
+  // Shorter values (true, 30, on) are settings; masking them would make texts unreadable.
+  private val ShortestSecret = 5
+}

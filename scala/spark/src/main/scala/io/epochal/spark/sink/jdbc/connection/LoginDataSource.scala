@@ -1,0 +1,75 @@
+package io.epochal.spark.sink.jdbc.connection
+
+import java.io.PrintWriter
+import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException}
+import java.util.logging.Logger
+import java.util.{Properties, ServiceLoader}
+import javax.sql.DataSource
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.sink.jdbc.JdbcDriver
+
+/** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.
+  *
+  * The driver is made by its class name: `DriverManager` would show it only to classes of the loader that it happened to
+  * start with.
+  *
+  * @param defaults
+  *   driver properties that the user's own override
+  */
+final private[jdbc] class LoginDataSource(
+    settings: ConnectionSettings,
+    driver: Option[JdbcDriver],
+    defaults: Map[String, String])
+    extends DataSource {
+
+  private val loaders =
+    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader).filter(_ != null).distinct
+
+  private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
+
+  private def load(driver: JdbcDriver): Driver =
+    loaders.iterator
+      .flatMap(loader => Try(Class.forName(driver.className, true, loader)).toOption)
+      .nextOption()
+      .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
+      .getDeclaredConstructor()
+      .newInstance()
+      .asInstanceOf[Driver]
+
+  private def anyDriver: Driver =
+    loaders.iterator
+      .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
+      .find(_.acceptsURL(settings.url))
+      .getOrElse(throw missing("no driver on the class path takes it", None))
+
+  private def missing(reason: String, artifact: Option[String]): EpochalException =
+    Conditions.DriverMissing(
+      "url" -> settings.place,
+      "reason" -> reason,
+      "package" -> artifact.fold("")(name => s" $name:<version>"))
+
+  override def getConnection: Connection = {
+    val properties = new Properties
+    (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
+    settings.user.foreach(properties.setProperty("user", _))
+    settings.password.foreach(password => properties.setProperty("password", password.read()))
+    Option(source.connect(settings.url, properties))
+      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not take ${settings.place}", "08001"))
+  }
+
+  override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException
+
+  override def toString: String = settings.place
+
+  override def getLogWriter: PrintWriter = null
+  override def setLogWriter(out: PrintWriter): Unit = ()
+  override def getLoginTimeout: Int = 0
+  override def setLoginTimeout(seconds: Int): Unit = ()
+  override def getParentLogger: Logger = throw new SQLFeatureNotSupportedException
+  override def isWrapperFor(kind: Class[_]): Boolean = false
+  override def unwrap[T](kind: Class[T]): T = throw new SQLException(s"not a ${kind.getName}")
+}

@@ -1,0 +1,114 @@
+package io.epochal.spark.sink.jdbc.transport
+
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc.connection.ConnectionPool
+import io.epochal.spark.sink.jdbc.row.{DeadLetter, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.{Database, Dialect, JdbcOptions}
+
+/** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
+  *
+  * Travels to the tasks with what it takes to log in. It prints without secrets.
+  *
+  * @param maxInlineBytes
+  *   of one task's rows in its message; 0: none
+  * @param run
+  *   whose rows they are
+  */
+final private[jdbc] case class BulkTransport(
+    options: JdbcOptions,
+    maxInlineBytes: Long,
+    load: BulkLoad,
+    run: BulkRun
+) extends Transport {
+
+  override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput = new BulkOutput(this, format, attempt)
+
+  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
+    InlineTransport.receive(messages, epoch)
+
+  override def toString: String = s"${load.name} in ${options.connection.place}"
+}
+
+final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt) extends TaskOutput {
+  import BulkOutput._
+
+  private val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("no limit"))
+  override val encoder: RowEncoder = format.encoder(out)
+  private val token = UUID.randomUUID().toString
+  private val database = new Database(Dialect.of(transport.options.connection.url).get, transport.options, () => ())
+  private var sent = 0L
+  private var lease: ConnectionPool.Lease = _
+  private var copy: BulkCopy = _
+  private val write: (Array[Byte], Int) => Unit = (bytes, length) => copy.write(bytes, length)
+
+  // What may be held before it is sent.
+  private var limit = transport.maxInlineBytes
+
+  override def bytes: Long = sent + out.size
+
+  // What is held begins with a whole row, so a row that is taken back has not been sent.
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
+
+  override def rowEnded(): Unit = if (out.size > limit) {
+    if (copy == null) begin()
+    send()
+  }
+
+  /** Nothing has been sent yet: until then a passing failure is tried again here, later by Spark as a whole task. */
+  private def begin(): Unit = {
+    database.retrying(step) {
+      lease = database.lend()
+      try {
+        database.dialect.begin(lease.connection, transport.options.lockTimeout): Unit
+        copy = transport.load.open(lease.connection, transport.run, attempt, token)
+      } catch {
+        case error: Throwable =>
+          close()
+          throw error
+      }
+    }
+    limit = SendBytes
+  }
+
+  private def send(): Unit = {
+    sent += out.size
+    database.explaining(step)(out.drain(write))
+  }
+
+  private def step: String = s"the load of partition ${attempt.partition} of epoch ${attempt.epoch}"
+
+  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
+    if (copy == null) InlineOutput.message(attempt, digest, deadLetters, out)
+    else {
+      send()
+      val place = database.explaining(step)(copy.finish(digest, digest.rows - deadLetters.length))
+      copy = null
+      BulkMessage(attempt, digest, deadLetters, sent, place, token)
+    }
+
+  /** What is not finished is rolled back; where the connection is lost, the database does so. */
+  override def close(): Unit = if (lease != null) {
+    val ending = lease
+    lease = null
+    try
+      if (copy != null) {
+        copy.cancel()
+        database.dialect.rollback(ending.connection)
+      }
+    catch { case NonFatal(_) => () }
+    finally {
+      copy = null
+      ending.close()
+    }
+  }
+}
+
+private object BulkOutput {
+  val SendBytes: Long = 256L << 10
+}

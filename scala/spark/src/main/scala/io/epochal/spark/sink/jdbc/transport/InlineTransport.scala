@@ -1,0 +1,86 @@
+package io.epochal.spark.sink.jdbc.transport
+
+import java.util.zip.CRC32C
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc.row.{DeadLetter, EncodedRows, RowEncoder, RowFormat}
+
+/** Rows travel in the commit messages, encoded by the tasks; the driver loads them.
+  *
+  * @param maxBytes
+  *   of an epoch
+  */
+final case class InlineTransport(maxBytes: Long) extends Transport {
+
+  override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput =
+    new InlineOutput(format, attempt, maxBytes, () => throw tooLarge(attempt.epoch))
+
+  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
+    InlineTransport.receive(messages, epoch).filterOrElse(_.bytes <= maxBytes, tooLarge(epoch))
+
+  private def tooLarge(epoch: String): EpochalException =
+    Conditions.EpochTooLarge("epoch" -> epoch, "limit" -> maxBytes)
+}
+
+object InlineTransport {
+
+  /** Puts the messages together; what has not come as it was sent is an error. */
+  private[jdbc] def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = {
+    val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.attempt.partition)
+    val bulk = messages.collect { case message: BulkMessage => message }.sortBy(_.attempt.partition)
+    inline.find(!_.isWhole) match {
+      case Some(bad) =>
+        Left(
+          Conditions.MessageCorrupted(
+            "epoch" -> epoch,
+            "partition" -> bad.attempt.partition,
+            "found" -> "other bytes",
+            "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
+      case None =>
+        val rows = EncodedRows(inline.map(_.stored).sum, inline.flatMap(m => m.chunks.toSeq.zip(m.lengths)))
+        val deadLetters = messages.sortBy(_.attempt.partition).flatMap(_.deadLetters)
+        Right(Shipment(messages.foldLeft(ContentDigest.empty)(_ + _.digest), rows, bulk, deadLetters))
+    }
+  }
+
+  private[jdbc] def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {
+    val crc = new CRC32C
+    chunks.indices.foreach(i => crc.update(chunks(i), 0, lengths(i)))
+    crc.getValue
+  }
+}
+
+/** Keeps all rows of a task for its message. */
+final private class InlineOutput(format: RowFormat, attempt: TaskAttempt, maxBytes: Long, onLimit: () => Nothing)
+    extends TaskOutput {
+  private val out = new ChunkedBytes(maxBytes, onLimit)
+  override val encoder: RowEncoder = format.encoder(out)
+  override def bytes: Long = out.size
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
+  override def rowEnded(): Unit = ()
+
+  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
+    InlineOutput.message(attempt, digest, deadLetters, out)
+
+  override def close(): Unit = ()
+}
+
+private object InlineOutput {
+  def message(
+      attempt: TaskAttempt,
+      digest: ContentDigest,
+      deadLetters: Array[DeadLetter],
+      out: ChunkedBytes): InlineMessage = {
+    val (chunks, lengths) = out.result()
+    new InlineMessage(
+      attempt,
+      digest,
+      deadLetters,
+      lengths.map(_.toLong).sum,
+      InlineTransport.checksum(chunks, lengths),
+      chunks,
+      lengths)
+  }
+}

@@ -1,0 +1,123 @@
+package io.epochal.spark.sink.jdbc.transport
+
+import org.apache.spark.sql.connector.write.WriterCommitMessage
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc.row.{DeadLetter, EncodedRows, RowEncoder, RowFormat}
+
+/** How rows come from the tasks into the committing transaction. What a task puts out stays invisible until then (K6). */
+trait Transport extends Serializable {
+
+  /** In a task: where it puts the rows of one attempt. */
+  def open(format: RowFormat, attempt: TaskAttempt): TaskOutput
+
+  /** In the driver: what the attempts named in the messages put out, checked as far as it can be without the database. */
+  def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment]
+}
+
+/** One attempt of one task.
+  *
+  * @param epoch
+  *   its number, or `BatchCommit.Epoch`
+  * @param taskId
+  *   Spark's number of the attempt; it starts at 0 again with every application
+  */
+final case class TaskAttempt(epoch: String, partition: Int, taskId: Long)
+
+/** Where a task puts its rows. Closed when the task ends, whether it has finished or not. */
+trait TaskOutput extends AutoCloseable {
+  def encoder: RowEncoder
+
+  /** Bytes encoded so far. */
+  def bytes: Long
+
+  /** A row begins. */
+  def mark(): Unit
+
+  /** Takes back what was encoded of the row that has begun. */
+  def reset(): Unit
+
+  /** A row is complete, or taken back: the output may send on what it holds. */
+  def rowEnded(): Unit
+
+  /** The task has no more rows.
+    *
+    * @param digest
+    *   of all rows, those that cannot be stored too
+    */
+  def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage
+}
+
+/** What the driver has of an epoch.
+  *
+  * @param digest
+  *   of all its rows
+  * @param rows
+  *   that came in the messages themselves
+  * @param elsewhere
+  *   that lie in the database
+  * @param deadLetters
+  *   in the order of partitions and rows
+  */
+final case class Shipment(
+    digest: ContentDigest,
+    rows: EncodedRows,
+    elsewhere: Seq[BulkMessage],
+    deadLetters: Seq[DeadLetter]) {
+
+  /** Rows for the table: all but the dead letters. */
+  def stored: Long = digest.rows - deadLetters.size
+
+  def bytes: Long = rows.bytes + elsewhere.map(_.bytes).sum
+}
+
+/** What a task tells the driver. Only attempts that are named in a message count. */
+sealed trait TaskMessage extends WriterCommitMessage {
+  def attempt: TaskAttempt
+
+  /** Of all rows, those that cannot be stored too: by it an epoch is known again. */
+  def digest: ContentDigest
+  def deadLetters: Array[DeadLetter]
+
+  /** Rows for the table. */
+  final def stored: Long = digest.rows - deadLetters.length
+
+  /** Of its rows, as encoded. */
+  def bytes: Long
+}
+
+/** Rows in a message.
+  *
+  * @param lengths
+  *   how much of each chunk counts
+  */
+final class InlineMessage(
+    override val attempt: TaskAttempt,
+    override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
+    override val bytes: Long,
+    val crc: Long,
+    val chunks: Array[Array[Byte]],
+    val lengths: Array[Int]
+) extends TaskMessage {
+
+  /** Whether it came as it was sent. */
+  def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && InlineTransport.checksum(chunks, lengths) == crc
+}
+
+/** Rows that a task has brought to the database itself.
+  *
+  * @param place
+  *   where they are: a staging table, or the id of a prepared transaction
+  * @param token
+  *   of this attempt alone: no other has it, not even of another run
+  */
+final case class BulkMessage(
+    override val attempt: TaskAttempt,
+    override val digest: ContentDigest,
+    override val deadLetters: Array[DeadLetter],
+    override val bytes: Long,
+    place: String,
+    token: String
+) extends TaskMessage

@@ -1,0 +1,77 @@
+package io.epochal.spark.sink.jdbc.transport
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.spark.seam.SinkEngine
+import io.epochal.spark.sink.jdbc.{Database, JdbcOptions, TransportChoice}
+
+/** Which transport an epoch takes, and what is said of it. */
+private[jdbc] object Transports {
+
+  /** With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes the whole pass the
+    * limit: a task that needs more than its share goes on by staging.
+    */
+  def choose(database: Database, run: BulkRun, tasks: Int, engine: SinkEngine): Transport = {
+    val options = database.options
+    val limit = maxInlineBytes(options, engine)
+    database.bulk match {
+      case None => InlineTransport(limit)
+      case Some(bulk) =>
+        bulk.checkTasks(database, tasks).fold(throw _, identity)
+        val share = if (options.transport == TransportChoice.Auto) limit / math.max(tasks, 1) else 0L
+        BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
+    }
+  }
+
+  /** Task results also count against Spark's own limit, whose error would not say what to do. */
+  private def maxInlineBytes(options: JdbcOptions, engine: SinkEngine): Long =
+    engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9))
+
+  /** For the progress: what an epoch took, and why. */
+  def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
+    val staged = shipment.elsewhere.size
+    val taken = (database.bulk, staged) match {
+      case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"$InlineName+${bulk.name}" else bulk.name
+      case _                        => InlineName
+    }
+    val reason = database.options.transport match {
+      case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other"
+      case TransportChoice.Auto if staged > 0 => s"$staged of $tasks tasks passed their share of inlineMaxBytes"
+      case TransportChoice.Auto               => s"${shipment.bytes} bytes, within inlineMaxBytes"
+      case asked                              => s"transport=${asked.name}"
+    }
+    Map("transport" -> taken, "transportReason" -> reason)
+  }
+
+  private val InlineName = TransportChoice.Inline.name
+}
+
+/** Removes what tasks of a failed epoch have left in the database, as far as that can be done by this run. */
+private[jdbc] object Leftovers {
+  private val log = LoggerFactory.getLogger("io.epochal.spark.sink.jdbc.Leftovers")
+
+  /** Spark tells a sink of a failure before all tasks have ended: so there is a second look, later. Nothing is committed by
+    * this run any more.
+    */
+  def settle(database: Database, run: => BulkRun): Unit = database.bulk.foreach { bulk =>
+    def now(): Unit =
+      try bulk.settle(database, run)
+      catch {
+        case NonFatal(error) =>
+          log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
+      }
+    now()
+    val later = new Thread(
+      () => {
+        Thread.sleep(StragglersEnd)
+        now()
+      },
+      "epochal-leftovers")
+    later.setDaemon(true)
+    later.start()
+  }
+
+  private val StragglersEnd = 3000L
+}

@@ -1,0 +1,21 @@
+package io.epochal.spark.sink.jdbc
+
+/** Ledger tables that somebody else has made, as the documents allow. */
+final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
+
+  on("the columns of the retired rows may stand in another order than the ledger's", table) { f =>
+    f.database.execute(
+      """CREATE TABLE epochal_ledger_retired (sink_id TEXT NOT NULL, v INTEGER NOT NULL,
+        |query_id TEXT NOT NULL, target TEXT NOT NULL, target_oid INTEGER, generation INTEGER NOT NULL,
+        |trigger_mode TEXT, offsets_hash TEXT, digest TEXT, "rows" INTEGER, epochs INTEGER NOT NULL,
+        |total_rows INTEGER NOT NULL, last_epoch INTEGER, run_id TEXT NOT NULL, server_id TEXT NOT NULL,
+        |timeline INTEGER, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, PRIMARY KEY (sink_id, query_id))""".stripMargin)
+    val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
+    val first = f.newRun(query)
+    (0 until 3).foreach(n => write(f, first, n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
+    write(f, f.newRun(query), 3, numbers(f, 30 until 40))
+    write(f, f.newRun(otherQuery, append), 0, numbers(f, 40 until 50), offsets = "of the other")
+    write(f, f.newRun(query, append), 3, numbers(f, 30 until 40))
+    holds(f, 0 until 50)
+  }
+}
