@@ -2,10 +2,6 @@ package io.epochal.spark.sink.jdbc
 
 import scala.util.Using
 
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.types.{LongType, StringType, StructType}
-import org.apache.spark.unsafe.types.UTF8String.fromString
-
 import io.epochal.testkit.Epoch
 
 /** Prepared transactions that a run, a ledger or a server has left to others. */
@@ -144,21 +140,5 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
     write(f, f.newRun(query, staged), 2, numbers(f, 20 until 30))
     holds(f, 0 until 30)
     assert(f.database.one("SELECT count(DISTINCT layout) FROM epochal_staging") == 1L)
-  }
-
-  Seq("inline", "staged").foreach { transport =>
-    onSchema(
-      s"a key that gets another collation is told apart by that, $transport",
-      new StructType().add("id", LongType).add("word", StringType),
-      "CREATE TABLE t (id BIGINT, word TEXT PRIMARY KEY)",
-      "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
-    ) { f =>
-      val options = Map("sinkId" -> "sink", "transport" -> transport, "keyColumns" -> "word", "orderColumn" -> "id")
-      def rows(pairs: (Long, String)*) = pairs.map { case (id, word) => InternalRow(id, fromString(word)) }
-      write(f, f.newRun(query, options), 0, rows(1L -> "a", 2L -> "b"))
-      f.database.execute("ALTER TABLE t ALTER word TYPE text COLLATE ci")
-      write(f, f.newRun(query, options), 1, rows(3L -> "A", 4L -> "a", 5L -> "c"))
-      assert(f.stored().sorted == Seq(2L, 4L, 5L))
-    }
   }
 }

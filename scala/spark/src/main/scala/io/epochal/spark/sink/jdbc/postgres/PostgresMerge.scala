@@ -125,9 +125,12 @@ final private class PostgresMerge(
       s"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""".stripMargin)
 
-  /** Only a nested loop is sure to come to the target's rows in the order of the source's. */
+  /** A nested loop comes to the target's rows in the order of the source's, a merge join in that of the key: with several
+    * columns in an order of its own.
+    */
   private def merge(from: String): Long = {
-    execute("SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off")
+    execute(
+      s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val merged = Sql.update(

@@ -5,6 +5,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.spark.seam.SinkEngine
+import io.epochal.spark.sink.jdbc.table.WriteMode
 import io.epochal.spark.sink.jdbc.{Database, JdbcOptions, TransportChoice}
 
 /** Which transport an epoch takes, and what is said of it. */
@@ -20,10 +21,19 @@ private[jdbc] object Transports {
       case None => InlineTransport(limit)
       case Some(bulk) =>
         bulk.checkTasks(database, tasks).fold(throw _, identity)
-        val share = if (options.transport == TransportChoice.Auto) limit / math.max(tasks, 1) else 0L
+        val share = if (options.transport == TransportChoice.Auto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
         BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
     }
   }
+
+  /** Rows that replace others come by way of a table of their own in any case: tasks fill it faster than the driver does. */
+  private def inlineBytes(run: BulkRun, limit: Long): Long = run.table.mode match {
+    case WriteMode.Append    => limit
+    case _: WriteMode.Upsert => math.min(limit, MaxInlineForMerge)
+  }
+
+  /** Of an epoch. Less is no slower inline, and does not mind a crash of the server. */
+  private val MaxInlineForMerge = 8L << 20
 
   /** Task results also count against Spark's own limit, whose error would not say what to do. */
   private def maxInlineBytes(options: JdbcOptions, engine: SinkEngine): Long =
@@ -38,9 +48,10 @@ private[jdbc] object Transports {
     }
     val reason = database.options.transport match {
       case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other"
-      case TransportChoice.Auto if staged > 0 => s"$staged of $tasks tasks passed their share of inlineMaxBytes"
-      case TransportChoice.Auto               => s"${shipment.bytes} bytes, within inlineMaxBytes"
-      case asked                              => s"transport=${asked.name}"
+      case TransportChoice.Auto if staged > 0 =>
+        s"$staged of $tasks tasks passed their share of the bytes that go inline"
+      case TransportChoice.Auto => s"${shipment.bytes} bytes, within inlineMaxBytes"
+      case asked                => s"transport=${asked.name}"
     }
     Map("transport" -> taken, "transportReason" -> reason)
   }
