@@ -7,22 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from crash.cases import PARTITIONS, ROWS_PER_BATCH, TRANSPORTS, Case, Step
 from support.databases import Database, Postgres, Row, Sqlite
 from support.drivers import Driver, Gate
+from support.running import Running
 from support.streams import numbers
 from support.waiting import until
 
 PACE = "700 milliseconds"
-
-
-class Running(Protocol):
-    """Where queries run: in another process, or in this one's session."""
-
-    def assert_all_active(self) -> None:
-        """An AssertionError that tells of the queries that have failed."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from support.programs import Program
+from support.running import Running
 from support.waiting import until
 
 
@@ -40,7 +41,7 @@ class Gate:
         return file.read_text("utf-8").splitlines() if file.exists() else []
 
 
-class Driver(Program):
+class Driver(Program, Running):
     """``crash/driver.py``: a session, and queries that are started by ``ask``.
 
     Args:
@@ -90,25 +91,10 @@ class Driver(Program):
         failed: dict[str, str] = self.ask("start", queries=list(queries))
         return failed
 
-    def start(self, queries: Sequence[dict[str, Any]]) -> None:
-        """Starts queries; an AssertionError where one does not start."""
-        failed = self.try_start(queries)
-        assert not failed, failed
-
     def status(self) -> dict[str, dict[str, Any]]:
         """``active``, ``error`` and the sink's ``metrics`` of every query, by name."""
         found: dict[str, dict[str, Any]] = self.ask("status")
         return found
-
-    def assert_all_active(self) -> None:
-        """An AssertionError that tells of the queries that have failed."""
-        ended = {name: query["error"] for name, query in self.status().items() if query["error"]}
-        assert not ended, ended
-
-    def error_of(self, name: str, timeout: float = 90) -> str:
-        """Waits until a query has ended, and gives its error; nothing, where it has none."""
-        until(lambda: not self.status()[name]["active"], f"the end of {name}", timeout)
-        return self.status()[name]["error"] or ""
 
     def stop_queries(self) -> None:
         self.ask("stop")

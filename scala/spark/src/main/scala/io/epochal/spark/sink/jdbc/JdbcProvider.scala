@@ -143,5 +143,5 @@ final private[jdbc] class JdbcTable(
     TableCapability.ACCEPT_ANY_SCHEMA)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
-    new JdbcWriteBuilder(database, claims, info.schema, info.queryId, sinkMetrics, engine)
+    new JdbcWriteBuilder(WriteRequest(database, claims, info.schema, info.queryId, sinkMetrics, engine))
 }

@@ -22,15 +22,17 @@ import io.epochal.spark.sink.jdbc.commit.{BatchCommit, CheckpointOffsets, Claims
 import io.epochal.spark.sink.jdbc.row.BadRows
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Leftovers, TaskMessage, Transport, Transports}
 
-/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
-final private[jdbc] class JdbcWriteBuilder(
+/** What is to be written, and by whom. */
+final private[jdbc] case class WriteRequest(
     database: Database,
     claims: Claims,
     schema: StructType,
     queryId: String,
     metrics: SinkMetrics,
-    engine: SinkEngine
-) extends EveryOutputMode {
+    engine: SinkEngine)
+
+/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
+final private[jdbc] class JdbcWriteBuilder(request: WriteRequest) extends EveryOutputMode {
   private var whole = false
 
   /** Complete mode, or a batch write in overwrite mode. */
@@ -40,46 +42,32 @@ final private[jdbc] class JdbcWriteBuilder(
   }
 
   override def build(): Write = {
-    if (whole && database.options.rows.opColumn.isDefined)
+    if (whole && request.database.options.rows.opColumn.isDefined)
       throw Conditions.ModeUnsupported(
         "format" -> JdbcOptions.Format,
         "mode" -> "replace the whole table by changes",
         "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that the table is to hold",
         "suggestion" -> "Leave opColumn out, or use output mode append."
       )
-    new JdbcWrite(database, claims, schema, queryId, whole, metrics, engine)
+    new JdbcWrite(request, whole)
   }
 }
 
 /** @param truncate
   *   the rows are all that the table is to hold
   */
-final private class JdbcWrite(
-    database: Database,
-    claims: Claims,
-    schema: StructType,
-    queryId: String,
-    truncate: Boolean,
-    metrics: SinkMetrics,
-    engine: SinkEngine
-) extends Write {
+final private class JdbcWrite(request: WriteRequest, truncate: Boolean) extends Write {
+  import request.database
+
   override def description(): String = s"${JdbcOptions.Format} ${database.options.table} in ${database.place}"
-  override def toStreaming: StreamingWrite =
-    new JdbcStreamingWrite(database, claims, schema, queryId, truncate, metrics, engine)
-  override def toBatch: BatchWrite = new JdbcBatchWrite(database, schema, truncate, engine)
+  override def toStreaming: StreamingWrite = new JdbcStreamingWrite(request, truncate)
+  override def toBatch: BatchWrite = new JdbcBatchWrite(request, truncate)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
 
 /** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
-final private class JdbcStreamingWrite(
-    database: Database,
-    claims: Claims,
-    schema: StructType,
-    queryId: String,
-    truncate: Boolean,
-    metrics: SinkMetrics,
-    engine: SinkEngine
-) extends StreamingWrite {
+final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean) extends StreamingWrite {
+  import request._
 
   private val options = database.options
   private val sinkId = options.sinkId.getOrElse(queryId)
@@ -143,8 +131,8 @@ final private class JdbcStreamingWrite(
   override def toString: String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"
 }
 
-final private class JdbcBatchWrite(database: Database, schema: StructType, truncate: Boolean, engine: SinkEngine)
-    extends BatchWrite {
+final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) extends BatchWrite {
+  import request.{database, engine, schema}
 
   private var transport: Transport = _
 

@@ -57,29 +57,44 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
   private val composite = "CREATE TABLE t (a INT, b BIGINT, word TEXT, PRIMARY KEY (b, a))"
   private val schema = new StructType().add("b", LongType).add("a", IntegerType).add("word", StringType)
 
-  onSchema("sinks that upsert the same keys at the same time never deadlock", schema, composite) { f =>
-    val sinks = Seq("a,b", "b,a", "b,a").zipWithIndex.map { case (keys, i) =>
-      f.newRun(
-        s"query $i",
-        Map("sinkId" -> s"sink$i", "keyColumns" -> keys, "onNewQuery" -> "append", "retry.maxAttempts" -> "1"))
+  /** @param keys
+    *   of each sink, as the user names them
+    */
+  private def noDeadlock(claim: String, keys: Seq[String], rows: Seq[(Int, Int)], epochs: Int): Unit =
+    onSchema(claim, schema, composite) { f =>
+      val sinks = keys.zipWithIndex.map { case (columns, i) =>
+        f.newRun(
+          s"query $i",
+          Map("sinkId" -> s"sink$i", "keyColumns" -> columns, "onNewQuery" -> "append", "retry.maxAttempts" -> "1"))
+      }
+      // One after the other: the first epoch of a sink claims.
+      def epoch(sink: Int, number: Int): Unit =
+        write(
+          f,
+          sinks(sink),
+          number.toLong,
+          scala.util.Random.shuffle(rows).map { case (a, b) =>
+            InternalRow(b.toLong, a, UTF8String.fromString(s"$sink $number"))
+          })
+      sinks.indices.foreach(epoch(_, 0))
+      val running = sinks.indices.map(sink => Future((1 to epochs).foreach(epoch(sink, _))))
+      Await.result(Future.sequence(running), 120.seconds)
+      assert(f.database.one("SELECT count(*) FROM t") == rows.size.toLong)
+      assert(f.database.one("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0L)
+      assert(f.database.one("SELECT count(DISTINCT word) FROM t") == 1L)
     }
-    val rows = for { a <- 0 until 40; b <- 0 until 40 } yield (a, b)
-    // One after the other: the first epoch of a sink claims.
-    def epoch(sink: Int, number: Int): Unit =
-      write(
-        f,
-        sinks(sink),
-        number.toLong,
-        scala.util.Random.shuffle(rows).map { case (a, b) =>
-          InternalRow(b.toLong, a, UTF8String.fromString(s"$sink $number"))
-        })
-    sinks.indices.foreach(epoch(_, 0))
-    val running = sinks.indices.map(sink => Future((1 to 15).foreach(epoch(sink, _))))
-    Await.result(Future.sequence(running), 120.seconds)
-    assert(f.database.one("SELECT count(*) FROM t") == 1600L)
-    assert(f.database.one("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0L)
-    assert(f.database.one("SELECT count(DISTINCT word) FROM t") == 1L)
-  }
+
+  noDeadlock(
+    "sinks that upsert the same keys at the same time never deadlock",
+    Seq("a,b", "b,a", "b,a"),
+    for { a <- 0 until 40; b <- 0 until 40 } yield (a, b),
+    epochs = 15)
+
+  noDeadlock(
+    "sinks that upsert many equal keys at the same time never deadlock",
+    Seq("a,b", "b,a"),
+    for { a <- 0 until 120; b <- 0 until 100 } yield (a, b),
+    epochs = 5)
 
   private val many = 12000
 
@@ -105,28 +120,6 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     write(f, run, 0, numbers(f, 0 until many))
     assert(refused(Conditions.DuplicateKeys)(write(f, run, 1, rows)).values("rows") == "2")
     holds(f, 0 until many)
-  }
-
-  onSchema("sinks that upsert many equal keys at the same time never deadlock", schema, composite) { f =>
-    val sinks = Seq("a,b", "b,a").zipWithIndex.map { case (keys, i) =>
-      f.newRun(
-        s"query $i",
-        Map("sinkId" -> s"sink$i", "keyColumns" -> keys, "onNewQuery" -> "append", "retry.maxAttempts" -> "1"))
-    }
-    val rows = for { a <- 0 until 120; b <- 0 until 100 } yield (a, b)
-    def epoch(sink: Int, number: Int): Unit =
-      write(
-        f,
-        sinks(sink),
-        number.toLong,
-        scala.util.Random.shuffle(rows).map { case (a, b) =>
-          InternalRow(b.toLong, a, UTF8String.fromString(s"$sink $number"))
-        })
-    sinks.indices.foreach(epoch(_, 0))
-    val running = sinks.indices.map(sink => Future((1 to 5).foreach(epoch(sink, _))))
-    Await.result(Future.sequence(running), 120.seconds)
-    assert(f.database.one("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0L)
-    assert(f.database.one("SELECT count(DISTINCT word) FROM t") == 1L)
   }
 
   on("a table with a rule takes many rows, too", keyed) { f =>

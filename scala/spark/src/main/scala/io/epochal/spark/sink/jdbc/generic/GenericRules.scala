@@ -29,21 +29,12 @@ private[generic] object GenericRules extends ValueRules {
 
   override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setBoolean(i, row.getBoolean(c))
-    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
-    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
-    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
-    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
-    case FloatType   => (s, i, row, c) => s.setFloat(i, row.getFloat(c))
-    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
-    case d: DecimalType =>
-      (s, i, row, c) => s.setBigDecimal(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal)
-    case BinaryType => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
-    case DateType   => (s, i, row, c) => s.setObject(i, LocalDate.ofEpochDay(row.getInt(c).toLong))
+    case DateType    => (s, i, row, c) => s.setObject(i, LocalDate.ofEpochDay(row.getInt(c).toLong))
     case TimestampType =>
       (s, i, row, c) => s.setObject(i, instant(row.getLong(c)).atOffset(ZoneOffset.UTC))
     case TimestampNTZType =>
       (s, i, row, c) => s.setObject(i, LocalDateTime.ofInstant(instant(row.getLong(c)), ZoneOffset.UTC))
-    case _ => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
+    case other => Binder.plain(other, nul)
   }
 
   private def instant(micros: Long): Instant =

@@ -2,6 +2,8 @@ package io.epochal.spark.sink.jdbc.insert
 
 import java.sql.PreparedStatement
 
+import org.apache.spark.sql.types._
+
 import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
 import io.epochal.spark.sink.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.spark.sink.jdbc.table.BoundColumn
@@ -66,4 +68,21 @@ object ValueCheck {
 /** Sets one parameter from a value that is not NULL. */
 trait Binder {
   def bind(statement: PreparedStatement, parameter: Int, row: UnsafeRow, ordinal: Int): Unit
+}
+
+object Binder {
+
+  /** For numbers, bytes and texts, by the setters that every driver has for them. */
+  def plain(dataType: DataType, nul: NulCharacter): Binder = dataType match {
+    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
+    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
+    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
+    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
+    case FloatType   => (s, i, row, c) => s.setFloat(i, row.getFloat(c))
+    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
+    case d: DecimalType =>
+      (s, i, row, c) => s.setBigDecimal(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal)
+    case BinaryType => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
+    case _          => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
+  }
 }

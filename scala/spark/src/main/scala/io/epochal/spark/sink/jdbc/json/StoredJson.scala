@@ -4,7 +4,7 @@ import scala.util.control.NoStackTrace
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.spark.sink.jdbc.row.{ByteBuffer, NulCharacter, Texts}
+import io.epochal.spark.sink.jdbc.row.{NulCharacter, TakenText, Texts}
 
 /** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
   *
@@ -13,26 +13,15 @@ import io.epochal.spark.sink.jdbc.row.{ByteBuffer, NulCharacter, Texts}
   * half a surrogate pair, numbers beyond numeric's range, texts beyond 256 MB. More than 1,000 levels are refused too: the
   * server's own bound hangs on the size of its stack.
   */
-final private[jdbc] class StoredJson(nul: NulCharacter) {
+final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
   import StoredJson._
 
-  private val changed = new ByteBuffer
-  private var at: AnyRef = _
-  private var start = 0L
-  private var count = 0
   private var position = 0
   private var nuls = 0
 
-  /** The text taken last. */
-  def base: AnyRef = at
-  def address: Long = start
-  def length: Int = count
-
   /** Why the text cannot be stored; null if it can. */
   def take(base: AnyRef, address: Long, length: Int): String = {
-    at = base
-    start = address
-    count = length
+    point(base, address, length)
     position = 0
     nuls = 0
     if (length > MaxBytes) s"as JSON it is longer than $MaxBytes bytes"
@@ -224,9 +213,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) {
       }
       i += 1
     }
-    at = changed.bytes
-    start = Platform.BYTE_ARRAY_OFFSET.toLong
-    count = changed.length
+    pointToChanged()
   }
 
   private def isNul(i: Int): Boolean =

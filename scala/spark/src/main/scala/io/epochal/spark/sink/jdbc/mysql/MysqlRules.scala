@@ -72,18 +72,9 @@ private[mysql] object MysqlRules extends ValueRules {
 
   override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
-    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
-    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
-    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
-    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
-    case FloatType   => (s, i, row, c) => s.setFloat(i, row.getFloat(c))
-    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
-    case d: DecimalType =>
-      (s, i, row, c) => s.setBigDecimal(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal)
-    case BinaryType => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
     // As texts: a driver would move dates by its own calendar and zone. The session's zone is UTC.
     case DateType                         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType | TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
-    case _                                => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
+    case other                            => Binder.plain(other, nul)
   }
 }

@@ -47,23 +47,33 @@ private[jdbc] object Texts {
   }
 }
 
-/** Takes one text after the other and gives it as it is to be stored. Copies only texts with a NUL. Belongs to one task. */
-final private[jdbc] class StoredText(nul: NulCharacter) {
-  private val changed = new ByteBuffer
-  private var at: AnyRef = _
-  private var start = 0L
-  private var count = 0
+/** Points to the bytes of one text after the other. Belongs to one task. */
+abstract private[jdbc] class TakenText {
+  protected val changed = new ByteBuffer
+  protected var at: AnyRef = _
+  protected var start = 0L
+  protected var count = 0
 
   /** The text taken last. */
-  def base: AnyRef = at
-  def address: Long = start
-  def length: Int = count
+  final def base: AnyRef = at
+  final def address: Long = start
+  final def length: Int = count
 
-  /** Why the text cannot be stored; null if it can. */
-  def take(base: AnyRef, address: Long, length: Int): String = {
+  final protected def point(base: AnyRef, address: Long, length: Int): Unit = {
     at = base
     start = address
     count = length
+  }
+
+  final protected def pointToChanged(): Unit = point(changed.bytes, Platform.BYTE_ARRAY_OFFSET.toLong, changed.length)
+}
+
+/** Gives texts as they are to be stored. Copies only those with a NUL. */
+final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
+
+  /** Why the text cannot be stored; null if it can. */
+  def take(base: AnyRef, address: Long, length: Int): String = {
+    point(base, address, length)
     if (Texts.isPlain(base, address, length)) null else inspect()
   }
 
@@ -85,8 +95,6 @@ final private[jdbc] class StoredText(nul: NulCharacter) {
       if (byte == 0) changed.put(nul.replacement) else changed.put(byte)
       i += 1
     }
-    at = changed.bytes
-    start = Platform.BYTE_ARRAY_OFFSET.toLong
-    count = changed.length
+    pointToChanged()
   }
 }

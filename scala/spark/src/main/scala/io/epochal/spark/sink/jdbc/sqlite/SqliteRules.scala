@@ -24,22 +24,16 @@ private[sqlite] object SqliteRules extends ValueRules {
 
   override def binder(column: BoundColumn, nul: NulCharacter): Binder = column.field.dataType match {
     case BooleanType => (s, i, row, c) => s.setInt(i, if (row.getBoolean(c)) 1 else 0)
-    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
-    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
-    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
-    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
     case FloatType   => (s, i, row, c) => s.setDouble(i, row.getFloat(c).toDouble)
-    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
     case d: DecimalType =>
       (s, i, row, c) => s.setString(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal.toPlainString)
-    case BinaryType       => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
     case DateType         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType    => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), "Z"))
     case TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
     case nested if SqliteType.isNested(nested) =>
       val json = new JsonColumn(column, nul)
       (s, i, row, _) => s.setString(i, json.text(row))
-    case _ => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
+    case other => Binder.plain(other, nul)
   }
 
   private val NotANumber = "SQLite has no NaN and would store NULL"

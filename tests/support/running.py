@@ -1,0 +1,40 @@
+"""Queries that run somewhere, by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from support.waiting import until
+
+
+class Running(ABC):
+    """Where queries run: in another process, or in this one's session."""
+
+    @abstractmethod
+    def try_start(self, queries: Sequence[dict[str, Any]]) -> dict[str, str]:
+        """Starts queries; gives the errors of those that did not start, by name."""
+
+    @abstractmethod
+    def status(self) -> dict[str, dict[str, Any]]:
+        """``active``, ``error`` and the sink's ``metrics`` of every query, by name."""
+
+    @abstractmethod
+    def stop_queries(self) -> None:
+        """Stops all of them."""
+
+    def start(self, queries: Sequence[dict[str, Any]]) -> None:
+        """Starts queries; an AssertionError where one does not start."""
+        failed = self.try_start(queries)
+        assert not failed, failed
+
+    def assert_all_active(self) -> None:
+        """An AssertionError that tells of the queries that have failed."""
+        ended = {name: query["error"] for name, query in self.status().items() if query["error"]}
+        assert not ended, ended
+
+    def error_of(self, name: str, timeout: float = 90) -> str:
+        """Waits until a query has ended, and gives its error; nothing, where it has none."""
+        until(lambda: not self.status()[name]["active"], f"the end of {name}", timeout)
+        return self.status()[name]["error"] or ""
