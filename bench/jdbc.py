@@ -146,6 +146,7 @@ def phases(name: str, progress: list[dict[str, Any]]) -> None:
     parts = {
         "trigger": [p["durationMs"]["triggerExecution"] for p in last],
         "tasks and commit": [p["durationMs"]["addBatch"] for p in last],
+        "encode (one core)": [int(p["sink"]["metrics"]["encodeMs"]) // 2 for p in last],
         "load": [int(p["sink"]["metrics"]["loadMs"]) for p in last],
         "COMMIT": [int(p["sink"]["metrics"]["commitMs"]) for p in last],
         "Spark's two logs": [p["durationMs"]["walCommit"] + p["durationMs"]["commitOffsets"] for p in last],

@@ -10,7 +10,7 @@ import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.seam.UnsafeRows
 import io.epochal.spark.sink.jdbc.commit.BatchCommit
 import io.epochal.spark.sink.jdbc.row.{BadRows, BadValue, RowFormat, TaskBadRows}
-import io.epochal.spark.sink.jdbc.transport.{TaskAttempt, TaskOutput, Transport}
+import io.epochal.spark.sink.jdbc.transport.{TaskAttempt, TaskReport, Transport}
 
 /** Travels to the tasks.
   *
@@ -32,20 +32,20 @@ final private[jdbc] class JdbcWriterFactory(
     writer(partition, taskId, BatchCommit.Epoch)
 
   private def writer(partition: Int, taskId: Long, epoch: String): DataWriter[InternalRow] =
-    new JdbcWriter(
-      transport.open(format, TaskAttempt(epoch, partition, taskId)),
-      schema,
-      badRows.ofTask(partition, epoch))
+    new JdbcWriter(TaskAttempt(epoch, partition, taskId), transport, format, schema, badRows.ofTask(partition, epoch))
 }
 
 /** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row.
   */
 final private class JdbcWriter(
-    output: TaskOutput,
+    attempt: TaskAttempt,
+    transport: Transport,
+    format: RowFormat,
     schema: StructType,
     badRows: TaskBadRows
 ) extends DataWriter[InternalRow] {
 
+  private val output = transport.open(format, attempt)
   private val unsafe = UnsafeRows.converter(schema)
   private val encoder = output.encoder
   private val metrics = new TaskMetrics
@@ -77,7 +77,7 @@ final private class JdbcWriter(
 
   override def commit(): WriterCommitMessage = {
     Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message = output.finish(ContentDigest(rows, sum), badRows.deadLetters)
+    val message = output.finish(TaskReport(attempt, ContentDigest(rows, sum), badRows.deadLetters, metrics.encodeNanos))
     Failpoints.reach(Failpoint.AfterTaskCommit)
     message
   }

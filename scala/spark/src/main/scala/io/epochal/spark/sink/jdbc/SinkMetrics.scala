@@ -29,7 +29,8 @@ final private[jdbc] class SinkMetrics {
       "generation" -> attempt.generation.toString,
       "rows" -> attempt.digest.rows.toString,
       "badRows" -> shipment.deadLetters.size.toString,
-      "bytes" -> shipment.bytes.toString) ++ transport
+      "bytes" -> shipment.bytes.toString,
+      "encodeMs" -> millis(shipment.encodeNanos)) ++ transport
     last = outcome match {
       case EpochOutcome.Applied(load, commit) =>
         epoch ++ Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))

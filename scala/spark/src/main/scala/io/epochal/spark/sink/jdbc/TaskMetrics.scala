@@ -11,10 +11,13 @@ final private[jdbc] class TaskMetrics {
   /** The time that one in `SampleMask + 1` rows took. */
   def sample(nanos: Long): Unit = sampled += nanos
 
+  /** Of all rows, estimated. */
+  def encodeNanos: Long = sampled * (SampleMask + 1)
+
   def values(rows: Long, bytes: Long): Array[CustomTaskMetric] = Array(
     Value(RowsEncoded.Name, rows),
     Value(BytesEncoded.Name, bytes),
-    Value(EncodeMillis.Name, sampled * (SampleMask + 1) / 1000000))
+    Value(EncodeMillis.Name, encodeNanos / 1000000))
 }
 
 private[jdbc] object TaskMetrics {

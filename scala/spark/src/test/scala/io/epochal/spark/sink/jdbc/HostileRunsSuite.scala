@@ -9,23 +9,50 @@ import io.epochal.core.error.Conditions
 import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Sql}
 import io.epochal.testkit.Epoch
 
-final class SqliteHostileRunsSuite extends HostileRuns(Sqlite)
-final class PostgresHostileRunsSuite extends HostileRuns(Postgres)
+final class MariadbHostileRunsSuite extends HostileRuns(Mariadb)
 
-/** What people, servers and other runs do to a sink behind its back. */
-abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases) {
+final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 
-  private val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
-  private def onPostgres: Boolean = databases.kind == Postgres.kind
+  on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
+    f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
+    refused(Conditions.KeyNotUnique)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
+    f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
+    val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
+    write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))
+    assert(f.stored().sorted == Seq(3L, 5L))
+  }
+}
+
+final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
 
   on("a column that changes its type under a run fails the epoch, and a restart goes on", table) { f =>
-    assume(onPostgres, "a value carries its own type on SQLite")
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 3))
     f.database.execute("ALTER TABLE t ALTER COLUMN id TYPE numeric")
     refused(Conditions.TargetChanged)(write(f, run, 1, numbers(f, 3 until 6)))
     holds(f, 0 until 3)
   }
+
+  on("an unlogged table is refused: a crash of the server would empty it") { f =>
+    f.database.execute("CREATE UNLOGGED TABLE t (id BIGINT NOT NULL, word TEXT)")
+    refused(Conditions.ModeUnsupported)(f.newRun(query))
+  }
+
+  on("nothing of a session outlives a transaction: a pooler may hand the next one another", table) { f =>
+    val run = f.newRun(query)
+    (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
+    val options = JdbcOptions.read(f.database.options("t")).toOption.get
+    val left =
+      ConnectionPool.use(options.connection, Dialect.of(options.connection.url).get, options.lockTimeout)(connection =>
+        Sql.query(connection, "SELECT statement FROM pg_prepared_statements")(_.getString(1)))
+    assert(left.isEmpty)
+  }
+}
+
+/** What people, servers and other runs do to a sink behind its back. */
+abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases) {
+
+  private val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
 
   on("a column that is added under a run disturbs nobody", table) { f =>
     val run = f.newRun(query)
@@ -86,22 +113,6 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 30)
   }
 
-  on("an unlogged table is refused: a crash of the server would empty it") { f =>
-    assume(onPostgres, "SQLite has none")
-    f.database.execute("CREATE UNLOGGED TABLE t (id BIGINT NOT NULL, word TEXT)")
-    refused(Conditions.ModeUnsupported)(f.newRun(query))
-  }
-
-  on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
-    assume(!onPostgres, "PostgreSQL keeps the collation")
-    f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
-    refused(Conditions.KeyNotUnique)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
-    f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
-    val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
-    write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))
-    assert(f.stored().sorted == Seq(3L, 5L))
-  }
-
   on("offsets that cannot be read are not taken for offsets that are not there", table) { f =>
     val run = f.newRun(query)
     write(f, run, 0, numbers(f, 0 until 10))
@@ -112,17 +123,6 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     Files.write(f.checkpoint.resolve("offsets/.1.crc"), wrongChecksum)
     intercept[java.io.IOException](epoch.commit(Seq(message)))
     holds(f, 0 until 10)
-  }
-
-  on("nothing of a session outlives a transaction: a pooler may hand the next one another", table) { f =>
-    assume(onPostgres, "SQLite has no sessions")
-    val run = f.newRun(query)
-    (0 until 8).foreach(i => write(f, run, i.toLong, numbers(f, 10 * i until 10 * i + 10)))
-    val options = JdbcOptions.read(f.database.options("t")).toOption.get
-    val left =
-      ConnectionPool.use(options.connection, Dialect.of(options.connection.url).get, options.lockTimeout)(connection =>
-        Sql.query(connection, "SELECT statement FROM pg_prepared_statements")(_.getString(1)))
-    assert(left.isEmpty)
   }
 
   on("a fatal error in a load leaves no transaction open in the pool", table) { f =>

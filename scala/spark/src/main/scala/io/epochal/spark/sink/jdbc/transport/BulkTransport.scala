@@ -5,9 +5,8 @@ import java.util.UUID
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc.connection.ConnectionPool
-import io.epochal.spark.sink.jdbc.row.{DeadLetter, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.row.{RowEncoder, RowFormat}
 import io.epochal.spark.sink.jdbc.{Database, Dialect, JdbcOptions}
 
 /** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
@@ -83,13 +82,13 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   private def step: String = s"the load of partition ${attempt.partition} of epoch ${attempt.epoch}"
 
-  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
-    if (copy == null) InlineOutput.message(attempt, digest, deadLetters, out)
+  override def finish(report: TaskReport): TaskMessage =
+    if (copy == null) InlineOutput.message(report, out)
     else {
       send()
-      val place = database.explaining(step)(copy.finish(digest, digest.rows - deadLetters.length))
+      val place = database.explaining(step)(copy.finish(report.digest, report.digest.rows - report.deadLetters.length))
       copy = null
-      BulkMessage(attempt, digest, deadLetters, sent, place, token)
+      BulkMessage(report, sent, place, token)
     }
 
   /** What is not finished is rolled back; where the connection is lost, the database does so. */

@@ -4,7 +4,7 @@ import java.util.zip.CRC32C
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.sink.jdbc.row.{DeadLetter, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowEncoder, RowFormat}
 
 /** Rows travel in the commit messages, encoded by the tasks; the driver loads them.
   *
@@ -14,7 +14,7 @@ import io.epochal.spark.sink.jdbc.row.{DeadLetter, EncodedRows, RowEncoder, RowF
 final case class InlineTransport(maxBytes: Long) extends Transport {
 
   override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput =
-    new InlineOutput(format, attempt, maxBytes, () => throw tooLarge(attempt.epoch))
+    new InlineOutput(format, maxBytes, () => throw tooLarge(attempt.epoch))
 
   override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
     InlineTransport.receive(messages, epoch).filterOrElse(_.bytes <= maxBytes, tooLarge(epoch))
@@ -40,7 +40,8 @@ object InlineTransport {
       case None =>
         val rows = EncodedRows(inline.map(_.stored).sum, inline.flatMap(m => m.chunks.toSeq.zip(m.lengths)))
         val deadLetters = messages.sortBy(_.attempt.partition).flatMap(_.deadLetters)
-        Right(Shipment(messages.foldLeft(ContentDigest.empty)(_ + _.digest), rows, bulk, deadLetters))
+        val digest = messages.foldLeft(ContentDigest.empty)(_ + _.digest)
+        Right(Shipment(digest, rows, bulk, deadLetters, messages.map(_.report.encodeNanos).sum))
     }
   }
 
@@ -52,8 +53,7 @@ object InlineTransport {
 }
 
 /** Keeps all rows of a task for its message. */
-final private class InlineOutput(format: RowFormat, attempt: TaskAttempt, maxBytes: Long, onLimit: () => Nothing)
-    extends TaskOutput {
+final private class InlineOutput(format: RowFormat, maxBytes: Long, onLimit: () => Nothing) extends TaskOutput {
   private val out = new ChunkedBytes(maxBytes, onLimit)
   override val encoder: RowEncoder = format.encoder(out)
   override def bytes: Long = out.size
@@ -61,23 +61,16 @@ final private class InlineOutput(format: RowFormat, attempt: TaskAttempt, maxByt
   override def reset(): Unit = out.reset()
   override def rowEnded(): Unit = ()
 
-  override def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage =
-    InlineOutput.message(attempt, digest, deadLetters, out)
+  override def finish(report: TaskReport): TaskMessage = InlineOutput.message(report, out)
 
   override def close(): Unit = ()
 }
 
 private object InlineOutput {
-  def message(
-      attempt: TaskAttempt,
-      digest: ContentDigest,
-      deadLetters: Array[DeadLetter],
-      out: ChunkedBytes): InlineMessage = {
+  def message(report: TaskReport, out: ChunkedBytes): InlineMessage = {
     val (chunks, lengths) = out.result()
     new InlineMessage(
-      attempt,
-      digest,
-      deadLetters,
+      report,
       lengths.map(_.toLong).sum,
       InlineTransport.checksum(chunks, lengths),
       chunks,

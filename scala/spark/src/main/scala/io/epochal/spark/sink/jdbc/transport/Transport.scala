@@ -41,12 +41,8 @@ trait TaskOutput extends AutoCloseable {
   /** A row is complete, or taken back: the output may send on what it holds. */
   def rowEnded(): Unit
 
-  /** The task has no more rows.
-    *
-    * @param digest
-    *   of all rows, those that cannot be stored too
-    */
-  def finish(digest: ContentDigest, deadLetters: Array[DeadLetter]): TaskMessage
+  /** The task has no more rows. */
+  def finish(report: TaskReport): TaskMessage
 }
 
 /** What the driver has of an epoch.
@@ -59,12 +55,15 @@ trait TaskOutput extends AutoCloseable {
   *   that lie in the database
   * @param deadLetters
   *   in the order of partitions and rows
+  * @param encodeNanos
+  *   of all tasks together
   */
 final case class Shipment(
     digest: ContentDigest,
     rows: EncodedRows,
     elsewhere: Seq[BulkMessage],
-    deadLetters: Seq[DeadLetter]) {
+    deadLetters: Seq[DeadLetter],
+    encodeNanos: Long) {
 
   /** Rows for the table: all but the dead letters. */
   def stored: Long = digest.rows - deadLetters.size
@@ -72,13 +71,25 @@ final case class Shipment(
   def bytes: Long = rows.bytes + elsewhere.map(_.bytes).sum
 }
 
+/** What a task knows when it has no more rows, whatever way they go.
+  *
+  * @param digest
+  *   of all rows, those that cannot be stored too: by it an epoch is known again
+  * @param encodeNanos
+  *   spent encoding rows, estimated
+  */
+final case class TaskReport(
+    attempt: TaskAttempt,
+    digest: ContentDigest,
+    deadLetters: Array[DeadLetter],
+    encodeNanos: Long)
+
 /** What a task tells the driver. Only attempts that are named in a message count. */
 sealed trait TaskMessage extends WriterCommitMessage {
-  def attempt: TaskAttempt
-
-  /** Of all rows, those that cannot be stored too: by it an epoch is known again. */
-  def digest: ContentDigest
-  def deadLetters: Array[DeadLetter]
+  def report: TaskReport
+  final def attempt: TaskAttempt = report.attempt
+  final def digest: ContentDigest = report.digest
+  final def deadLetters: Array[DeadLetter] = report.deadLetters
 
   /** Rows for the table. */
   final def stored: Long = digest.rows - deadLetters.length
@@ -93,9 +104,7 @@ sealed trait TaskMessage extends WriterCommitMessage {
   *   how much of each chunk counts
   */
 final class InlineMessage(
-    override val attempt: TaskAttempt,
-    override val digest: ContentDigest,
-    override val deadLetters: Array[DeadLetter],
+    override val report: TaskReport,
     override val bytes: Long,
     val crc: Long,
     val chunks: Array[Array[Byte]],
@@ -114,9 +123,7 @@ final class InlineMessage(
   *   of this attempt alone: no other has it, not even of another run
   */
 final case class BulkMessage(
-    override val attempt: TaskAttempt,
-    override val digest: ContentDigest,
-    override val deadLetters: Array[DeadLetter],
+    override val report: TaskReport,
     override val bytes: Long,
     place: String,
     token: String
