@@ -143,12 +143,13 @@ def test_a_running_session_without_the_jar_is_refused_though_its_conf_can_be_mad
             except epochal.SessionWithoutJarError as error:
                 return str(error)
         says(running=refusal(epochal.configure, builder()), check=refusal(epochal.check_version, spark))
+        says(reading=refusal(epochal.read.random, spark))
         shown = builder().config("spark.jars", str(epochal.jar_path())).getOrCreate()
         says(conf=shown.conf.get("spark.jars"), after=refusal(epochal.configure, builder()))
         spark.stop()
         says(stopped=refusal(epochal.configure, builder()))
     """)
     assert facts["conf"] == str(epochal.jar_path())
-    for moment in ("running", "check", "after", "stopped"):
+    for moment in ("running", "check", "reading", "after", "stopped"):
         assert facts[moment].startswith("[EPOCHAL.SESSION_WITHOUT_JAR]"), moment
         assert f"spark-submit --jars {JAR}" in facts[moment]

@@ -88,7 +88,7 @@ def test_killed_around_sparks_commit_log_a_query_goes_on_with_each_row_once(runn
     runner.kill()
     again = 0
     for case, found in scene.check_all(killed=True).items():
-        if found.logged == found.committed:
+        if found.applied == found.committed:
             forget_last_commit(scene.checkpoint(case))
             again += 1
     assert again

@@ -34,8 +34,13 @@ def numbers(checkpoint: Path, log: str) -> list[int]:
 
 
 def forget_last_commit(checkpoint: Path) -> int:
-    """Makes the checkpoint what it is when Spark dies between the sink's commit and its own; gives the batch."""
+    """Makes the checkpoint what it is when Spark dies between the sink's commit and its own; gives the batch.
+
+    A later batch, which the sink must not have applied, is forgotten too.
+    """
     last = numbers(checkpoint, "commits")[-1]
-    (checkpoint / "commits" / str(last)).unlink()
-    (checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    later = [batch for batch in numbers(checkpoint, "offsets") if batch > last]
+    for log, batch in [("commits", last), *(("offsets", batch) for batch in later)]:
+        (checkpoint / log / str(batch)).unlink()
+        (checkpoint / log / f".{batch}.crc").unlink(missing_ok=True)
     return last

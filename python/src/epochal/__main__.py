@@ -43,6 +43,9 @@ def info(console: Console) -> int:
     """Prints the findings; 1 when Epochal cannot run here."""
     found = _info.findings()
     table = Table(show_header=False)
+    table.add_column()
+    table.add_column()
+    table.add_column(overflow="fold")
     for finding in found:
         mark = "[green]ok[/]" if finding.ok else "[red]missing[/]" if finding.needed else "[yellow]optional[/]"
         table.add_row(mark, finding.name, finding.found)

@@ -46,7 +46,7 @@ def findings() -> list[Finding]:
         spark(_installed("pyspark")),
         Finding("Epochal (Python)", VERSION),
         jar(),
-        _optional("psycopg", "the demo on PostgreSQL", "pip install 'epochal[postgres]'"),
+        _optional("psycopg", "the demo on PostgreSQL", "pip install 'psycopg[binary]'"),
     ]
 
 

@@ -26,10 +26,6 @@ _PREFIX = f"epochal-spark_{SCALA}-"
 _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
 _ENTRY = "io.epochal.spark.Epochal"
-_RESTART = (
-    "Call epochal.configure before the first session of this process, or start Spark with the jar: "
-    "spark-submit --jars {jar}. In a notebook, restart the kernel first."
-)
 
 
 def jar_path() -> Path:
@@ -139,11 +135,7 @@ def _check_jvm(jvm: Any) -> str:
     """Asks the JVM itself: the conf of a session shows any jar that was set too late."""
     version = _jar_version(jvm)
     if version is None:
-        raise SessionWithoutJarError(
-            "SESSION_WITHOUT_JAR",
-            "This process's JVM already runs without Epochal's jar, and cannot take it any more.",
-            _RESTART.format(jar=f"{_PREFIX}{VERSION}.jar"),
-        )
+        raise SessionWithoutJarError.told()
     _check_release(f"{_PREFIX}{version}.jar")
     return version
 

@@ -35,6 +35,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from epochal._version import SCALA, VERSION
+
 __all__ = [
     "CheckpointError",
     "ConfigurationError",
@@ -90,6 +92,16 @@ class ConfigurationError(EpochalError):
 
 class SessionWithoutJarError(ConfigurationError):
     """The Spark session, or the JVM behind it, already runs without Epochal's jar."""
+
+    @classmethod
+    def told(cls) -> SessionWithoutJarError:
+        """With what to do about it."""
+        return cls(
+            "SESSION_WITHOUT_JAR",
+            "This process's JVM already runs without Epochal's jar, and cannot take it any more.",
+            "Call epochal.configure before the first session of this process, or start Spark with the jar: "
+            f"spark-submit --jars epochal-spark_{SCALA}-{VERSION}.jar. In a notebook, restart the kernel first.",
+        )
 
 
 class VersionMismatchError(ConfigurationError):
@@ -231,6 +243,7 @@ _TYPES: dict[str, type[EpochalError]] = {
 }
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
+_NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*\bepochal-")
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 
 
@@ -250,6 +263,8 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
             condition, problem, hint = match.groups()
             kind = _TYPES.get(condition, EpochalError)
             return kind(condition, problem, _SQLSTATE.sub("", hint).rstrip())
+        if _NOT_FOUND.search(str(exc)):
+            return SessionWithoutJarError.told()
         exc = exc.__cause__ or getattr(exc, "_cause", None) or exc.__context__
     return None
 

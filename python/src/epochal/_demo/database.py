@@ -136,7 +136,7 @@ def target(url: str, user: str | None, password: str | None) -> Target:
         raise ConfigurationError(
             "DRIVER_MISSING",
             "The demo looks into PostgreSQL with psycopg, which is not installed.",
-            "pip install 'epochal[postgres]'",
+            "pip install 'psycopg[binary]'",
         ) from error
     parameters = dict(parse_qsl(parts.query))
     found = PostgresTarget(

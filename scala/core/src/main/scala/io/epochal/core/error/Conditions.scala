@@ -108,7 +108,7 @@ object Conditions {
   val PasswordUnreadable = Condition(
     "PASSWORD_UNREADABLE",
     "The password cannot be read from <option>: <reason>.",
-    "The driver reads it, not the machine that submits the job: put it where the driver runs."
+    "The driver reads it, not the machine that submits the job: put it where the driver runs. A variable counts as it was when the driver's JVM started."
   )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
@@ -165,7 +165,7 @@ object Conditions {
   val BadRow = Condition(
     "BAD_ROW",
     "Row <row> of partition <partition> in epoch <epoch> cannot be stored in <table>: column '<column>' of type <valueType>: <reason>.",
-    "Nothing of the epoch was written. Correct the row in the query or the column in the table."
+    "Nothing of the epoch was written. Correct the row in the query or the column in the table, or set deadLetterTable to put such rows aside."
   )
   val TooManyBadRows = Condition(
     "TOO_MANY_BAD_ROWS",
@@ -200,7 +200,7 @@ object Conditions {
   val NewQuery = Condition(
     "NEW_QUERY",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
-    "A deleted checkpoint would send all rows again. To go on in the same table with this query's rows added, set onNewQuery=append."
+    "With a new checkpoint a query reads its source from the beginning, and its rows come to those that are there. If that is meant, or nothing was written yet, set onNewQuery=append for one start. If this is another job, give it a sinkId of its own."
   )
   val LedgerEmpty = Condition(
     "LEDGER_EMPTY",

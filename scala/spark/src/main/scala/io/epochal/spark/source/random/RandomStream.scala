@@ -161,6 +161,8 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
     }
     math.max(from.highWater, options.maxRows.fold(made)(math.min(_, made)))
   }
+
+  override def toString: String = RandomOptions.Format
 }
 
 object RandomStream {

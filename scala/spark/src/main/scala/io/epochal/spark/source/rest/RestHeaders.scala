@@ -23,7 +23,7 @@ private[rest] object RestHeaders {
         case (name, _) if !token.matches(name)   => invalid(name, "a header's name")
         case (name, _) if ours(name.toLowerCase) => invalid(name, "a header that may be set here")
         case (name, value) if !text.matches(value.trim) =>
-          invalid(name, "a header's value: printable characters on one line")
+          invalid(name, "a header's value: printable ASCII characters on one line")
       }
       .toLeft {
         val names = wanted.keySet.map(_.toLowerCase)
@@ -47,5 +47,5 @@ private[rest] object RestHeaders {
       "format" -> RestOptions.Format,
       "value" -> Redaction.Mask,
       "expected" -> expected,
-      "example" -> "headers.Authorization=Bearer …")
+      "example" -> "headers.Authorization=Bearer <token>")
 }

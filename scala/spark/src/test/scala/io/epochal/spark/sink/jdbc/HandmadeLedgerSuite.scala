@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
+import java.nio.file.{Files, Paths}
+
 /** Ledger tables that somebody else has made, as the documents allow. */
 final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
 
@@ -17,5 +19,24 @@ final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
     write(f, f.newRun(otherQuery, append), 0, numbers(f, 40 until 50), offsets = "of the other")
     write(f, f.newRun(query, append), 3, numbers(f, 30 until 40))
     holds(f, 0 until 50)
+  }
+}
+
+/** The same, for a user who may write rows only. */
+final class PostgresHandmadeLedgerSuite extends SinkSuite(Postgres) {
+
+  on("the tables and rights that docs/PROTOCOL.md lists are enough, inline", table) { f =>
+    val document = Paths.get(System.getProperty("epochal.root", "."), "docs", "PROTOCOL.md")
+    val statements = Files.readString(document).split("```sql\n")(1).takeWhile(_ != '`')
+    f.database.execute(
+      "DO $$ BEGIN CREATE ROLE loader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+      "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+      statements.replace("public.comments", "t")
+    )
+    val loader = f.database.url.replace("user=postgres", "user=loader")
+    val run = f.newRun(query, Map("sinkId" -> "sink", "transport" -> "inline", "url" -> loader))
+    write(f, run, 0, numbers(f, 0 until 10))
+    write(f, run, 1, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
   }
 }

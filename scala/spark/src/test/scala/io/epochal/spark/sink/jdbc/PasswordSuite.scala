@@ -85,7 +85,8 @@ final class PasswordSuite extends AnyFunSuite {
 
   test("tasks that log in themselves get the password as the driver has read it") {
     val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
-    val postgres = options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
+    val postgres =
+      options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
     val database = new Database(PostgresDialect, postgres, () => ())
     val transport = Transports.choose(database, run = null, tasks = 2, NoEngine)
     Files.delete(file)

@@ -36,7 +36,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override val name = "prepared"
 
   override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] =
-    if (!append) Left(refused("upsert or apply changes", "COPY only adds rows", "Leave transport out."))
+    if (!append)
+      Left(
+        refused(
+          "replace or delete rows with transport=prepared",
+          "its tasks can only add rows",
+          "Leave transport out."))
     else enough(connection, 1)
 
   /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */

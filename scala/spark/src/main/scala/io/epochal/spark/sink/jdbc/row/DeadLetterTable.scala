@@ -57,7 +57,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   private def isTarget: EpochalException = Conditions.OptionsConflict(
     "format" -> JdbcOptions.Format,
-    "options" -> s"dbtable and deadLetterTable both $name",
+    "options" -> s"dbtable and deadLetterTable, which are both $name",
     "suggestion" -> "Name another table for the rows that cannot be stored.")
 }
 
@@ -73,7 +73,7 @@ private[jdbc] object DeadLetterTable {
         Conditions.ModeUnsupported(
           "format" -> JdbcOptions.Format,
           "mode" -> s"set bad rows aside in $database",
-          "reason" -> "its dialect has no table for them",
+          "reason" -> "Epochal has no table of bad rows for this database",
           "suggestion" -> "Leave deadLetterTable out, or filter the rows in the query."))
       .toLeft(())
 

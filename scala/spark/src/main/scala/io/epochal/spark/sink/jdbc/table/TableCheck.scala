@@ -166,7 +166,10 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         _ <- Either.cond(
           query.operation.isEmpty || dialect.deletes,
           (),
-          cannot("delete rows", s"its way into ${dialect.name} only stores them", "Use mode=upsert."))
+          cannot(
+            "delete rows",
+            s"in ${dialect.name} it can only store them",
+            "Leave the deletions out of the query, and use mode=upsert."))
       } yield WriteMode.Upsert(
         table.columns.map(_.name).filter(keys.contains),
         query.order.map(name),

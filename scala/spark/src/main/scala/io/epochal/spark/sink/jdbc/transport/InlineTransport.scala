@@ -69,11 +69,6 @@ final private class InlineOutput(format: RowFormat, maxBytes: Long, onLimit: () 
 private object InlineOutput {
   def message(report: TaskReport, out: ChunkedBytes): InlineMessage = {
     val (chunks, lengths) = out.result()
-    new InlineMessage(
-      report,
-      lengths.map(_.toLong).sum,
-      InlineTransport.checksum(chunks, lengths),
-      chunks,
-      lengths)
+    new InlineMessage(report, lengths.map(_.toLong).sum, InlineTransport.checksum(chunks, lengths), chunks, lengths)
   }
 }
