@@ -9,19 +9,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.api import Api
+from support.data import as_rows, comments
+from support.databases import Postgres, Row
+from support.waiting import until
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def first_program() -> str:
-    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert found
-    return found[1]
+def programs() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_runs(tmp_path: Path) -> None:
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", first_program()],
+            [sys.executable, "-c", programs()[0]],
             cwd=tmp_path,
             env=os.environ,
             capture_output=True,
@@ -36,6 +39,39 @@ def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_r
     finally:
         connection.close()
     assert ids == list(range(1000))
+
+
+def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
+    api: Api, postgres: Postgres, tmp_path: Path
+) -> None:
+    api.records = comments(1, 250)
+    session = "".join(line for line in programs()[0].splitlines(keepends=True)[:5])
+    program = session + programs()[1]
+    for text, here in {
+        "https://api.example.com/comments": api.url,
+        "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
+        'user="loader"': 'user="postgres"',
+        "/data/checkpoints": str(tmp_path),
+    }.items():
+        assert text in program, text
+        program = program.replace(text, here)
+    output = tmp_path / "output"
+    with output.open("wb") as out:
+        running = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=out, stderr=out)
+    try:
+        until(
+            lambda: running.poll() is not None or ("comments" in postgres.tables() and len(stored(postgres)) == 250),
+            "all comments in the table",
+        )
+        assert running.poll() is None, output.read_text("utf-8")
+        assert stored(postgres) == as_rows(api.records)
+    finally:
+        running.kill()
+        running.wait()
+
+
+def stored(postgres: Postgres) -> list[Row]:
+    return postgres.query('SELECT "postId", id, name, email, body FROM comments ORDER BY id')
 
 
 def test_the_readme_names_the_wheel_and_the_jar_that_are_built() -> None:
