@@ -232,8 +232,8 @@ def upsert(spark: SparkSession, target: Target) -> bool:
         target.execute("VACUUM ANALYZE events, lying", "CHECKPOINT")
         begin = time.perf_counter()
         target.execute(
-            "MERGE INTO events AS t USING (SELECT * FROM lying ORDER BY id) AS w ON t.id = w.id WHEN MATCHED THEN UPDATE "
-            "SET name = w.name, amount = w.amount, at = w.at, kind = w.kind "
+            "MERGE INTO events AS t USING (SELECT * FROM lying ORDER BY id) AS w ON t.id = w.id "
+            "WHEN MATCHED THEN UPDATE SET name = w.name, amount = w.amount, at = w.at, kind = w.kind "
             f"WHEN NOT MATCHED THEN INSERT ({names}) VALUES (w.id, w.name, w.amount, w.at, w.kind)"
         )
         return EPOCH / (time.perf_counter() - begin)
