@@ -4,35 +4,39 @@ import java.time.Duration
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.spark.sink.jdbc.connection.ConnectionPool
+import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, ConnectionSettings}
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
 
 final class ConnectionPoolSuite extends AnyFunSuite {
 
+  private def login(database: TestDatabase): ConnectionSettings =
+    JdbcOptions.read(database.options("t")).fold(throw _, identity).connection
+
   private def use(database: TestDatabase)(body: => Any): Unit =
-    ConnectionPool.use(
-      JdbcOptions.read(database.options("t")).fold(throw _, identity).connection,
-      SqliteDialect,
-      Duration.ofSeconds(1)) { connection => assert(connection.isValid(1)); body; () }
+    ConnectionPool.use(login(database), SqliteDialect, Duration.ofSeconds(1)) { connection =>
+      assert(connection.isValid(1))
+      body
+      ()
+    }
 
   test("a pool is shared by those who log in alike, kept while it is used, and closed when idle") {
-    ConnectionPool.sweep(Duration.ZERO)
-    val before = ConnectionPool.size
-    val (one, other) = (Sqlite.newDatabase(), Sqlite.newDatabase())
+    val databases = Seq.fill(2)(Sqlite.newDatabase())
+    val Seq(one, other) = databases
+    def pools: Seq[Int] = databases.map(database => ConnectionPool.count(login(database)))
     try {
       use(one) {
         use(one)(())
         ConnectionPool.sweep(Duration.ZERO)
-        assert(ConnectionPool.size == before + 1)
+        assert(pools == Seq(1, 0))
       }
       use(other)(())
-      assert(ConnectionPool.size == before + 2)
+      assert(pools == Seq(1, 1))
       ConnectionPool.sweep(Duration.ofHours(1))
-      assert(ConnectionPool.size == before + 2)
+      assert(pools == Seq(1, 1))
       ConnectionPool.sweep(Duration.ZERO)
-      assert(ConnectionPool.size == before)
+      assert(pools == Seq(0, 0))
       use(one)(())
-    } finally Seq(one, other).foreach(_.close())
+    } finally databases.foreach(_.close())
   }
 
   test("an idle connection keeps no lock on the file") {

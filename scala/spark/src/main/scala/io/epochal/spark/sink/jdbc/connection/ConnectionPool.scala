@@ -96,7 +96,9 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  private[jdbc] def size: Int = synchronized(pools.size)
+  /** How many there are for one login. */
+  private[jdbc] def count(settings: ConnectionSettings): Int = synchronized(
+    pools.keysIterator.count(_.settings == settings))
 
   private def open(key: Key, dialect: Dialect): HikariDataSource = {
     val config = new HikariConfig
