@@ -143,6 +143,16 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
+  on("an epoch that comes again by prepared transactions does not meet its own rows in a unique index", keyed) { f =>
+    write(f, f.newRun(query, prepared), 0, numbers(f, 0 until 10))
+    val again = f.newRun(query, prepared)
+    write(f, again, 0, numbers(f, 0 until 10))
+    assert(again.metrics("outcome") == "repeated")
+    write(f, again, 1, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
+    assert(preparedLeft(f) == 0L)
+  }
+
   on("a batch write passes by staging and leaves no table behind", table) { f =>
     val run = f.newRun(query, Map("inlineMaxBytes" -> "2k"))
     val write = run.newBatchWrite()

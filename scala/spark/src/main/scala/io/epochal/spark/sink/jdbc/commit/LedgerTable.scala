@@ -85,7 +85,14 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
         (rows.getLong(1), rows.getString(2)))
       .headOption
 
-  /** The same; the sink's row stays locked until the transaction ends. */
+  /** The last epoch that was applied, without a lock. */
+  def lastEpoch(connection: Connection, sinkId: String): Option[Long] =
+    Sql
+      .query(connection, s"SELECT last_epoch FROM $ledger WHERE sink_id = ?", sinkId)(Sql.long(_, "last_epoch"))
+      .flatten
+      .headOption
+
+  /** Generation and run id of the run that may write; the sink's row stays locked until the transaction ends. */
   def lockedOwner(connection: Connection, sinkId: String): Option[(Long, String)] =
     lock(connection, sinkId).map(row => (row.generation, row.runId))
 

@@ -70,6 +70,27 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)
 
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
+    if (isApplied(connection, run, attempt)) new Repetition(connection, run) else copy(connection, run, attempt, token)
+
+  /** The driver will find the same, and ask for no rows. They must not be written even to be rolled back: a unique index
+    * would refuse them.
+    */
+  private def isApplied(connection: Connection, run: BulkRun, attempt: TaskAttempt): Boolean =
+    ledger(run).lastEpoch(connection, run.sinkId).exists(_ >= attempt.epoch.toLong)
+
+  final private class Repetition(connection: Connection, run: BulkRun) extends BulkCopy {
+    override def write(bytes: Array[Byte], length: Int): Unit = ()
+    override def finish(digest: ContentDigest, rows: Long): String = {
+      checkStillMine(connection, run)
+      PostgresDialect.rollback(connection)
+      "nowhere, since the epoch was applied before"
+    }
+    override def cancel(): Unit = ()
+  }
+
+  private def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.table.name.schema, "")
+
+  private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
       private val copy =
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
@@ -104,7 +125,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
     if (cancelled) throw interruption
-    val owner = new LedgerTable(PostgresDialect, run.table.table.name.schema, "").owner(connection, run.sinkId)
+    val owner = ledger(run).owner(connection, run.sinkId)
     if (!run.isCurrent(owner))
       throw Conditions.SinkFenced(
         "sinkId" -> run.sinkId,
