@@ -45,7 +45,7 @@ def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
     api: Api, postgres: Postgres, tmp_path: Path
 ) -> None:
     api.records = comments(1, 250)
-    session = "".join(line for line in programs()[0].splitlines(keepends=True)[:5])
+    session = "".join(programs()[0].splitlines(keepends=True)[:5])
     program = session + programs()[1]
     for text, here in {
         "https://api.example.com/comments": api.url,

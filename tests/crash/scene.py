@@ -104,6 +104,25 @@ class Scene:
 
         until(there, f"{epochs} epochs more of every query", 180)
 
+    def outlive_crash(self, driver: Running) -> None:
+        """Waits, after a crash of the server, until every query has applied an epoch more.
+
+        Starts those again that have lost what lay in unlogged tables for them; it can show late.
+        """
+        goal = {case: last + 1 for case, last in self.epochs().items()}
+
+        def there() -> bool:
+            ended = {name: query["error"] for name, query in driver.status().items() if query["error"]}
+            for case in self.cases:
+                if case.transport in ("staged", "spill") and "EPOCHAL.STAGING_LOST" in ended.get(case.name, ""):
+                    driver.start([self.query(case)])
+                    ended.pop(case.name)
+            assert not ended, ended
+            now = self.epochs()
+            return all(now[case] >= last for case, last in goal.items())
+
+        until(there, "an epoch of every query after the crash")
+
     def check(self, case: Case, killed: bool = False) -> Found:
         """The rows are those of the source up to the ledger's last epoch; history and checkpoint agree with it."""
         applied, problem = self.problems(case, in_parts=killed and case.transport == "prepared")

@@ -18,8 +18,6 @@ from support.waiting import until
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
 STEP = "ledger.before-lock"
-#: Their rows are in the server before the epoch commits, where a crash of the server takes them away.
-IN_UNLOGGED_TABLES = [case for case in ON_POSTGRES if case.transport in ("staged", "spill")]
 
 
 @pytest.fixture
@@ -66,7 +64,7 @@ def test_a_server_that_fails_and_comes_back_is_seen_in_metrics_only(
         scene.advance(driver)
         own_server.stop()
         own_server.start()
-        restart_what_lost_its_staging(driver, scene)
+        scene.outlive_crash(driver)
     scene.advance(driver)
     driver.stop_queries()
     assert retries(driver) >= 1
@@ -90,30 +88,13 @@ def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_stag
     own_server.stop()
     own_server.start()
     gate.open(STEP)
-    for case in IN_UNLOGGED_TABLES:
+    for case in scene.cases:
         if case.transport == "staged":
             assert "EPOCHAL.STAGING_LOST" in driver.error_of(case.name)
-    restart_what_lost_its_staging(driver, scene)
+    scene.outlive_crash(driver)
     scene.advance(driver)
     driver.stop_queries()
     scene.check_all()
-
-
-def restart_what_lost_its_staging(driver: Driver, scene: Scene) -> None:
-    """Starts the queries again that ended for it. It can come late: until all have written an epoch since."""
-    goal = {case: last + 1 for case, last in scene.epochs().items()}
-
-    def there() -> bool:
-        ended = {name: query["error"] for name, query in driver.status().items() if query["error"]}
-        for case in IN_UNLOGGED_TABLES:
-            if "EPOCHAL.STAGING_LOST" in ended.get(case.name, ""):
-                driver.start([scene.query(case)])
-                ended.pop(case.name)
-        assert not ended, ended
-        now = scene.epochs()
-        return all(now[case] >= last for case, last in goal.items())
-
-    until(there, "an epoch of every query after the crash")
 
 
 def retries(driver: Driver) -> int:

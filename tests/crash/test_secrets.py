@@ -68,7 +68,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
         scene.advance(driver)
         server.stop()
         server.start()
-        scene.advance(driver)
+        scene.outlive_crash(driver)
         told = [
             start(driver, scene.query(append, table="one", sink_id="constraint")),
             start(driver, scene.query(append, table="missing", sink_id="missing")),

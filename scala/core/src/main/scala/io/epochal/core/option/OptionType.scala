@@ -45,11 +45,16 @@ object OptionType {
     )
 
   /** One of a few words, whatever their case; the value is spelled as in `words`. */
-  def oneOf(words: String*): OptionType[String] =
-    new OptionType[String]("string", s"one of ${words.mkString(", ")}", words.head, words)(
-      s => words.find(_.equalsIgnoreCase(s.trim)),
-      identity
+  def oneOf(words: String*): OptionType[String] = choice(words)(identity)
+
+  /** One of a few values, by its name, whatever the name's case. */
+  def choice[A](values: Seq[A])(name: A => String): OptionType[A] = {
+    val names = values.map(name)
+    new OptionType[A]("string", s"one of ${names.mkString(", ")}", names.head, names)(
+      s => values.find(name(_).equalsIgnoreCase(s.trim)),
+      name
     )
+  }
 
   /** A length of time: a number with ms, s, m, h or d (`500ms`, `30s`); also Spark's spelling, `10 seconds`. */
   val duration: OptionType[Duration] =

@@ -110,11 +110,11 @@ object JdbcOptions {
     OptionType.boolean,
     "Makes the table from the query's columns if it does not exist.",
     Some(false))
-  val NulText: OptionSpec[String] = OptionSpec(
+  val NulText: OptionSpec[NulCharacter] = OptionSpec(
     "nulCharacter",
-    OptionType.oneOf(NulCharacter.all.map(_.name): _*),
+    OptionType.choice(NulCharacter.all)(_.name),
     "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
-    Some(NulCharacter.Error.name)
+    Some(NulCharacter.Error)
   )
   val NewQuery: OptionSpec[String] = OptionSpec(
     "onNewQuery",
@@ -127,11 +127,11 @@ object JdbcOptions {
     OptionType.oneOf("fail", "keep"),
     "When an epoch comes again with other rows and its offsets cannot be read: fail, or keep what is there.",
     Some("fail"))
-  val TransportName: OptionSpec[String] = OptionSpec(
+  val TransportName: OptionSpec[TransportChoice] = OptionSpec(
     "transport",
-    OptionType.oneOf(TransportChoice.all.map(_.name): _*),
+    OptionType.choice(TransportChoice.all)(_.name),
     "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that.",
-    Some(TransportChoice.Auto.name))
+    Some(TransportChoice.Auto))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
@@ -202,10 +202,10 @@ object JdbcOptions {
       values.get(OrderColumn),
       rows,
       values(CreateTable),
-      NulCharacter.all.find(_.name == values(NulText)).getOrElse(NulCharacter.Error),
+      values(NulText),
       if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
-      TransportChoice.all.find(_.name == values(TransportName)).get,
+      values(TransportName),
       values(InlineMaxBytes),
       values(BatchSize),
       values(LockTimeout),

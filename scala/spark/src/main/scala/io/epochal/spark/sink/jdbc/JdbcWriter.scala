@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, Writ
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.seam.UnsafeRows
+import io.epochal.spark.seam.{UnsafeRow, UnsafeRows}
 import io.epochal.spark.sink.jdbc.commit.BatchCommit
 import io.epochal.spark.sink.jdbc.row.{BadRows, BadValue, RowFormat, TaskBadRows}
 import io.epochal.spark.sink.jdbc.transport.{TaskAttempt, TaskReport, Transport}
@@ -35,8 +35,7 @@ final private[jdbc] class JdbcWriterFactory(
     new JdbcWriter(TaskAttempt(epoch, partition, taskId), transport, format, schema, badRows.ofTask(partition, epoch))
 }
 
-/** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row.
-  */
+/** One attempt of one task: encodes rows and adds up their hashes. Allocates nothing for a row. */
 final private class JdbcWriter(
     attempt: TaskAttempt,
     transport: Transport,
@@ -62,7 +61,7 @@ final private class JdbcWriter(
     }
   }
 
-  private def encode(row: io.epochal.spark.seam.UnsafeRow): Unit = {
+  private def encode(row: UnsafeRow): Unit = {
     rows += 1
     output.mark()
     try encoder.encode(row)

@@ -105,6 +105,10 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
     }
   }
 
+  test(s"${databases.kind}: names may have lines that look like the margin of a text") {
+    roundTrip("t\n|t", Seq("o\n  |p", "i\n|d", "k\n|nd", "w\n|rd", "m\n|re"))
+  }
+
   private def roundTrip(table: String, columns: Seq[String]): Unit = {
     val Seq(op, id, kind, word, more) = columns
     val schema = StructType(

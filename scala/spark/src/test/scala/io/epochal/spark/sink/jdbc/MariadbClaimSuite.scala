@@ -8,11 +8,13 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 import scala.util.{Try, Using}
 
+import org.scalatest.concurrent.Eventually
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.connection.Sql
 
 /** A user without ALTER, as the documents allow. */
-final class MariadbClaimSuite extends SinkSuite(Mariadb) {
+final class MariadbClaimSuite extends SinkSuite(Mariadb) with Eventually {
 
   private def limited(f: JdbcSinkFixture): Map[String, String] = {
     val schema = f.database.one("SELECT DATABASE()")
@@ -32,10 +34,11 @@ final class MariadbClaimSuite extends SinkSuite(Mariadb) {
       // Where a claim reads after it has read the ledger.
       execute(other, "LOCK TABLES epochal_ledger_retired WRITE")
       val claim = Future(newer.newWrite().createStreamingWriterFactory(() => 2))
-      val until = 10.seconds.fromNow
-      while (until.hasTimeLeft() && f.database
-          .query("SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for table%'")
-          .isEmpty) Thread.sleep(20)
+      eventually(timeout(10.seconds))(
+        assert(
+          f.database
+            .query("SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for table%'")
+            .nonEmpty))
       val commit = Future(write(f, older, 1, numbers(f, 10 until 20)))
       Try(Await.ready(commit, 3.seconds))
       execute(other, "UNLOCK TABLES")

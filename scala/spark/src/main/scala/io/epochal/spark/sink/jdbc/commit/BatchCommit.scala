@@ -2,7 +2,6 @@ package io.epochal.spark.sink.jdbc.commit
 
 import java.sql.Connection
 
-import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
 import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Shipment}
@@ -29,7 +28,7 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
       })
       if (!landed) {
         loading.load(transaction.connection, shipment, BatchCommit.Epoch)
-        if (!isUnchanged(transaction.connection)) throw changed
+        if (!isUnchanged(transaction.connection)) throw loading.targetReplaced
         Failpoints.reach(Failpoint.AfterLoad)
         doubt.commit(transaction)
       }
@@ -48,11 +47,6 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
         .contains(oid)) &&
     Sql.query(connection, s"SELECT ${dialect.shapeSql(run.table)}")(_.getString(1)).head == run.shape
   }
-
-  private def changed: EpochalException = Conditions.TargetChanged(
-    "sinkId" -> run.sinkId,
-    "known" -> run.table.table.target,
-    "table" -> "a table of that name which was made anew, or whose columns changed their types")
 }
 
 private[jdbc] object BatchCommit {

@@ -82,7 +82,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
     loading.load(transaction.connection, shipment, attempt.epoch.toString)
     Failpoints.reach(Failpoint.AfterLoad)
     if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound, claimed.shape))
-      throw replaced(next)
+      throw loading.targetReplaced
     database.bulk.foreach(_.decide(transaction.connection, claimed.run, attempt.epoch, shipment.elsewhere))
     Failpoints.reach(Failpoint.LedgerWritten)
     val loaded = System.nanoTime()
@@ -103,9 +103,4 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
 
   private def lost(attempt: EpochAttempt): EpochalException =
     Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> claimed.row.sinkId)
-
-  private def replaced(row: LedgerRow): EpochalException = Conditions.TargetChanged(
-    "sinkId" -> row.sinkId,
-    "known" -> row.target,
-    "table" -> "a table of that name which was made anew, or whose columns changed their types")
 }

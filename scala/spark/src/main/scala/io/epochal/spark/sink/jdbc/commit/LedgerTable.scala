@@ -5,6 +5,7 @@ import java.sql.{Connection, ResultSet}
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
 import io.epochal.spark.sink.jdbc.Dialect
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.connection.{Ddl, Sql}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, QualifiedName}
 
@@ -37,23 +38,23 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   /** Makes what is missing. Claims are serialized, so nobody else makes them at the same time. */
   def create(connection: Connection): Unit = {
     val row =
-      s"""sink_id ${sql.text} NOT NULL, v ${sql.bigint} NOT NULL, query_id ${sql.text} NOT NULL,
+      sql"""sink_id ${sql.text} NOT NULL, v ${sql.bigint} NOT NULL, query_id ${sql.text} NOT NULL,
          |target ${sql.text} NOT NULL, target_oid ${sql.bigint},
          |last_epoch ${sql.bigint}, trigger_mode ${sql.text}, offsets_hash ${sql.text}, digest ${sql.text}, $rowCount ${sql.bigint},
          |epochs ${sql.bigint} NOT NULL, total_rows ${sql.bigint} NOT NULL,
          |generation ${sql.bigint} NOT NULL, run_id ${sql.text} NOT NULL,
          |server_id ${sql.text} NOT NULL, timeline ${sql.bigint},
-         |created_at ${sql.timestamp} NOT NULL, updated_at ${sql.timestamp} NOT NULL""".stripMargin
+         |created_at ${sql.timestamp} NOT NULL, updated_at ${sql.timestamp} NOT NULL"""
     make(connection, "epochal_ledger", s"$row, PRIMARY KEY (sink_id)")
     make(connection, "epochal_ledger_retired", s"$row, PRIMARY KEY (sink_id, query_id)")
     make(
       connection,
       "epochal_ledger_history",
-      s"""sink_id ${sql.text} NOT NULL, $number ${sql.bigint} NOT NULL, epoch ${sql.bigint} NOT NULL,
+      sql"""sink_id ${sql.text} NOT NULL, $number ${sql.bigint} NOT NULL, epoch ${sql.bigint} NOT NULL,
          |query_id ${sql.text} NOT NULL, run_id ${sql.text} NOT NULL, generation ${sql.bigint} NOT NULL,
          |target ${sql.text} NOT NULL, trigger_mode ${sql.text} NOT NULL, offsets_hash ${sql.text},
          |digest ${sql.text} NOT NULL, $rowCount ${sql.bigint} NOT NULL, committed_at ${sql.timestamp} NOT NULL,
-         |PRIMARY KEY (sink_id, $number)""".stripMargin
+         |PRIMARY KEY (sink_id, $number)"""
     )
   }
 
@@ -132,18 +133,18 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     if (before.isEmpty)
       Sql.update(
         connection,
-        s"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount,
+        sql"""INSERT INTO $ledger (v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount,
            |generation, run_id, server_id, timeline, sink_id, epochs, total_rows, created_at, updated_at)
            |VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-           |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = ?), 0, ${sql.now}, ${sql.now})""".stripMargin,
+           |(SELECT COALESCE(max($number), 0) FROM $history WHERE sink_id = ?), 0, ${sql.now}, ${sql.now})""",
         values :+ row.sinkId: _*
       ): Unit
     else
       Sql.update(
         connection,
-        s"""UPDATE $ledger SET v = ?, query_id = ?, target = ?, target_oid = ?, last_epoch = ?, trigger_mode = ?,
+        sql"""UPDATE $ledger SET v = ?, query_id = ?, target = ?, target_oid = ?, last_epoch = ?, trigger_mode = ?,
            |offsets_hash = ?, digest = ?, $rowCount = ?, generation = ?, run_id = ?, server_id = ?, timeline = ?,
-           |updated_at = ${sql.now} WHERE sink_id = ?""".stripMargin,
+           |updated_at = ${sql.now} WHERE sink_id = ?""",
         values: _*
       ): Unit
   }
@@ -152,8 +153,8 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     Sql.update(connection, s"DELETE FROM $retired WHERE sink_id = ? AND query_id = ?", row.sinkId, row.queryId): Unit
     // By name: somebody else may have made the tables, with columns in another order.
     val columns =
-      s"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
-         |generation, run_id, server_id, timeline, created_at, updated_at""".stripMargin
+      sql"""sink_id, v, query_id, target, target_oid, last_epoch, trigger_mode, offsets_hash, digest, $rowCount, epochs, total_rows,
+         |generation, run_id, server_id, timeline, created_at, updated_at"""
     Sql.update(
       connection,
       s"INSERT INTO $retired ($columns) SELECT $columns FROM $ledger WHERE sink_id = ?",
@@ -174,11 +175,10 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
       shape: String): Boolean = {
     val changed = Sql.update(
       connection,
-      s"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, $rowCount = ?,
+      sql"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, $rowCount = ?,
          |epochs = epochs + 1, total_rows = total_rows + ?, updated_at = ${sql.now}
          |WHERE sink_id = ? AND generation = ? AND run_id = ?
-         |AND ${sql.same("target_oid", dialect.identitySql(table.table.name))} AND ${dialect.shapeSql(
-          table)} = ?""".stripMargin,
+         |AND ${sql.same("target_oid", dialect.identitySql(table.table.name))} AND ${dialect.shapeSql(table)} = ?""",
       applied.epoch,
       applied.trigger.name,
       applied.offsetsHash,
@@ -200,10 +200,10 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   private def remember(connection: Connection, sinkId: String): Unit =
     Sql.update(
       connection,
-      s"""INSERT INTO $history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
+      sql"""INSERT INTO $history (sink_id, $number, epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash,
          |digest, $rowCount, committed_at)
          |SELECT sink_id, epochs, last_epoch, query_id, run_id, generation, target, trigger_mode, offsets_hash, digest, $rowCount,
-         |updated_at FROM $ledger WHERE sink_id = ?""".stripMargin,
+         |updated_at FROM $ledger WHERE sink_id = ?""",
       sinkId
     ): Unit
 

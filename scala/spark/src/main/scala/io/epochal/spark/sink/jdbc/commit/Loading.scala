@@ -2,7 +2,7 @@ package io.epochal.spark.sink.jdbc.commit
 
 import java.sql.Connection
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.row.{BadRows, DeadLetter, DeadLetterTable}
 import io.epochal.spark.sink.jdbc.table.{AddedColumns, QualifiedName}
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Shipment}
@@ -46,6 +46,12 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
     val stored = DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters)
     compare(stored, letters.size.toLong, table, epoch)
   }
+
+  /** The table is not the one any more that the rows were encoded for. */
+  def targetReplaced: EpochalException = Conditions.TargetChanged(
+    "sinkId" -> run.sinkId,
+    "known" -> bound.table.target,
+    "table" -> "a table of that name which was made anew, or whose columns changed their types")
 
   private def compare(stored: Long, expected: Long, table: QualifiedName, epoch: String): Unit =
     if (stored != expected)

@@ -4,12 +4,14 @@ import java.sql.Connection
 
 import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 
-/** An upsert by way of a temporary table: rows of the same key are told apart there before any of them replaces another.
+/** An upsert, or changes, by way of a temporary table: rows of the same key are told apart there before any of them replaces
+  * another.
   *
   * @param incoming
-  *   SQL of the temporary table, with the target's columns under their names
+  *   SQL of the temporary table, with the columns of [[BoundTable.incoming]] under their names
   */
 abstract class TemporaryMerge(quote: String => String, incoming: String) {
 
@@ -18,12 +20,17 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
 
   /** Brings its rows into the target, of each key the greatest by the order.
     *
-    * @param unique
-    *   whether every key is there once
-    * @return
-    *   how many rows the database says were stored
+    * @param rows
+    *   how many it has
+    * @param distinct
+    *   how many different keys
     */
-  protected def merge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, unique: Boolean): Long
+  protected def merge(
+      connection: Connection,
+      table: BoundTable,
+      upsert: WriteMode.Upsert,
+      rows: Long,
+      distinct: Long): Loaded
 
   protected def drop(connection: Connection): Unit
 
@@ -42,19 +49,22 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
           one(
             connection,
             s"SELECT sum(n) FROM (SELECT count(*) AS n FROM $incoming GROUP BY $keys HAVING count(*) > 1) d"))
-      else Loaded.Rows(merge(connection, table, upsert, unique = distinct == rows), distinct)
+      else merge(connection, table, upsert, rows, distinct)
     drop(connection)
     loaded
   }
 
-  /** The rows to keep, each once: a relation for FROM. */
+  /** The rows to keep, each once: a relation for FROM. Of those that no order tells apart one that is stored comes before
+    * one that deletes.
+    */
   protected def winners(table: BoundTable, upsert: WriteMode.Upsert): String = {
     val keys = list(upsert.keys)
-    val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC")
+    val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC") +
+      upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     val place = quote(table.table.unused("epochal_place"))
-    s"""(SELECT ${list(table.columnNames)} FROM
+    sql"""(SELECT ${list(table.incoming)} FROM
        |  (SELECT i.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $incoming i) p
-       |WHERE $place = 1)""".stripMargin
+       |WHERE $place = 1)"""
   }
 
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")

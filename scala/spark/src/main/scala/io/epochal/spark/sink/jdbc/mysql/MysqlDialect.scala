@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
 import io.epochal.spark.sink.jdbc.insert.RowBytes
 import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
@@ -49,10 +50,10 @@ object MysqlDialect extends Dialect {
   override def ddlCommits: Boolean = true
 
   override def shapeSql(table: BoundTable): String =
-    s"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(character_set_name, '')
+    sql"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(character_set_name, '')
        |ORDER BY ordinal_position)), '') FROM information_schema.columns
        |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
-       |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))""".stripMargin
+       |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
   override def declare(dataType: DataType): Option[String] = MysqlType.declare(dataType)
   override def declareKey(dataType: DataType): Option[String] = MysqlType.declareKey(dataType)
@@ -72,10 +73,10 @@ object MysqlDialect extends Dialect {
     execute(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
     execute(
       connection,
-      s"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
+      sql"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
          |group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
          |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
-         |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')""".stripMargin
+         |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
     )
     execute(connection, "START TRANSACTION")
     None

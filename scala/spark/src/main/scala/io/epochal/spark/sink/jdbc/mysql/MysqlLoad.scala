@@ -4,6 +4,7 @@ import java.sql.Connection
 
 import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.spark.sink.jdbc.row.EncodedRows
 import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
@@ -44,8 +45,8 @@ private[mysql] object MysqlLoad {
       discard(connection)
       MysqlDialect.execute(
         connection,
-        s"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
-           |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false""".stripMargin
+        sql"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
+           |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false"""
       )
     }
 
@@ -53,8 +54,10 @@ private[mysql] object MysqlLoad {
         connection: Connection,
         table: BoundTable,
         upsert: WriteMode.Upsert,
-        unique: Boolean
-    ): Long = {
+        rows: Long,
+        distinct: Long
+    ): Loaded = {
+      val unique = distinct == rows
       val source = if (unique) incoming else ordered
       if (!unique)
         MysqlDialect.execute(
@@ -67,11 +70,12 @@ private[mysql] object MysqlLoad {
         connection,
         s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ s"s.${found(table)} = 1").mkString(", ")}")
       val changed = one(connection, s"SELECT count(*) FROM $source WHERE ${found(table)} = 1")
-      changed + Sql.update(
+      val added = Sql.update(
         connection,
-        s"""INSERT INTO ${target(table)} ($names)
-           |SELECT $names FROM $source WHERE ${found(table)} = 0 ORDER BY ${list(upsert.keys)}""".stripMargin
+        sql"""INSERT INTO ${target(table)} ($names)
+           |SELECT $names FROM $source WHERE ${found(table)} = 0 ORDER BY ${list(upsert.keys)}"""
       )
+      Loaded.Rows(changed + added, distinct)
     }
 
     private def found(table: BoundTable): String = MysqlDialect.quote(table.table.unused("epochal_found"))

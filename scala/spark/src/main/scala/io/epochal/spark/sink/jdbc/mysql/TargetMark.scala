@@ -5,6 +5,7 @@ import java.sql.{Connection, SQLException}
 import scala.util.Random
 
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.{QualifiedName, TargetTable}
 
 /** Tells a table from one of the same name that was made after it was dropped.
@@ -21,10 +22,10 @@ private[mysql] object TargetMark {
   private val LongestComment = 2048
 
   def sql(table: QualifiedName): String =
-    s"""(SELECT CASE WHEN LOCATE('$Prefix', table_comment) > 0
+    sql"""(SELECT CASE WHEN LOCATE('$Prefix', table_comment) > 0
        |THEN CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(table_comment, '$Prefix', -1), ']', 1) AS SIGNED) END
        |FROM information_schema.tables WHERE table_schema = ${MysqlDialect.literal(table.schema)}
-       |AND table_name = ${MysqlDialect.literal(table.table)})""".stripMargin
+       |AND table_name = ${MysqlDialect.literal(table.table)})"""
 
   def read(connection: Connection, table: QualifiedName): Option[Long] =
     Sql.query(connection, s"SELECT ${sql(table)} AS oid")(Sql.long(_, "oid")).head

@@ -6,6 +6,7 @@ import scala.util.Using
 
 import io.epochal.spark.sink.jdbc.commit.LedgerTable
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.QualifiedName
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, TaskAttempt}
 
@@ -62,8 +63,8 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
   def replace(connection: Connection, epoch: Long, gids: Seq[String]): Unit = {
     Sql.update(
       connection,
-      s"""DELETE FROM $decided AS d WHERE sink_id = ? AND NOT EXISTS (
-         |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""".stripMargin,
+      sql"""DELETE FROM $decided AS d WHERE sink_id = ? AND NOT EXISTS (
+         |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""",
       run.sinkId
     ): Unit
     gids.foreach(gid =>

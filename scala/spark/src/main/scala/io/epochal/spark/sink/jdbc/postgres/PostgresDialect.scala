@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
@@ -45,9 +46,9 @@ object PostgresDialect extends Dialect {
     PostgresCatalog.newName(connection, name)
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
   override def shapeSql(table: BoundTable): String =
-    s"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
+    sql"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
        |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
-       |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))""".stripMargin
+       |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
   override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
@@ -64,15 +65,14 @@ object PostgresDialect extends Dialect {
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
     connection.setAutoCommit(false)
     Using.resource(connection.createStatement()) { statement =>
-      statement.execute(
-        s"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+      statement.execute(sql"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
            |SELECT pg_current_xact_id()::text,
            |  set_config('row_security', 'off', true),
            |  set_config('synchronous_commit',
            |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
            |  set_config('lock_timeout', '${lockTimeout.toMillis}ms', true),
            |  set_config('idle_in_transaction_session_timeout',
-           |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true)""".stripMargin): Unit
+           |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true)"""): Unit
       statement.getMoreResults(): Unit
       Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
     }

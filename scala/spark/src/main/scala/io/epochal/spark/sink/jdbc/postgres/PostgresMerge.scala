@@ -6,6 +6,7 @@ import scala.util.Using
 
 import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.{BoundTable, OperationColumn, WriteMode}
 
 /** Brings rows that lie in another relation of the same database into the target by their keys.
@@ -96,9 +97,8 @@ final private class PostgresMerge(
   private def delete(from: String, deletes: String): (Long, Long) = {
     val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
     val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
-    val found = count(
-      s"""SELECT count(*) FILTER (WHERE $deletes) FROM (
-         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""".stripMargin)
+    val found = count(sql"""SELECT count(*) FILTER (WHERE $deletes) FROM (
+         |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""")
     (found, Sql.update(connection, s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
   }
 
@@ -117,13 +117,14 @@ final private class PostgresMerge(
   /** The server has MERGE, and the table none of the rules with which it is refused. */
   private def mergeable: Boolean =
     connection.getMetaData.getDatabaseMajorVersion >= FirstWithMerge &&
-      count(s"SELECT count(*) FROM pg_class WHERE oid = '${target.replace("'", "''")}'::regclass AND relhasrules") == 0
+      count(
+        s"SELECT count(*) FROM pg_class WHERE oid = ${PostgresDialect.identitySql(table.table.name)} AND relhasrules") == 0
 
   private def insertOrUpdate(from: String): Long =
     Sql.update(
       connection,
-      s"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
-         |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""".stripMargin)
+      sql"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
+         |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
   /** A nested loop comes to the target's rows in the order of the source's, a merge join in that of the key: with several
     * columns in an order of its own.
@@ -135,9 +136,9 @@ final private class PostgresMerge(
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val merged = Sql.update(
       connection,
-      s"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same
+      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
-         |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)""".stripMargin
+         |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
     execute("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
     merged

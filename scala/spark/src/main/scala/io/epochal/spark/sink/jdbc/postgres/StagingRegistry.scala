@@ -8,6 +8,7 @@ import scala.util.Using
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc.commit.LedgerTable
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.QualifiedName
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, TaskAttempt}
 
@@ -36,9 +37,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     if (!PostgresDialect.ledger.exists(connection, QualifiedName(schema, "epochal_staging")))
       execute(
         connection,
-        s"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
+        sql"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
            |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
-           |taken_at timestamp with time zone) WITH (fillfactor = 50)""".stripMargin
+           |taken_at timestamp with time zone) WITH (fillfactor = 50)"""
       )
 
   /** SQL: the line's table is there, and the user's own. Users change (passwords that are handed out for a day often come
@@ -53,8 +54,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     Sql
       .query(
         connection,
-        s"""SELECT name FROM $registry WHERE sink_id = ? AND layout = ? AND token IS NULL AND $mine
-           |LIMIT 1 FOR UPDATE SKIP LOCKED""".stripMargin,
+        sql"""SELECT name FROM $registry WHERE sink_id = ? AND layout = ? AND token IS NULL AND $mine
+           |LIMIT 1 FOR UPDATE SKIP LOCKED""",
         run.sinkId,
         layout,
         schema
@@ -66,8 +67,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
     execute(
       connection,
-      s"""CREATE UNLOGGED TABLE ${quoted(name)} WITH (autovacuum_enabled = false) AS
-         |${PostgresIncoming.like(run.table)} WITH NO DATA""".stripMargin
+      sql"""CREATE UNLOGGED TABLE ${quoted(name)} WITH (autovacuum_enabled = false) AS
+         |${PostgresIncoming.like(run.table)} WITH NO DATA"""
     )
     Sql.update(
       connection,
@@ -87,8 +88,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
       digest: ContentDigest): Unit = {
     val changed = Sql.update(
       connection,
-      s"""UPDATE $registry SET token = ?, generation = ?, epoch = ?, partition = ?, attempt = ?, rows = ?, digest = ?,
-         |taken_at = now() WHERE name = ?""".stripMargin,
+      sql"""UPDATE $registry SET token = ?, generation = ?, epoch = ?, partition = ?, attempt = ?, rows = ?, digest = ?,
+         |taken_at = now() WHERE name = ?""",
       token,
       run.generation,
       attempt.epoch,
@@ -105,9 +106,9 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   def taken(connection: Connection): Seq[StagedTable] =
     Sql.query(
       connection,
-      s"""SELECT name, token, rows, digest, starts_with(sink_id, '${BulkRun.BatchPrefix}') FROM $registry
+      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${BulkRun.BatchPrefix}') FROM $registry
          |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${BulkRun.BatchPrefix}') AND taken_at < now() - interval '1 day')
-         |AND $mine FOR UPDATE SKIP LOCKED""".stripMargin,
+         |AND $mine FOR UPDATE SKIP LOCKED""",
       run.sinkId,
       schema
     )(rows =>
@@ -127,10 +128,10 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
       execute(connection, s"TRUNCATE ${kept.map(table => quoted(table.name)).mkString(", ")}")
       Sql.update(
         connection,
-        s"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
+        sql"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
            |rows = NULL, digest = NULL, taken_at = NULL WHERE name IN (${kept
             .map(_ => "?")
-            .mkString(", ")})""".stripMargin,
+            .mkString(", ")})""",
         kept.map(_.name): _*
       ): Unit
     }

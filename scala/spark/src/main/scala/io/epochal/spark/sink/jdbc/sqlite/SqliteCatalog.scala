@@ -8,6 +8,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.sink.jdbc.connection.Sql
+import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName, TargetColumn, TargetTable}
 
 /** Tables as SQLite's schema table knows them. Names have no case there.
@@ -57,9 +58,9 @@ private[sqlite] object SqliteCatalog {
     }
 
   def identitySql(table: QualifiedName): String =
-    s"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
+    sql"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
        |WHERE type = 'index' AND substr(name, 1, ${Mark.length}) = '$Mark'
-       |AND tbl_name = '${table.table.replace("'", "''")}' COLLATE NOCASE)""".stripMargin
+       |AND tbl_name = '${table.table.replace("'", "''")}' COLLATE NOCASE)"""
 
   private def describe(connection: Connection, table: String): TargetTable = {
     val name = QualifiedName(Schema, table)

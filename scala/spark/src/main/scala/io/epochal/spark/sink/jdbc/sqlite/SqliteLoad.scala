@@ -10,6 +10,9 @@ import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {
 
+  /** Where rows that replace others come first. */
+  final val Incoming = "temp.epochal_incoming"
+
   private val MaxParameters = 32766
   private val inserts = new InsertBatches(SqliteRules, SqliteDialect.quote, MaxParameters)
 
@@ -19,9 +22,7 @@ private[sqlite] object SqliteLoad {
         val target = SqliteDialect.quote(table.table.name)
         Loaded.Rows(inserts.multiRow(connection, target, table, rows, batchSize), rows.rows)
       case upsert: WriteMode.Upsert =>
-        inserts.multiRow(connection, SqliteMerge.incoming(connection, table), table, rows, batchSize): Unit
-        val loaded = SqliteMerge(connection, table, upsert, rows.rows)
-        SqliteMerge.drop(connection)
-        loaded
+        SqliteMerge(connection, table, upsert, rows.rows)(
+          inserts.multiRow(connection, Incoming, table, rows, batchSize))
     }
 }
