@@ -6,16 +6,17 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToke
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
 
 /** The records of a range, page after page, in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: RestClient) {
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient) {
   import PageReader._
 
-  private val buffer = new PageBuffer
+  private val buffer = new BodyBuffer
   private var at = range.from
   private var page: Page = _
   private var ended = false
@@ -48,7 +49,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     * @param reason
     *   why the record that begins at a byte of the answer cannot be converted
     */
-  def read[A](convert: JsonParser => A)(reason: (PageBuffer, Int) => Option[String]): A = {
+  def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
     val parser = page.cursor.parser
     if (parser.currentToken != JsonToken.START_OBJECT)
       throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
@@ -75,7 +76,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     else if (page != null && at == page.from) lost()
     else {
       page = new Page(options.pagination.request(at, range.until), at)
-      client.get(page.request, buffer)(_ => ())
+      client.call(options.call(page.request), buffer)(_ => ())
       opened += 1
       try open(at)
       catch { case _: JsonProcessingException => reload(at) }
@@ -89,7 +90,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
 
   /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    val _ = client.get(page.request, buffer)(count)
+    val _ = client.call(options.call(page.request), buffer)(_ => count(buffer))
     page.proven = true
     open(record)
   }
@@ -98,9 +99,9 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     try count(buffer) >= 0
     catch { case _: JsonProcessingException => false }
 
-  private def count(buffer: PageBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
+  private def count(buffer: BodyBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
 
-  private def why(reason: (PageBuffer, Int) => Option[String]): Option[String] = {
+  private def why(reason: (BodyBuffer, Int) => Option[String]): Option[String] = {
     open(index)
     val _ = page.cursor.next()
     reason(buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)

@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest
 
+import io.epochal.spark.http.Endpoint
+
 /** One request: the answer holds the records from `first` on, `size` of them unless the API ends before.
   *
   * @param query

@@ -1,18 +1,9 @@
 package io.epochal.spark.source.rest
 
-import com.fasterxml.jackson.core.json.JsonReadFeature
-import com.fasterxml.jackson.core.{
-  JsonFactory,
-  JsonFactoryBuilder,
-  JsonParseException,
-  JsonParser,
-  JsonProcessingException,
-  JsonToken,
-  StreamReadConstraints,
-  StreamReadFeature
-}
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
 
 /** Steps through the records of one answer, in its bytes.
   *
@@ -23,7 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
   * @throws com.fasterxml.jackson.core.JsonProcessingException
   *   where the bytes are no JSON; any step may find that
   */
-final private[rest] class RecordCursor(buffer: PageBuffer, pointer: String, endpoint: Endpoint) {
+final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endpoint: Endpoint) {
 
   /** Stands at the first token of a record after each `next()` that gives true. Whoever reads the record leaves it at the
     * record's last token, or skips its children.
@@ -106,7 +97,7 @@ private[rest] object RecordCursor {
   private val NamesShown = 12
 
   /** Counts the records of an answer, and reads it to the end. */
-  def count(buffer: PageBuffer, pointer: String, endpoint: Endpoint): Long = {
+  def count(buffer: BodyBuffer, pointer: String, endpoint: Endpoint): Long = {
     val cursor = new RecordCursor(buffer, pointer, endpoint)
     val records = cursor.skip(Long.MaxValue)
     cursor.finish()
@@ -117,30 +108,4 @@ private[rest] object RecordCursor {
   private def segments(pointer: String): List[String] =
     if (pointer.isEmpty) Nil
     else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
-}
-
-/** The one JSON factory: it remembers the field names that it has met. */
-private[rest] object Json {
-
-  // The size of an answer is limited where it is received; the source in locations is what JacksonParser reads strings by.
-  val factory: JsonFactory = new JsonFactoryBuilder()
-    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-    .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
-    .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
-    .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Int.MaxValue).build())
-    .build()
-
-  /** What a value is. */
-  def describe(token: JsonToken): String = token match {
-    case JsonToken.START_OBJECT                       => "an object"
-    case JsonToken.START_ARRAY                        => "an array"
-    case JsonToken.VALUE_STRING                       => "a string"
-    case JsonToken.VALUE_NULL                         => "null"
-    case JsonToken.VALUE_TRUE | JsonToken.VALUE_FALSE => "a boolean"
-    case _                                            => "a number"
-  }
-
-  /** What is wrong, without the text around it. */
-  def problem(error: JsonProcessingException): String =
-    s"${error.getOriginalMessage}, at byte ${Option(error.getLocation).fold(-1L)(_.getByteOffset)}"
 }

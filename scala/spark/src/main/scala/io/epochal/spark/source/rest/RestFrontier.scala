@@ -3,15 +3,16 @@ package io.epochal.spark.source.rest
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
   *
   * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
   * noticed by the task that cannot read it.
   */
-final private[rest] class RestFrontier(options: RestOptions, counters: RestCounters) {
-  private val client = new RestClient(options, counters)
-  private val buffer = new PageBuffer
+final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) {
+  private val client = new HttpClient(options.http, counters)
+  private val buffer = new BodyBuffer
   private val finder = new EndFinder(options.pagination, count, options.mismatch)
   private var seen = Extent(0)
   private var contacted = false
@@ -53,7 +54,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: RestCount
 
   private def count(request: PageRequest): Long = {
     val records =
-      client.get(request, buffer, !contacted)(page => RecordCursor.count(page, options.records, options.endpoint))
+      client.call(options.call(request), buffer, !contacted)(_ =>
+        RecordCursor.count(buffer, options.records, options.endpoint))
     contacted = true
     records
   }

@@ -2,6 +2,8 @@ package io.epochal.spark.source.rest
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
+import io.epochal.spark.http.HttpCounts
+
 /** What the web interface shows of a scan. Spark makes these classes by name. */
 final class RestPagesMetric extends CustomSumMetric {
   override def name(): String = RestMetrics.Pages
@@ -25,7 +27,7 @@ private[rest] object RestMetrics {
 
   val ofScan: Array[CustomMetric] = Array(new RestPagesMetric, new RestBytesMetric, new RestRetriesMetric)
 
-  def ofTask(pages: Long, counts: RestCounts): Array[CustomTaskMetric] =
+  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
     Array(value(Pages, pages), value(Bytes, counts.bytes), value(Retries, counts.retries))
 
   private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {

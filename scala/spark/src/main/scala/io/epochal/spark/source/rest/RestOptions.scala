@@ -8,10 +8,12 @@ import java.time.Duration
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions, SourceOptions}
-import io.epochal.core.retry.RetrySettings
+import io.epochal.spark.http.{BodyBuffer, Endpoint, HttpCall, HttpHeaders, HttpSettings}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *
+  * @param http
+  *   where requests go, and how
   * @param records
   *   JSON Pointer to the array of records
   * @param numPartitions
@@ -22,18 +24,20 @@ import io.epochal.core.retry.RetrySettings
   *   the identity that offsets carry
   */
 final case class RestOptions(
-    endpoint: Endpoint,
+    http: HttpSettings,
     pagination: Pagination,
     records: String,
     numPartitions: Option[Int],
-    timeout: Duration,
-    retry: RetrySettings,
-    maxResponseBytes: Long,
     limit: ReadLimit,
     failOnDataLoss: Boolean,
     schema: Option[String],
     source: String
 ) {
+
+  def endpoint: Endpoint = http.endpoint
+
+  /** The request for a page. */
+  def call(page: PageRequest): HttpCall = HttpCall("GET", endpoint.target(page.query))
 
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
@@ -132,21 +136,22 @@ object RestOptions {
     for {
       values <- group.parse(raw)
       pagination <- pagination(values)
-      headers <- RestHeaders.of(values.family(Headers))
+      headers <- HttpHeaders.of(Format, values.family(Headers))
       endpoint <- Endpoint
         .of(values(Url), values.family(Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
       _ <- ownParameters(values, pagination)
-      _ <- RestHeaders.oneAuthorization(endpoint)
+      _ <- HttpHeaders.oneAuthorization(Format, endpoint)
     } yield RestOptions(
-      endpoint,
+      HttpSettings(
+        endpoint,
+        values(Timeout),
+        RetryOptions.settings(values),
+        math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)),
       pagination,
       values.get(Records).getOrElse(""),
       values.get(NumPartitions),
-      values(Timeout),
-      RetryOptions.settings(values),
-      math.min(values(MaxResponseBytes), PageBuffer.MaxBytes),
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
       values.get(Schema),

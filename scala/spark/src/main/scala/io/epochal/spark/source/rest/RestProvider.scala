@@ -23,6 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
+import io.epochal.spark.http.HttpCounters
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
   *
@@ -30,7 +31,7 @@ import io.epochal.spark.PlanRedaction
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[RestStream]] (driver): how many records there are, found by [[EndFinder]]
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]], to rows
-  *   - [[RestClient]]: one request, with its retries, over the connections of the JVM
+  *   - [[io.epochal.spark.http.HttpClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends TableProvider with DataSourceRegister {
 
@@ -106,7 +107,7 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 
 /** The batch read: all records that the API has when it is planned. */
 final private class RestBatch(options: RestOptions, reading: RestReading) extends Batch {
-  private val counters = new RestCounters
+  private val counters = new HttpCounters
   private lazy val records = new RestFrontier(options, counters).exists(0, Long.MaxValue)
 
   override def planInputPartitions(): Array[InputPartition] =

@@ -7,6 +7,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 import io.epochal.spark.seam.JsonRows
 
 /** What of a record becomes a row.
@@ -18,7 +19,7 @@ import io.epochal.spark.seam.JsonRows
   */
 final private[rest] case class RestReading(schema: StructType, timeZone: String)
 
-final private[rest] class RestReaderFactory(options: RestOptions, reading: RestReading, counters: RestCounters)
+final private[rest] class RestReaderFactory(options: RestOptions, reading: RestReading, counters: HttpCounters)
     extends PartitionReaderFactory {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
@@ -32,15 +33,15 @@ final private[rest] class RestReader(
     options: RestOptions,
     reading: RestReading,
     range: RecordRange,
-    counters: RestCounters
+    counters: HttpCounters
 ) extends PartitionReader[InternalRow] {
 
-  private val counts = new RestCounters
-  private val pages = new PageReader(options, range, new RestClient(options, counts))
+  private val counts = new HttpCounters
+  private val pages = new PageReader(options, range, new HttpClient(options.http, counts))
   private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
   private val rows = new JsonRows(reading.schema, reading.timeZone)
   private val parse: JsonParser => InternalRow = rows.row
-  private val reason = (page: PageBuffer, from: Int) => rows.reason(page.bytes, from, page.length)
+  private val reason = (page: BodyBuffer, from: Int) => rows.reason(page.bytes, from, page.length)
   private var current = InternalRow.empty
   private var closed = false
 

@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.read.streaming.{
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
@@ -37,7 +38,7 @@ final class RestStream private[rest] (
     initial: InitialOffset,
     defaultPartitions: => Int,
     clock: Clock,
-    counters: RestCounters
+    counters: HttpCounters
 ) extends MicroBatchStream
     with SupportsTriggerAvailableNow
     with ReportsSourceMetrics {
@@ -137,7 +138,7 @@ private[rest] object RestStream {
 
   def apply(options: RestOptions, reading: RestReading, checkpoint: String): RestStream = {
     val spark = SparkSession.active.sparkContext
-    val counters = new RestCounters
+    val counters = new HttpCounters
     spark.register(counters)
     new RestStream(
       options,

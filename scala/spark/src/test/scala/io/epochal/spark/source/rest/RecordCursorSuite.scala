@@ -10,6 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.{BodyBuffer, Endpoint}
 import io.epochal.spark.seam.JsonRows
 
 /** Records in the bytes of an answer, and the rows that they make. */
@@ -17,8 +18,8 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   private val endpoint = Endpoint.of("http://h/c", Nil, Nil).fold(fail(_), identity)
 
-  private def buffer(json: String): PageBuffer = {
-    val page = new PageBuffer
+  private def buffer(json: String): BodyBuffer = {
+    val page = new BodyBuffer
     assert(page.readFrom(new ByteArrayInputStream(json.getBytes(UTF_8)), 1L << 30))
     page
   }
@@ -63,7 +64,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("a buffer takes what is allowed, and not a byte more") {
     forAll(Gen.choose(0, 300000), Gen.choose(0, 300000)) { (size, limit) =>
-      val page = new PageBuffer
+      val page = new BodyBuffer
       val in = new ByteArrayInputStream(new Array[Byte](size))
       assert(page.readFrom(in, limit.toLong) == (size <= limit))
       assert(page.length == math.min(size, limit + 1))

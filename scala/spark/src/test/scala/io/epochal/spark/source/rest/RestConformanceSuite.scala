@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
+import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
@@ -36,7 +37,7 @@ abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
         new InitialOffset(checkpoint.toString, new Configuration()),
         2,
         Clock.systemUTC(),
-        new RestCounters
+        new HttpCounters
       )
 
     override def makeAvailable(rows: Int): Unit = api.count += rows

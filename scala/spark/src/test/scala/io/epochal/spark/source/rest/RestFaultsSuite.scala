@@ -21,6 +21,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 
 import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.{HttpCounters, HttpFailure}
 import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.MicroBatch
 
@@ -46,7 +47,7 @@ final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with Befo
       new InitialOffset(Files.createTempDirectory("rest").resolve("0").toString, new Configuration()),
       1,
       Clock.systemUTC(),
-      new RestCounters
+      new HttpCounters
     )
   }
 

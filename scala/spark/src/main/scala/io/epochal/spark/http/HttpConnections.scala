@@ -1,9 +1,9 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.time.Duration
 import java.util.concurrent.ConcurrentHashMap
 
-import org.apache.hc.client5.http.classic.methods.HttpGet
+import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io.{
@@ -15,7 +15,7 @@ import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
 /** What all tasks of a JVM share: connections that are kept alive, and the watch over interrupts. */
-private[rest] object HttpConnections {
+private[spark] object HttpConnections {
 
   private val clients = new ConcurrentHashMap[Duration, CloseableHttpClient]()
 
@@ -25,7 +25,7 @@ private[rest] object HttpConnections {
   /** Says that the thread is waiting for this request: an interrupt breaks it off. Reading from a socket does not notice
     * interrupts by itself, and a query that is stopped must not wait for a slow server.
     */
-  def watch(request: HttpGet): Unit = {
+  def watch(request: HttpUriRequestBase): Unit = {
     val _ = watched.put(Thread.currentThread(), request)
   }
 
@@ -33,8 +33,8 @@ private[rest] object HttpConnections {
     val _ = watched.remove(Thread.currentThread())
   }
 
-  private lazy val watched: ConcurrentHashMap[Thread, HttpGet] = {
-    val requests = new ConcurrentHashMap[Thread, HttpGet]
+  private lazy val watched: ConcurrentHashMap[Thread, HttpUriRequestBase] = {
+    val requests = new ConcurrentHashMap[Thread, HttpUriRequestBase]
     val watchman = new Thread(
       () =>
         while (true) {

@@ -1,4 +1,4 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.net.{URI, URISyntaxException, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8

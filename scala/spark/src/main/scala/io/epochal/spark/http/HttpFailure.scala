@@ -1,4 +1,4 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.io.{IOException, InterruptedIOException}
 import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
@@ -21,13 +21,13 @@ import io.epochal.core.retry.Verdict
   * @param report
   *   what the query fails with after so many attempts
   */
-final private[rest] class HttpFailure(
+final private[spark] class HttpFailure(
     val verdict: Verdict,
     val connected: Boolean,
     val report: Int => EpochalException
 ) extends Exception(null, null, false, false)
 
-private[rest] object HttpFailure {
+private[spark] object HttpFailure {
 
   /** A status other than success.
     *
@@ -85,7 +85,7 @@ private[rest] object HttpFailure {
   def shown(text: String): String = Redaction.text(text.replaceAll("\\s+", " ").trim).take(200)
 
   /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, asks for no particular wait. */
-  private[rest] def delay(text: String, now: Instant): Option[Duration] =
+  private[spark] def delay(text: String, now: Instant): Option[Duration] =
     text.trim.toLongOption
       .map(seconds => Duration.ofSeconds(math.min(seconds, 1L << 31)))
       .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>

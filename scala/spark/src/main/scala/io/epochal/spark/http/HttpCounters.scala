@@ -1,19 +1,19 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.util.concurrent.atomic.AtomicLongArray
 
 import org.apache.spark.util.AccumulatorV2
 
 /** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
-final private[rest] case class RestCounts(
+final private[spark] case class HttpCounts(
     requests: Long,
     retries: Long,
     throttled: Long,
     waitedMillis: Long,
     bytes: Long)
 
-final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCounts] {
-  import RestCounters._
+final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
+  import HttpCounters._
 
   // Threads that fetch ahead add to it while Spark reads it.
   private val counts = new AtomicLongArray(Size)
@@ -29,7 +29,7 @@ final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCou
     count(WaitedMillis, waitMillis)
   }
 
-  override def add(more: RestCounts): Unit = {
+  override def add(more: HttpCounts): Unit = {
     count(Requests, more.requests)
     count(Retries, more.retries)
     count(Throttled, more.throttled)
@@ -37,22 +37,22 @@ final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCou
     count(Bytes, more.bytes)
   }
 
-  override def value: RestCounts =
-    RestCounts(
+  override def value: HttpCounts =
+    HttpCounts(
       counts.get(Requests),
       counts.get(Retries),
       counts.get(Throttled),
       counts.get(WaitedMillis),
       counts.get(Bytes))
 
-  override def merge(other: AccumulatorV2[RestCounts, RestCounts]): Unit = add(other.value)
+  override def merge(other: AccumulatorV2[HttpCounts, HttpCounts]): Unit = add(other.value)
 
   override def isZero: Boolean = (0 until Size).forall(counts.get(_) == 0L)
 
   override def reset(): Unit = (0 until Size).foreach(counts.set(_, 0L))
 
-  override def copy(): RestCounters = {
-    val same = new RestCounters
+  override def copy(): HttpCounters = {
+    val same = new HttpCounters
     same.add(value)
     same
   }
@@ -63,7 +63,7 @@ final private[rest] class RestCounters extends AccumulatorV2[RestCounts, RestCou
   }
 }
 
-private object RestCounters {
+private object HttpCounters {
   private val Requests = 0
   private val Retries = 1
   private val Throttled = 2

@@ -1,10 +1,10 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.spark.Epochal
 
 /** The headers of every request: the user's, checked, and ours where the user gave none. */
-private[rest] object RestHeaders {
+private[spark] object HttpHeaders {
 
   private val token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+".r
   private val text = "[\\t\\x20-\\x7e\\x80-\\xff]*".r
@@ -16,14 +16,14 @@ private[rest] object RestHeaders {
   private val defaults =
     Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Epochal.version}")
 
-  def of(wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
+  def of(format: String, wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
     wanted.toSeq
       .sortBy(_._1)
       .collectFirst {
-        case (name, _) if !token.matches(name)   => invalid(name, "a header's name")
-        case (name, _) if ours(name.toLowerCase) => invalid(name, "a header that may be set here")
+        case (name, _) if !token.matches(name)   => invalid(format, name, "a header's name")
+        case (name, _) if ours(name.toLowerCase) => invalid(format, name, "a header that may be set here")
         case (name, value) if !text.matches(value.trim) =>
-          invalid(name, "a header's value: printable ASCII characters on one line")
+          invalid(format, name, "a header's value: printable ASCII characters on one line")
       }
       .toLeft {
         val names = wanted.keySet.map(_.toLowerCase)
@@ -32,19 +32,19 @@ private[rest] object RestHeaders {
       }
 
   /** User info in the URL becomes an Authorization header of its own. */
-  def oneAuthorization(endpoint: Endpoint): Either[EpochalException, Unit] =
+  def oneAuthorization(format: String, endpoint: Endpoint): Either[EpochalException, Unit] =
     Either.cond(
       endpoint.headers.count { case (name, _) => name.equalsIgnoreCase("Authorization") } <= 1,
       (),
       Conditions.OptionsConflict(
-        "format" -> RestOptions.Format,
+        "format" -> format,
         "options" -> "user info in url, headers.Authorization",
         "suggestion" -> "Keep one of them."))
 
-  private def invalid(name: String, expected: String): EpochalException =
+  private def invalid(format: String, name: String, expected: String): EpochalException =
     Conditions.OptionInvalid(
       "option" -> s"headers.$name",
-      "format" -> RestOptions.Format,
+      "format" -> format,
       "value" -> Redaction.Mask,
       "expected" -> expected,
       "example" -> "headers.Authorization=Bearer <token>")

@@ -1,26 +1,27 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.io.IOException
 import java.time.Instant
 import java.util.zip.GZIPInputStream
 
 import com.fasterxml.jackson.core.JsonProcessingException
-import org.apache.hc.client5.http.classic.methods.HttpGet
-import org.apache.hc.core5.http.{ClassicHttpResponse, HttpException, HttpHost}
+import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
+import org.apache.hc.core5.http.io.entity.ByteArrayEntity
+import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 
-/** Asks for pages, with retries. Connections are the JVM's; this object belongs to one stream or one task. */
-final private[rest] class RestClient(options: RestOptions, counters: RestCounters) {
-  import RestClient._
-  import options.endpoint
+/** Makes requests, with retries. Connections are the JVM's; this object belongs to one stream or one task. */
+final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCounters) {
+  import HttpClient._
+  import settings.endpoint
 
-  private val client = HttpConnections.client(options.timeout)
+  private val client = HttpConnections.client(settings.timeout)
   private val host = HttpHost.create(endpoint.base)
 
-  /** Asks for a page, in the calling thread; an interrupt ends it soon.
+  /** Makes a request, in the calling thread; an interrupt ends it soon.
     *
     * @param buffer
     *   what the answer comes into
@@ -28,11 +29,11 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
     *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
     *   [[FirstContactAttempts]] attempts
     * @param read
-    *   reads the answer as a part of the attempt: when it finds that the body is no JSON, the page is asked for again
+    *   reads the answer as a part of the attempt: when it finds that the body is no JSON, the request is repeated
     * @throws EpochalException
     *   one of the HTTP conditions
     */
-  def get[A](request: PageRequest, buffer: PageBuffer, first: Boolean = false)(read: PageBuffer => A): A = {
+  def call[A](request: HttpCall, buffer: BodyBuffer, first: Boolean = false)(read: HttpAnswer => A): A = {
     var attempts = 0
     val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
@@ -40,10 +41,10 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
       case _                                                                     => Verdict.GiveUp
     }
     try
-      new Retrier(options.retry, classify, retried).run { failures =>
+      new Retrier(settings.retry, classify, retried).run { failures =>
         attempts = failures + 1
-        attempt(request, buffer)
-        try read(buffer)
+        val answer = attempt(request, buffer)
+        try read(answer)
         catch {
           case e: JsonProcessingException => throw HttpFailure.body(endpoint, Json.problem(e))
         }
@@ -60,32 +61,40 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
     log.warn(s"Trying again in ${event.delay.toMillis} ms: $reason")
   }
 
-  private def attempt(request: PageRequest, buffer: PageBuffer): Unit = {
-    val get = new HttpGet(endpoint.base)
-    get.setPath(endpoint.target(request.query))
-    endpoint.headers.foreach { case (name, value) => get.addHeader(name, value) }
+  private def attempt(call: HttpCall, buffer: BodyBuffer): HttpAnswer = {
+    val request = prepared(call)
     counters.request()
-    HttpConnections.watch(get)
+    HttpConnections.watch(request)
     try {
-      val response = client.executeOpen(host, get, null)
+      val response = client.executeOpen(host, request, null)
       var whole = false
       try whole = receive(response, buffer)
-      finally close(get, response, whole)
+      finally close(request, response, whole)
       if (response.getCode >= 300) throw refused(response, buffer, whole)
-      if (!whole) throw HttpFailure.tooLarge(endpoint, options.maxResponseBytes)
+      if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
+      counters.received(buffer.length.toLong)
+      new HttpAnswer(response)
     } catch {
       case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
-      case e: IOException                                         => throw HttpFailure.of(endpoint, options.timeout, e)
-      case e: HttpException => throw HttpFailure.of(endpoint, options.timeout, new IOException(e.getMessage, e))
+      case e: IOException                                         => throw HttpFailure.of(endpoint, settings.timeout, e)
+      case e: HttpException => throw HttpFailure.of(endpoint, settings.timeout, new IOException(e.getMessage, e))
     } finally HttpConnections.unwatch()
-    counters.received(buffer.length.toLong)
+  }
+
+  private def prepared(call: HttpCall): HttpUriRequestBase = {
+    val request = new HttpUriRequestBase(call.method, endpoint.base)
+    request.setPath(call.target)
+    endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
+    call.headers.foreach { case (name, value) => request.setHeader(name, value) }
+    call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
+    request
   }
 
   /** @return
     *   whether the answer was read to its end
     */
-  private def receive(response: ClassicHttpResponse, buffer: PageBuffer): Boolean = {
-    val limit = if (response.getCode >= 300) ErrorBytes else options.maxResponseBytes
+  private def receive(response: ClassicHttpResponse, buffer: BodyBuffer): Boolean = {
+    val limit = if (response.getCode >= 300) ErrorBytes else settings.maxResponseBytes
     Option(response.getEntity).fold(buffer.clear()) { entity =>
       val in = entity.getContentEncoding match {
         case null | "" | "identity" => entity.getContent
@@ -99,13 +108,13 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
   }
 
   /** What was read to its end leaves the connection to the next request; otherwise the rest of the answer is not waited for. */
-  private def close(get: HttpGet, response: ClassicHttpResponse, whole: Boolean): Unit = {
-    if (!whole) get.cancel()
+  private def close(request: HttpUriRequestBase, response: ClassicHttpResponse, whole: Boolean): Unit = {
+    if (!whole) request.cancel()
     try response.close()
     catch { case _: IOException => () }
   }
 
-  private def refused(response: ClassicHttpResponse, buffer: PageBuffer, whole: Boolean): HttpFailure = {
+  private def refused(response: ClassicHttpResponse, buffer: BodyBuffer, whole: Boolean): HttpFailure = {
     val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
     if (response.getCode == 429 || retryAfter.isDefined) counters.throttle()
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
@@ -116,8 +125,8 @@ final private[rest] class RestClient(options: RestOptions, counters: RestCounter
   }
 }
 
-private[rest] object RestClient {
-  private val log = LoggerFactory.getLogger(classOf[RestClient])
+private[spark] object HttpClient {
+  private val log = LoggerFactory.getLogger(classOf[HttpClient])
 
   /** Attempts that a server gets which cannot be reached when a stream asks for the first time. */
   val FirstContactAttempts = 3

@@ -1,10 +1,10 @@
-package io.epochal.spark.source.rest
+package io.epochal.spark.http
 
 import java.io.InputStream
 
 /** The bytes of one answer. Used again for the next one: it grows to the largest answer and stays there. */
-final private[rest] class PageBuffer {
-  private var array = new Array[Byte](PageBuffer.FirstSize)
+final private[spark] class BodyBuffer {
+  private var array = new Array[Byte](BodyBuffer.FirstSize)
   private var used = 0
 
   def bytes: Array[Byte] = array
@@ -42,7 +42,7 @@ final private[rest] class PageBuffer {
     array = java.util.Arrays.copyOf(array, math.min(array.length * 2L, limit + 1).toInt)
 }
 
-private[rest] object PageBuffer {
+private[spark] object BodyBuffer {
   private val FirstSize = 64 << 10
 
   /** The largest array that every JVM can make, less the byte that shows that there is more. */

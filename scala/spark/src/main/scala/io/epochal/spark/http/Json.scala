@@ -1,0 +1,37 @@
+package io.epochal.spark.http
+
+import com.fasterxml.jackson.core.json.JsonReadFeature
+import com.fasterxml.jackson.core.{
+  JsonFactory,
+  JsonFactoryBuilder,
+  JsonProcessingException,
+  JsonToken,
+  StreamReadConstraints,
+  StreamReadFeature
+}
+
+/** The one JSON factory: it remembers the field names that it has met. */
+private[spark] object Json {
+
+  // The size of an answer is limited where it is received; the source in locations is what JacksonParser reads strings by.
+  val factory: JsonFactory = new JsonFactoryBuilder()
+    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+    .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
+    .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+    .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Int.MaxValue).build())
+    .build()
+
+  /** What a value is. */
+  def describe(token: JsonToken): String = token match {
+    case JsonToken.START_OBJECT                       => "an object"
+    case JsonToken.START_ARRAY                        => "an array"
+    case JsonToken.VALUE_STRING                       => "a string"
+    case JsonToken.VALUE_NULL                         => "null"
+    case JsonToken.VALUE_TRUE | JsonToken.VALUE_FALSE => "a boolean"
+    case _                                            => "a number"
+  }
+
+  /** What is wrong, without the text around it. */
+  def problem(error: JsonProcessingException): String =
+    s"${error.getOriginalMessage}, at byte ${Option(error.getLocation).fold(-1L)(_.getByteOffset)}"
+}
