@@ -32,6 +32,7 @@ FAMILIES = {
     "params": "params.*",
     "connection": "connection.*",
     "oauth_params": "oauth.params.*",
+    "signer": "signer.*",
 }
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "checkpoint", "output_mode", "available_now", "processing_time", "query_name"}

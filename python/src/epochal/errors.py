@@ -212,6 +212,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "DATABASE_ERROR": DatabaseError,
     "SECRET_UNREADABLE": OptionError,
     "TLS_INVALID": OptionError,
+    "SIGNER_INVALID": OptionError,
     "DRIVER_MISSING": DatabaseError,
     "COMMIT_UNKNOWN": DatabaseError,
     "TABLE_MISSING": TableError,

@@ -135,6 +135,8 @@ def rest(
     oauth_scope: str | None = None,
     oauth_params: Mapping[str, str] | None = None,
     oauth_client_auth: Literal["basic", "body"] | None = None,
+    signer_class: str | None = None,
+    signer: Mapping[str, str] | None = None,
     tls_ca_file: str | None = None,
     tls_cert_file: str | None = None,
     tls_key_file: str | None = None,
@@ -206,6 +208,8 @@ def rest(
         oauth_scope: the scopes to ask for.
         oauth_params: further parameters of the token request, such as ``audience``; secret.
         oauth_client_auth: where the token request has the client's id and secret.
+        signer_class: class that signs requests, an ``io.epochal.kit.RequestSigner``.
+        signer: what ``signer_class`` is told; secret.
         tls_ca_file: file on the driver with the authorities to trust, in PEM.
         tls_cert_file: file on the driver with the client's certificate, in PEM.
         tls_key_file: file on the driver with the client's private key, in PEM; unset, it is in ``tls_cert_file``.
@@ -273,6 +277,7 @@ def rest(
             "oauth.refreshTokenEnv": oauth_refresh_token_env,
             "oauth.scope": oauth_scope,
             "oauth.clientAuth": oauth_client_auth,
+            "signerClass": signer_class,
             "tls.caFile": tls_ca_file,
             "tls.certFile": tls_cert_file,
             "tls.keyFile": tls_key_file,
@@ -292,6 +297,7 @@ def rest(
         },
         headers=headers,
         params=params,
+        signer=signer,
         **{"oauth.params": oauth_params},
     )
     return _load(spark, "epochal-rest", options, schema, streaming)

@@ -43,6 +43,12 @@ object Conditions {
     "The driver reads it: put it where the driver runs. Certificates and keys are in PEM, keys in PKCS#8."
   )
 
+  val SignerInvalid = Condition(
+    "SIGNER_INVALID",
+    "The signer <class> cannot be used: <reason>.",
+    "It is an io.epochal.kit.RequestSigner with a public constructor that takes nothing, in a jar of driver and executors (spark.jars or --jars)."
+  )
+
   // Offsets and checkpoints.
   val OffsetVersion = Condition(
     "OFFSET_VERSION",
@@ -279,6 +285,7 @@ object Conditions {
     SchemaUnsupported,
     SecretUnreadable,
     TlsInvalid,
+    SignerInvalid,
     OffsetVersion,
     OffsetInvalid,
     OffsetSourceChanged,

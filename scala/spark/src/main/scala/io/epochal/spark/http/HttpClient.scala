@@ -123,6 +123,9 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
     credentials.headers(token).foreach { case (name, value) => request.setHeader(name, value) }
+    credentials
+      .signature(call, request.getPath, request.getHeaders.toSeq.map(header => header.getName -> header.getValue))
+      .foreach { case (name, value) => request.setHeader(name, value) }
     call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
     request
   }

@@ -25,7 +25,8 @@ object AuthOptions {
     sample = Some("api_key"))
 
   val all: Seq[OptionSpec[_]] =
-    BearerToken.all ++ Seq(User) ++ Password.all ++ ApiKeyText.all ++ Seq(ApiKeyHeader, ApiKeyParam) ++ OAuthOptions.all
+    BearerToken.all ++ Seq(User) ++ Password.all ++ ApiKeyText.all ++ Seq(ApiKeyHeader, ApiKeyParam) ++ OAuthOptions.all ++
+      SignerOptions.all
 
   /** Reads each secret once: what cannot be read, or cannot be sent, is refused before the query starts.
     *
@@ -39,6 +40,7 @@ object AuthOptions {
       password <- Password.of(values)
       key <- ApiKeyText.of(values)
       oauth <- OAuthOptions.read(values)
+      signer <- SignerOptions.read(values)
       _ <- oneAuthorization(values, endpoint)
       _ <- together(values, Password.isSet(values) && !values.isSet(User), Password.setName(values), "user")
       _ <- together(values, values.isSet(ApiKeyHeader) && key.isEmpty, "apiKeyHeader", "apiKey")
@@ -54,7 +56,8 @@ object AuthOptions {
         .orElse(values.get(User).map(Authorization.Basic(_, password)))
         .orElse(oauth.map(Authorization.OAuth(_))),
       key.map(
-        ApiKey(_, values.get(ApiKeyParam).fold[KeyPlace](KeyPlace.Header(values(ApiKeyHeader)))(KeyPlace.Param(_)))))
+        ApiKey(_, values.get(ApiKeyParam).fold[KeyPlace](KeyPlace.Header(values(ApiKeyHeader)))(KeyPlace.Param(_)))),
+      signer)
   }
 
   private def oneAuthorization(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Unit] = {

@@ -3,12 +3,13 @@ package io.epochal.spark.http.auth
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Base64
 
-import io.epochal.spark.http.{Endpoint, HttpCounters, HttpSettings}
+import io.epochal.spark.http.{Endpoint, HttpCall, HttpCounters, HttpSettings}
 
 /** What a request carries to say who asks: a part of each request that is made, also of one that is made again. */
 final private[http] class Credentials(settings: HttpSettings, counters: HttpCounters) {
   import settings.auth
 
+  private val signer = auth.signer.map(new Signer(_))
   private val oauth = auth.authorization.collect { case Authorization.OAuth(asked) =>
     (OAuthTokens.of(asked), new OAuthClient(asked, settings, counters))
   }
@@ -32,6 +33,14 @@ final private[http] class Credentials(settings: HttpSettings, counters: HttpCoun
     authorization.map("Authorization" -> _).toSeq ++
       auth.apiKey.collect { case ApiKey(key, KeyPlace.Header(name)) => name -> key.read() }
   }
+
+  /** What the signature of a request adds to its headers; it is made last.
+    *
+    * @throws EpochalException
+    *   SIGNER_INVALID, when there is none
+    */
+  def signature(call: HttpCall, target: String, headers: => Seq[(String, String)]): Seq[(String, String)] =
+    signer.toSeq.flatMap(_.sign(settings.endpoint.base, target, headers, call))
 
   /** The request target with the key, where that is a parameter. */
   def target(plain: String): String = auth.apiKey match {

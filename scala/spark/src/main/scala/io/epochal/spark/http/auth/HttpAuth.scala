@@ -4,10 +4,14 @@ import io.epochal.core.error.Redaction
 import io.epochal.spark.Secret
 
 /** How requests say who asks. Travels to the executors with its secrets as they were read then; prints without them. */
-final case class HttpAuth(authorization: Option[Authorization], apiKey: Option[ApiKey]) {
+final case class HttpAuth(
+    authorization: Option[Authorization],
+    apiKey: Option[ApiKey],
+    signer: Option[SignerSettings] = None) {
 
   /** What must be in no text. */
-  def secrets: Seq[Secret] = authorization.toSeq.flatMap(_.secrets) ++ apiKey.map(_.key)
+  def secrets: Seq[Secret] = authorization.toSeq.flatMap(_.secrets) ++ apiKey.map(_.key) ++
+    signer.toSeq.flatMap(_.settings.values).map(Secret.Given(_))
 }
 
 object HttpAuth {

@@ -54,11 +54,10 @@ private[transport] object Pem {
     try {
       val encrypted = new EncryptedPrivateKeyInfo(der)
       // PBES2 names its algorithm in the parameters only.
-      val name = Option(encrypted.getAlgParameters).map(_.toString).filter(_.startsWith("PBE"))
-      val secret = SecretKeyFactory
-        .getInstance(name.getOrElse(encrypted.getAlgName))
-        .generateSecret(new PBEKeySpec(characters))
-      val cipher = Cipher.getInstance(name.getOrElse(encrypted.getAlgName))
+      val algorithm =
+        Option(encrypted.getAlgParameters).map(_.toString).filter(_.startsWith("PBE")).getOrElse(encrypted.getAlgName)
+      val secret = SecretKeyFactory.getInstance(algorithm).generateSecret(new PBEKeySpec(characters))
+      val cipher = Cipher.getInstance(algorithm)
       cipher.init(Cipher.DECRYPT_MODE, secret, encrypted.getAlgParameters)
       encrypted.getKeySpec(cipher)
     } catch {
