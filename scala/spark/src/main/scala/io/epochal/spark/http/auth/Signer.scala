@@ -56,7 +56,7 @@ final private[http] class Signer(settings: SignerSettings) {
     try body
     catch {
       case e: IllegalArgumentException if method == "configure" => throw invalid(masked(String.valueOf(e.getMessage)))
-      case NonFatal(e) => throw invalid(s"$method threw ${e.getClass.getName}")
+      case NonFatal(e)                                          => throw invalid(s"$method threw ${e.getClass.getName}")
     }
 
   private def masked(text: String): String =
@@ -82,7 +82,8 @@ object SignerOptions {
   def read(values: OptionValues): Either[EpochalException, Option[SignerSettings]] =
     (values.get(SignerClass), values.family(Settings)) match {
       case (None, found) if found.nonEmpty =>
-        Left(AuthOptions.conflict(values, "signer.* without signerClass", "Set signerClass too, or leave signer.* out."))
+        Left(
+          AuthOptions.conflict(values, "signer.* without signerClass", "Set signerClass too, or leave signer.* out."))
       case (None, _) => Right(None)
       case (Some(name), found) =>
         val settings = SignerSettings(name, found)

@@ -39,7 +39,7 @@ final private[rest] class RestReader(
 
   private val counts = new HttpCounters
   private val client = new HttpClient(options.http, counts, share)
-  private val pages = new PageReader(options, range, client)
+  private val pages = new PageReader(options, range, client, share.concurrency.getOrElse(1))
   private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
   private val rows = new JsonRows(reading.schema, reading.timeZone)
   private val parse: JsonParser => InternalRow = rows.row
@@ -65,6 +65,7 @@ final private[rest] class RestReader(
 
   override def close(): Unit = if (!closed) {
     closed = true
+    pages.close()
     client.close()
     counters.add(counts.value)
   }

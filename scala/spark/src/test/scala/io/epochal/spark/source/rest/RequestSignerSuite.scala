@@ -75,14 +75,16 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(refused("signerClass" -> "no.such.Class").contains("no such class is on the class path"))
     assert(refused("signerClass" -> "java.lang.String").contains("it is no io.epochal.kit.RequestSigner"))
     assert(refused("signerClass" -> classOf[RequestSigner].getName).contains("it cannot be made"))
-    assert(refused(hmac.head).contains("[EPOCHAL.SIGNER_INVALID]") && refused(hmac.head).contains("it needs signer.key"))
+    assert(
+      refused(hmac.head).contains("[EPOCHAL.SIGNER_INVALID]") && refused(hmac.head).contains("it needs signer.key"))
     assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTIONS_CONFLICT]"))
   }
 
   test("a signer that fails ends the query at once, without what it said") {
     answers(good)
     val error = failure(readAll(stream(broken)))
-    assert(error.condition.name == "SIGNER_INVALID" && error.getMessage.contains("threw java.lang.IllegalStateException"))
+    assert(
+      error.condition.name == "SIGNER_INVALID" && error.getMessage.contains("threw java.lang.IllegalStateException"))
     Seq("signer.Host" -> "h", "signer.X" -> "a\r\nY: b", "signer.X Y" -> "z").foreach { header =>
       assert(failure(readAll(stream(broken, header))).getMessage.contains("cannot be sent"), header._1)
     }
