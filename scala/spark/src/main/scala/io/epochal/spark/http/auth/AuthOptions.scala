@@ -25,10 +25,14 @@ object AuthOptions {
     sample = Some("api_key"))
 
   val all: Seq[OptionSpec[_]] =
-    BearerToken.all ++ Seq(User) ++ Password.all ++ ApiKeyText.all ++ Seq(
-      ApiKeyHeader,
-      ApiKeyParam) ++ OAuthOptions.all ++
-      SignerOptions.all
+    Seq(
+      BearerToken.all,
+      Seq(User),
+      Password.all,
+      ApiKeyText.all,
+      Seq(ApiKeyHeader, ApiKeyParam),
+      OAuthOptions.all,
+      SignerOptions.all).flatten
 
   /** Reads each secret once: what cannot be read, or cannot be sent, is refused before the query starts.
     *

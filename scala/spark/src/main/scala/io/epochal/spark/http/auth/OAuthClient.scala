@@ -27,26 +27,25 @@ import io.epochal.spark.http.{
   */
 final private[http] class OAuthClient(oauth: OAuthSettings, query: HttpSettings, counters: HttpCounters) {
 
-  private def settings(latest: Option[String]): HttpSettings = query.copy(
+  private def settingsWith(latest: Option[String]): HttpSettings = query.copy(
     endpoint = oauth.endpoint,
     politeness = HttpPoliteness.none.copy(maxThrottleWait = query.politeness.maxThrottleWait),
     auth = HttpAuth.none,
     hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
 
-  /** @param latest
-    *   the refresh token that the server gave last, in place of the one in the options
-    * @throws EpochalException
+  /** @throws EpochalException
     *   OAUTH_REFUSED, when the server says no, or one of the HTTP conditions
     */
-  def ask(latest: Option[String]): Grant = {
+  def ask(asking: Asking): Grant = {
     val buffer = new BodyBuffer
+    val settings = settingsWith(asking.refreshToken)
     try
-      Using.resource(new HttpClient(settings(latest), counters)) { client =>
-        client.call(request(latest), buffer)(_ => grant(buffer))
+      Using.resource(new HttpClient(settings, counters)) { client =>
+        client.call(request(asking.refreshToken), buffer, asking.first)(_ => grant(buffer))
       }
     catch {
       case error: EpochalException if error.condition == Conditions.HttpStatus =>
-        throw refused(s"status ${error.values("status")}${reason(buffer, settings(latest))}")
+        throw refused(s"status ${error.values("status")}${reason(buffer, settings)}")
     }
   }
 

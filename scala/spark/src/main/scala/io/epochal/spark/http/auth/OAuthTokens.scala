@@ -32,6 +32,17 @@ final private[http] case class Grant(token: AccessToken, refreshToken: Option[St
   override def toString: String = s"Grant(${Redaction.Mask})"
 }
 
+/** What a request for a token depends on.
+  *
+  * @param refreshToken
+  *   that the server gave last, in place of the one in the options
+  * @param first
+  *   whether no token has come yet
+  */
+final private[http] case class Asking(refreshToken: Option[String], first: Boolean) {
+  override def toString: String = s"Asking(${Redaction.Mask})"
+}
+
 /** The access token of one client at one token server, for all tasks of a JVM: one of them asks for a new one, and the others
   * wait for what comes of it, be it a failure.
   *
@@ -41,15 +52,16 @@ final private[http] class OAuthTokens(clock: Clock) {
   private val renewing = new ReentrantLock
   @volatile private var current = Option.empty[AccessToken]
   private var refreshToken = Option.empty[String]
+  private var granted = false
   @volatile private var renewals = 0L
   private var failure = Option.empty[(Long, EpochalException)]
 
   /** @param request
-    *   asks the server, with the refresh token that it gave last
+    *   asks the server
     * @throws EpochalException
     *   what `request` threw, also in another task while this one waited for it
     */
-  def token(request: Option[String] => Grant): AccessToken =
+  def token(request: Asking => Grant): AccessToken =
     current.filter(_.isFresh(clock.instant())).getOrElse {
       val seen = renewals
       renewing.lockInterruptibly()
@@ -68,9 +80,10 @@ final private[http] class OAuthTokens(clock: Clock) {
     finally renewing.unlock()
   }
 
-  private def renew(request: Option[String] => Grant): AccessToken =
+  private def renew(request: Asking => Grant): AccessToken =
     try {
-      val grant = request(refreshToken)
+      val grant = request(Asking(refreshToken, !granted))
+      granted = true
       refreshToken = grant.refreshToken.orElse(refreshToken)
       current = Some(grant.token)
       grant.token

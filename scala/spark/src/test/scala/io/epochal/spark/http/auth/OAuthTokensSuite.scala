@@ -54,7 +54,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     val tokens = new OAuthTokens(clock)
     val (held, release, asked) = (new CountDownLatch(1), new CountDownLatch(1), new AtomicInteger)
     val got = new ConcurrentLinkedQueue[String]
-    val request = (_: Option[String]) => {
+    val request = (_: Asking) => {
       val number = asked.incrementAndGet()
       held.countDown()
       release.await()
@@ -102,14 +102,15 @@ final class OAuthTokensSuite extends AnyFunSuite {
   test("a refresh token that the server replaces is the one that counts from then on") {
     val clock = new ManualClock
     val tokens = new OAuthTokens(clock)
-    val seen = mutable.Buffer.empty[Option[String]]
+    val seen = mutable.Buffer.empty[Asking]
     Seq(Some("r1"), None, Some("r2"), None).foreach { replaced =>
-      tokens.reject(tokens.token { latest =>
-        seen += latest
+      tokens.reject(tokens.token { asking =>
+        seen += asking
         grant("t", clock, refresh = replaced)
       })
     }
-    assert(seen == Seq(None, Some("r1"), Some("r1"), Some("r2")))
+    assert(seen.map(_.refreshToken) == Seq(None, Some("r1"), Some("r1"), Some("r2")))
+    assert(seen.map(_.first) == Seq(true, false, false, false))
   }
 
   test("no text of a token shows it") {

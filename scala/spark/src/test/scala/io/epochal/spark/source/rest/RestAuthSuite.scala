@@ -167,6 +167,13 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(failure(readAll(stream(oauth(): _*))).getMessage.contains("its answer has no access_token"))
   }
 
+  test("a token server at a wrong address is given up on after a few attempts") {
+    val error = failure(readAll(stream(oauth("oauth.tokenUrl" -> "http://127.0.0.1:9/token"): _*)))
+    assert(error.condition.name == "HTTP_UNREACHABLE")
+    assert(error.getMessage.contains("http://127.0.0.1:9/token could not be reached"))
+    assert(error.getMessage.contains("(3 attempts)"))
+  }
+
   test("what a server repeats of any secret is in no error") {
     Seq(
       Seq("headers.X-Key" -> secret),
