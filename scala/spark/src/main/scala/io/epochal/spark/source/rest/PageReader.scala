@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToke
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpFailure, Json}
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
@@ -15,8 +15,15 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
   *
   * @param depth
   *   requests under way at the same time
+  * @param counters
+  *   are told of each page
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+final private[rest] class PageReader(
+    options: RestOptions,
+    range: RecordRange,
+    client: HttpClient,
+    depth: Int,
+    counters: HttpCounters)
     extends AutoCloseable {
   import PageReader._
 
@@ -25,13 +32,9 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   private var at = range.from
   private var page: Page = _
   private var ended = false
-  private var opened = 0L
 
   /** Of the record that `next` stopped at. */
   def index: Long = at - 1
-
-  /** How many pages were read. */
-  def pages: Long = opened
 
   /** Moves to the next record of the range, if there is one. */
   @scala.annotation.tailrec
@@ -84,7 +87,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     else {
       page = new Page(options.pagination.request(at, range.until), at)
       buffer = answers.answer(page.request)
-      opened += 1
+      counters.page()
       try open(at)
       catch { case _: JsonProcessingException => reload(at) }
     }

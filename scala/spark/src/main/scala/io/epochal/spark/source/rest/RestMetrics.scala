@@ -45,9 +45,9 @@ private[rest] object RestMetrics {
       new RestThrottledMetric,
       new RestWaitedMetric)
 
-  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
+  def ofTask(counts: HttpCounts): Array[CustomTaskMetric] =
     Array(
-      value(Pages, pages),
+      value(Pages, counts.pages),
       value(Bytes, counts.bytes),
       value(Retries, counts.retries),
       value(Throttled, counts.throttled),

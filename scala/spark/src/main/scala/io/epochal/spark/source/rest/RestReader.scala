@@ -39,7 +39,7 @@ final private[rest] class RestReader(
 
   private val counts = new HttpCounters
   private val client = new HttpClient(options.http, counts, share)
-  private val pages = new PageReader(options, range, client, share.concurrency.getOrElse(1))
+  private val pages = new PageReader(options, range, client, share.concurrency.getOrElse(1), counts)
   private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
   private val rows = new JsonRows(reading.schema, reading.timeZone)
   private val parse: JsonParser => InternalRow = rows.row
@@ -61,7 +61,7 @@ final private[rest] class RestReader(
 
   override def get(): InternalRow = current
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(pages.pages, counts.value)
+  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(counts.value)
 
   override def close(): Unit = if (!closed) {
     closed = true

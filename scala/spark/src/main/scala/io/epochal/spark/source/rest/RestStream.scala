@@ -99,6 +99,7 @@ final class RestStream private[rest] (
     }
     val sums = Map[String, Any](
       "server" -> options.endpoint.base,
+      "pages" -> counts.pages,
       "requests" -> counts.requests,
       "retries" -> counts.retries,
       "throttled" -> counts.throttled,

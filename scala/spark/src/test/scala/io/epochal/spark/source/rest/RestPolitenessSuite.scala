@@ -149,8 +149,11 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("progress names the server") {
+  test("progress names the server, and counts pages and requests") {
+    answers(good)
     val source = stream()
+    assert(readAll(source).size == 3)
+    assert(metric(source, "pages") == 1 && metric(source, "requests") == 2)
     assert(source.metrics(java.util.Optional.empty()).get("server") == server.baseUrl())
   }
 }
