@@ -29,6 +29,8 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
     count(WaitedMillis, waitMillis)
   }
 
+  def waited(millis: Long): Unit = if (millis > 0) count(WaitedMillis, millis)
+
   override def add(more: HttpCounts): Unit = {
     count(Requests, more.requests)
     count(Retries, more.retries)

@@ -8,15 +8,20 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
 
-/** The records of a range, page after page, in the task's own thread.
+/** The records of a range, page after page. They are parsed in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
+  *
+  * @param depth
+  *   requests under way at the same time
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient) {
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+    extends AutoCloseable {
   import PageReader._
 
-  private val buffer = new BodyBuffer
+  private val answers = new PagesAhead(options, range, client, depth)
+  private var buffer: BodyBuffer = _
   private var at = range.from
   private var page: Page = _
   private var ended = false
@@ -63,6 +68,8 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
   }
 
+  override def close(): Unit = answers.close()
+
   private def step(): Boolean =
     try page.cursor.next()
     catch {
@@ -76,7 +83,7 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     else if (page != null && at == page.from) lost()
     else {
       page = new Page(options.pagination.request(at, range.until), at)
-      client.call(options.call(page.request), buffer)(_ => ())
+      buffer = answers.answer(page.request)
       opened += 1
       try open(at)
       catch { case _: JsonProcessingException => reload(at) }
