@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = {"random": "random_source", "rest": "rest", "jdbc": "jdbc"}
+BENCHMARKS = {"random": "random_source", "rest": "rest", "rest-sink": "rest_sink", "jdbc": "jdbc"}
 
 
 def main(names: list[str]) -> int:

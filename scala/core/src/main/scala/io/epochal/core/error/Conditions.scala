@@ -261,6 +261,38 @@ object Conditions {
     "Nothing was written. Start the query again; if it happens again, report it."
   )
 
+  // Rows sent to an API.
+  val RowRefused = Condition(
+    "ROW_REFUSED",
+    "Row <row> of partition <partition> in epoch <epoch> was not taken by <url>: <reason>.",
+    "Rows before it were sent, and are sent again under the same keys when the query is started again. Correct the row in the query, or set deadLetterPath to put such rows aside."
+  )
+  val TooManyRefusedRows = Condition(
+    "TOO_MANY_REFUSED_ROWS",
+    "Epoch <epoch> holds more rows that the server refuses than <limit>. The first one known: row <row> of partition <partition>: <reason>.",
+    "The others were sent, and are sent again under the same keys when the query is started again; deadLetterPath has none of the epoch. Correct the query, or raise maxBadRows."
+  )
+  val ResultsInvalid = Condition(
+    "RESULTS_INVALID",
+    "The answer of <url> does not tell what became of each of <rows> rows: <reason>.",
+    "Check 'results', 'resultStatus' and 'resultSuccess' against the API's documentation. The rows may have been accepted; they are sent again when the query is started again."
+  )
+  val OrderNotRepeatable = Condition(
+    "ORDER_NOT_REPEATABLE",
+    "<format> cannot make idempotency keys of the rows' places: after <operator> a replay may bring other rows to a place.",
+    "Set keyColumns to columns that identify a row: keys are then made of them. Or set idempotencyHeader=none to send rows at least once, without keys."
+  )
+  val EpochDealtAnew = Condition(
+    "EPOCH_DEALT_ANEW",
+    "Epoch <epoch> was first sent as <known>, and now comes again as <found>: its requests would have other idempotency keys.",
+    "Run the query once as it was (the same options; the same number of cores, or numPartitions at the source) and let it commit the epoch. To send it again under other keys, delete epochal-rest/<epoch> in the checkpoint."
+  )
+  val DeadLettersUnwritable = Condition(
+    "DEAD_LETTERS_UNWRITABLE",
+    "The dead letters cannot be written to <path>: <reason>.",
+    "deadLetterPath must be a directory that the driver may write to, or can make."
+  )
+
   val CommitUnknown = Condition(
     "COMMIT_UNKNOWN",
     "The connection to <url> was lost while epoch <epoch> was being committed, and the database could not be asked since whether it has it: <reason>.",
@@ -328,6 +360,12 @@ object Conditions {
     RowsDropped,
     StagingLost,
     MessageCorrupted,
+    RowRefused,
+    TooManyRefusedRows,
+    ResultsInvalid,
+    OrderNotRepeatable,
+    EpochDealtAnew,
+    DeadLettersUnwritable,
     CommitUnknown,
     LedgerVersion,
     QueryUnknown
