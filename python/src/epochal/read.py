@@ -249,7 +249,7 @@ def rest(
             "requestsPerSecond": requests_per_second,
             "maxConcurrency": max_concurrency,
             "maxThrottleWait": max_throttle_wait,
-            "retryStatuses": retry_statuses,
+            "retry.statuses": retry_statuses,
             "ignoreStatuses": ignore_statuses,
             "retry.maxAttempts": retry_max_attempts,
             "retry.initialDelay": retry_initial_delay,

@@ -90,7 +90,7 @@ object Conditions {
   val HttpStatus = Condition(
     "HTTP_STATUS",
     "<url> answered with status <status> (<attempts> attempts): <body>",
-    "A 4xx status means that the request is wrong: check url, params.* and headers.*. retryStatuses says which are tried again, ignoreStatuses which count as an empty answer."
+    "A 4xx status means that the request is wrong: check url, params.* and headers.*. retry.statuses says which are tried again, ignoreStatuses which count as an empty answer."
   )
   val OAuthRefused = Condition(
     "OAUTH_REFUSED",

@@ -46,7 +46,7 @@ object HttpOptions {
     "Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.",
     Some(Duration.ofMinutes(1)))
   val RetryStatuses: OptionSpec[HttpStatuses] = OptionSpec(
-    "retryStatuses",
+    "retry.statuses",
     HttpStatuses.option,
     "Statuses after which a request is made again. All others from 300 on fail the query, but for ignoreStatuses.",
     Some(HttpStatuses.passing))

@@ -103,15 +103,15 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("retryStatuses are tried again and no others") {
+  test("retry.statuses are tried again and no others") {
     answers(statusOf(404), good)
-    assert(readAll(stream("retryStatuses" -> "404")).size == 3)
+    assert(readAll(stream("retry.statuses" -> "404")).size == 3)
     server.resetAll()
     answers(aResponse().withStatus(503))
-    assert(status(failure(readAll(stream("retryStatuses" -> "404,429")))) == "503" && requests == 1)
+    assert(status(failure(readAll(stream("retry.statuses" -> "404,429")))) == "503" && requests == 1)
     server.resetAll()
     answers(aResponse().withStatus(429))
-    assert(status(failure(readAll(stream("retryStatuses" -> "none")))) == "429" && requests == 1)
+    assert(status(failure(readAll(stream("retry.statuses" -> "none")))) == "429" && requests == 1)
   }
 
   private def statusOf(code: Int) = aResponse().withStatus(code)
@@ -141,7 +141,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
       "requestsPerSecond" -> "0",
       "requestsPerSecond" -> "often",
       "maxConcurrency" -> "0",
-      "retryStatuses" -> "200",
+      "retry.statuses" -> "200",
       "ignoreStatuses" -> "all",
       "maxThrottleWait" -> "long").foreach { case (name, value) =>
       val error = failure(read(name -> value))
