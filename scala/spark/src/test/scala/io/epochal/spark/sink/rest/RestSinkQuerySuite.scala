@@ -135,8 +135,11 @@ final class RestSinkQuerySuite extends StreamTest {
         assert(api.requests.isEmpty)
         run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
         forgetLastCommit(checkpoint)
-        run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
-        if (named != "rand()") assert(api.applied == (0L until 20L), named)
+        // This server compares bodies: a row of the same key that is not the same is an error, and is not applied.
+        if (named == "rand()")
+          refused("HTTP_STATUS")(run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4")))
+        else run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
+        assert(api.applied == (0L until 20L), named)
       }
     }
   }
