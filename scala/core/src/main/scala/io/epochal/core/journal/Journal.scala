@@ -74,9 +74,7 @@ final class Journal(
       case (at, next) if at < next => Gap(at, math.min(next, until), "no segment of the checkpoint has them")
     }
     val parts = (ends zip reach).map { case (at, segment) => slices(segment, at, until) }
-    JournalPlan(
-      parts.flatMap(_.getOrElse(Nil)),
-      (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
+    JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
   }
 
   /** Says that an epoch is done, and removes what no replay can need any more (J8). Being told twice changes nothing.
@@ -121,9 +119,9 @@ final class Journal(
         known += segment.name -> all
         Right(all)
       } catch {
-        case damage: JournalDamage => Left(damage)
+        case damage: JournalDamage  => Left(damage)
         case _: NoSuchFileException => Left(new JournalDamage(segment.name, "it is not there"))
-        case e: EOFException => Left(new JournalDamage(segment.name, s"it is cut off (${e.getMessage})"))
+        case e: EOFException        => Left(new JournalDamage(segment.name, s"it is cut off (${e.getMessage})"))
       }
     }
 }
@@ -150,7 +148,9 @@ object Journal {
     try file.read(frame.position, bytes, 0, frame.length)
     catch { case e: EOFException => throw new JournalDamage(slice.segment, s"it is cut off (${e.getMessage})") }
     if (SegmentFormat.frameCrc(frame.rows, bytes, 0, frame.length) != frame.crc)
-      throw new JournalDamage(slice.segment, s"the bytes of rows ${frame.first} to ${frame.until} are not those written")
+      throw new JournalDamage(
+        slice.segment,
+        s"the bytes of rows ${frame.first} to ${frame.until} are not those written")
   }
 }
 

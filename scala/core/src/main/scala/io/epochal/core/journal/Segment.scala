@@ -57,7 +57,9 @@ object Segment {
   def read(node: JsonNode): Segment = {
     def number(field: String): Long = {
       val value = node.path(field)
-      require(value.canConvertToExactIntegral && value.canConvertToLong, s"a segment's \"$field\" is not a whole number")
+      require(
+        value.canConvertToExactIntegral && value.canConvertToLong,
+        s"a segment's \"$field\" is not a whole number")
       value.longValue
     }
     val crc = node.path("crc").asText("")

@@ -67,7 +67,8 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(store.files.isEmpty)
   }
 
-  test("J3: when the disk is full, at whatever byte, there is an error, nothing is left, and the next segment is whole") {
+  test(
+    "J3: when the disk is full, at whatever byte, there is an error, nothing is left, and the next segment is whole") {
     val size = { val store = new MemoryFileStore; write(journal(store), 0, 3, 4).bytes }
     (0L until size).foreach { room =>
       val store = new MemoryFileStore
@@ -99,13 +100,16 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     good.indices.foreach { length =>
       store.files(segment.name) = good.take(length)
       val plan = journal(store).plan(Seq(segment), 10, 18)
-      assert(plan.slices.isEmpty && plan.gaps.map(gap => (gap.from, gap.until)) == Seq((10L, 18L)), s"after $length bytes")
+      assert(
+        plan.slices.isEmpty && plan.gaps.map(gap => (gap.from, gap.until)) == Seq((10L, 18L)),
+        s"after $length bytes")
     }
     store.files(segment.name) = good ++ good
     assert(rows(store, journal(store).plan(Seq(segment), 10, 18)) == (10L until 18L))
   }
 
-  test("J4: a file under the name of another run's, of another source, or of a later version is refused with the reason") {
+  test(
+    "J4: a file under the name of another run's, of another source, or of a later version is refused with the reason") {
     def reason(change: Array[Byte] => Array[Byte], of: String = source): String = {
       val store = new MemoryFileStore
       val segment = write(journal(store), 0, 3)
@@ -206,8 +210,9 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         }
         // Each of the epochs that are kept can still be read.
         logged.sliding(2).toSeq.takeRight(Journal.Kept).foreach {
-          case Seq((start, _), (stop, its)) => assert(rows(store, journal(store).plan(its, start, stop)) == (start until stop))
-          case _                            => ()
+          case Seq((start, _), (stop, its)) =>
+            assert(rows(store, journal(store).plan(its, start, stop)) == (start until stop))
+          case _ => ()
         }
       }
       assert(delivered == (0L until logged.last._1))
@@ -223,9 +228,12 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val frozen =
       """{"name":"0000000000000000007-0123456789abcdef0123456789abcdef-1.seg","from":7,"until":10,"index":100,"bytes":120,"crc":"fedcba98"}"""
     assert(Segment.read(mapper.readTree(frozen)).crc == 0xfedcba98)
-    Seq("0000000000000000007-" -> "../", "\"from\":7" -> "\"from\":70", "\"until\":10" -> "\"until\":-1", "fedcba98" -> "x").foreach {
-      case (what, by) =>
-        intercept[IllegalArgumentException](Segment.read(mapper.readTree(frozen.replace(what, by))))
+    Seq(
+      "0000000000000000007-" -> "../",
+      "\"from\":7" -> "\"from\":70",
+      "\"until\":10" -> "\"until\":-1",
+      "fedcba98" -> "x").foreach { case (what, by) =>
+      intercept[IllegalArgumentException](Segment.read(mapper.readTree(frozen.replace(what, by))))
     }
   }
 

@@ -18,6 +18,17 @@ final private[spark] class BodyBuffer {
     true
   }
 
+  /** Makes the buffer hold so many bytes, which are for the caller to fill in.
+    *
+    * @return
+    *   an array of at least that length
+    */
+  def reserve(length: Int): Array[Byte] = {
+    if (array.length < length) array = new Array[Byte](length)
+    used = length
+    array
+  }
+
   /** Reads to the end of `in`.
     *
     * @return
