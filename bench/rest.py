@@ -86,9 +86,9 @@ def python_source(spark: SparkSession, url: str) -> float:
     return steady_state(spark.readStream.format("comments").option("url", url).load(), BATCHES)
 
 
-def ours(spark: SparkSession, url: str) -> float:
+def ours(spark: SparkSession, url: str, journal: bool = False) -> float:
     options = {"pagination": "offset", "pageSize": PAGE, "maxRowsPerBatch": ROWS_PER_BATCH, "numPartitions": 2}
-    source = spark.readStream.format("epochal-rest").schema(SCHEMA).option("url", url)
+    source = spark.readStream.format("epochal-rest").schema(SCHEMA).option("url", url).option("journal", journal)
     return steady_state(source.options(**options).load(), BATCHES)
 
 
@@ -118,12 +118,14 @@ def main() -> bool:
                 f"REST pages into noop, {PAGE} rows a page, {ROWS_PER_BATCH:,} rows a batch",
                 {
                     "epochal-rest": lambda: ours(spark, url),
+                    "epochal-rest, journalled": lambda: ours(spark, url, journal=True),
                     "Python data source, 2 partitions": lambda: python_source(spark, url),
                     "urllib3 loop, 1 connection": lambda: urllib3_loop(url),
                 },
                 goals={
                     ("epochal-rest", "Python data source, 2 partitions"): 2.0,
                     ("epochal-rest", "urllib3 loop, 1 connection"): 1.0,
+                    ("epochal-rest, journalled", "epochal-rest"): 0.7,
                 },
             ).run()
     finally:

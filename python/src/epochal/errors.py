@@ -125,7 +125,7 @@ class ModeError(ConfigurationError):
 
 
 class CheckpointError(EpochalError):
-    """The checkpoint's offsets cannot be read, or belong to another source."""
+    """The checkpoint's offsets cannot be read, belong to another source, or its journal cannot be written."""
 
 
 class SourceError(EpochalError):
@@ -206,6 +206,10 @@ _TYPES: dict[str, type[EpochalError]] = {
     "HTTP_RESPONSE_TOO_LARGE": HttpError,
     "HTTP_BODY_INVALID": HttpError,
     "PAGINATION_MISMATCH": RecordError,
+    "PAGINATION_LOOP": RecordError,
+    "TOO_MANY_PAGES": RecordError,
+    "LINK_REFUSED": RecordError,
+    "JOURNAL_UNWRITABLE": CheckpointError,
     "RECORDS_NOT_FOUND": RecordError,
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,

@@ -116,6 +116,26 @@ object Conditions {
     "PAGINATION_MISMATCH",
     "<url> does not page as the options say: <reason>.",
     "Check pagination=<pagination> and its options against the API's documentation: the parameters' names, and the largest pageSize.")
+  val PaginationLoop = Condition(
+    "PAGINATION_LOOP",
+    "<url> leads back to a page that was read before: <reason>.",
+    "Following it would read records twice for ever. The API may ignore what it is asked by: check pagination=<pagination> and its options against its documentation."
+  )
+  val TooManyPages = Condition(
+    "TOO_MANY_PAGES",
+    "<url> still goes on after <pages> pages, and no end is in sight.",
+    "If the list really is that long, raise maxPages, or set maxRowsPerBatch: no more is asked for than a batch needs then."
+  )
+  val LinkRefused = Condition(
+    "LINK_REFUSED",
+    "<url> gives <link> as its next page, which is not followed: <reason>.",
+    "Headers and parameters may be secret: they are sent to the scheme, host and port of 'url' only. Set url to the host that the links name."
+  )
+  val JournalUnwritable = Condition(
+    "JOURNAL_UNWRITABLE",
+    "The journal of <source> cannot be written to <path>: <reason>.",
+    "The position stays where it was. Make room there, or see to the rights, and start the query again."
+  )
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",
@@ -332,6 +352,10 @@ object Conditions {
     HttpBodyInvalid,
     RecordsNotFound,
     PaginationMismatch,
+    PaginationLoop,
+    TooManyPages,
+    LinkRefused,
+    JournalUnwritable,
     RecordInvalid,
     DatabaseUnreachable,
     DriverMissing,

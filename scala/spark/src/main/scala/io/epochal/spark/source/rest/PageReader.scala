@@ -17,7 +17,7 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
   *   requests under way at the same time
   */
 final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
-    extends AutoCloseable {
+    extends Pages {
   import PageReader._
 
   private val answers = new PagesAhead(options, range, client, depth)
@@ -27,15 +27,12 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
   private var ended = false
   private var opened = 0L
 
-  /** Of the record that `next` stopped at. */
-  def index: Long = at - 1
+  override def index: Long = at - 1
 
-  /** How many pages were read. */
-  def pages: Long = opened
+  override def pages: Long = opened
 
-  /** Moves to the next record of the range, if there is one. */
   @scala.annotation.tailrec
-  def next(): Boolean =
+  override def next(): Boolean =
     if (ended || at >= range.until) false
     else if (page != null && at < page.request.end && step()) {
       at += 1
@@ -45,16 +42,11 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
       next()
     }
 
-  def skip(): Unit = {
+  override def skip(): Unit = {
     val _ = page.cursor.parser.skipChildren()
   }
 
-  /** Converts the record.
-    *
-    * @param reason
-    *   why the record that begins at a byte of the answer cannot be converted
-    */
-  def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
+  override def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
     val parser = page.cursor.parser
     if (parser.currentToken != JsonToken.START_OBJECT)
       throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
@@ -68,7 +60,10 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
   }
 
-  override def close(): Unit = answers.close()
+  override def close(): Unit = {
+    answers.close()
+    client.close()
+  }
 
   private def step(): Boolean =
     try page.cursor.next()
