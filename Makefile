@@ -31,7 +31,7 @@ help: ## list the targets
 	  printf '  make %-12s %s\n' "$$target" "$$text"; done
 
 demo: venv ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
-	$(BIN)/python -m epochal demo $(ARGS)
+	@$(BIN)/python -m epochal demo $(ARGS)
 
 test: ## all tests, Scala and Python side by side; logs in build/logs
 	@$(MAKE) --no-print-directory --output-sync=target -j2 venv

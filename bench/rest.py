@@ -89,7 +89,7 @@ def python_source(spark: SparkSession, url: str) -> float:
     return steady_state(spark.readStream.format("comments").option("url", url).load(), BATCHES)
 
 
-def ours(spark: SparkSession, url: str, batches: int = BATCHES, **more: int) -> float:
+def ours(spark: SparkSession, url: str, batches: int = BATCHES, **more: int | bool) -> float:
     options = {"pagination": "offset", "pageSize": PAGE, "maxRowsPerBatch": ROWS_PER_BATCH, "numPartitions": 2} | more
     source = spark.readStream.format("epochal-rest").schema(SCHEMA).option("url", url)
     return steady_state(source.options(**options).load(), batches)
@@ -120,12 +120,14 @@ def main() -> bool:
                 f"REST pages into noop, {PAGE} rows a page, {ROWS_PER_BATCH:,} rows a batch",
                 {
                     "epochal-rest": lambda: ours(spark, url),
+                    "epochal-rest, journalled": lambda: ours(spark, url, journal=True),
                     "Python data source, 2 partitions": lambda: python_source(spark, url),
                     "urllib3 loop, 1 connection": lambda: urllib3_loop(url),
                 },
                 goals={
                     ("epochal-rest", "Python data source, 2 partitions"): 2.0,
                     ("epochal-rest", "urllib3 loop, 1 connection"): 1.0,
+                    ("epochal-rest, journalled", "epochal-rest"): 0.7,
                 },
             ).run()
     finally:

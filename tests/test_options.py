@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FORMATS: dict[str, Callable[..., Any]] = {
     "epochal-random": epochal.read.random,
     "epochal-rest": epochal.read.rest,
+    "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
 }
 ALIASES = {"table": "dbtable"}

@@ -18,11 +18,11 @@
     └── SinkError
         ├── DatabaseError             the database cannot be reached or failed
         ├── TableError                the table, its columns, types or keys do not fit the query
-        ├── RowError                  a row cannot be stored, or was swallowed by the database
+        ├── RowError                  a row cannot be stored or sent, is refused, or swallowed
         ├── EpochError                the ledger does not expect this epoch
         │   ├── EpochGapError         epochs before it are missing
         │   ├── EpochRegressedError   later ones were committed already
-        │   └── EpochChangedError     it was committed with other offsets or other rows
+        │   └── EpochChangedError     it was committed with other offsets or rows, or begun otherwise
         ├── SinkIdentityError         another query, table or ledger than the sink's
         └── SinkFencedError           a newer run has taken the sink over
 
@@ -125,7 +125,7 @@ class ModeError(ConfigurationError):
 
 
 class CheckpointError(EpochalError):
-    """The checkpoint's offsets cannot be read, or belong to another source."""
+    """The checkpoint's offsets cannot be read, belong to another source, or its journal cannot be written."""
 
 
 class SourceError(EpochalError):
@@ -157,7 +157,7 @@ class TableError(SinkError):
 
 
 class RowError(SinkError):
-    """A row cannot be stored, has no unique key, or was swallowed by the database."""
+    """A row cannot be stored or sent, has no unique key, is refused by the API, or was swallowed by the database."""
 
 
 class EpochError(SinkError):
@@ -173,7 +173,7 @@ class EpochRegressedError(EpochError):
 
 
 class EpochChangedError(EpochError):
-    """The epoch was committed before with other source offsets or other rows."""
+    """The epoch was committed before with other source offsets or other rows, or begun with other requests."""
 
 
 class SinkIdentityError(SinkError):
@@ -206,6 +206,10 @@ _TYPES: dict[str, type[EpochalError]] = {
     "HTTP_RESPONSE_TOO_LARGE": HttpError,
     "HTTP_BODY_INVALID": HttpError,
     "PAGINATION_MISMATCH": RecordError,
+    "PAGINATION_LOOP": RecordError,
+    "TOO_MANY_PAGES": RecordError,
+    "LINK_REFUSED": RecordError,
+    "JOURNAL_UNWRITABLE": CheckpointError,
     "RECORDS_NOT_FOUND": RecordError,
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
@@ -227,6 +231,12 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TOO_MANY_BAD_ROWS": RowError,
     "ROWS_DROPPED": RowError,
     "STAGING_LOST": RowError,
+    "ROW_REFUSED": RowError,
+    "TOO_MANY_REFUSED_ROWS": RowError,
+    "RESULTS_INVALID": RowError,
+    "ORDER_NOT_REPEATABLE": ModeError,
+    "EPOCH_DEALT_ANEW": EpochChangedError,
+    "DEAD_LETTERS_UNWRITABLE": OptionError,
     "MESSAGE_CORRUPTED": RowError,
     "EPOCH_TOO_LARGE": EpochError,
     "EPOCH_GAP": EpochGapError,

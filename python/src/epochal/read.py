@@ -92,13 +92,23 @@ def rest(
     schema: str | StructType,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
-    pagination: Literal["none", "offset", "page"] | None = None,
+    pagination: Literal["none", "offset", "page", "cursor", "link", "next-url"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
     page_size: int | None = None,
     page_param: str | None = None,
     page_size_param: str | None = None,
     first_page: int | None = None,
+    next_cursor: str | None = None,
+    next_cursor_header: str | None = None,
+    cursor_param: str | None = None,
+    cursor_header: str | None = None,
+    first_cursor: str | None = None,
+    link_rel: str | None = None,
+    next_url: str | None = None,
+    has_more: str | None = None,
+    max_pages: int | None = None,
+    journal: bool | None = None,
     records: str | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
@@ -165,13 +175,24 @@ def rest(
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
-        pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once.
+        pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
+            ``"cursor"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
         offset_param: the parameter that carries the number of records to skip.
         limit_param: the parameter that carries the page's size under ``"offset"``.
         page_size: records in a page.
         page_param: the parameter that carries the page's number.
         page_size_param: the parameter that carries the page's size under ``"page"``.
         first_page: the number of the first page.
+        next_cursor: JSON Pointer to the next page's cursor in an answer.
+        next_cursor_header: the header of an answer that has it, in place of ``next_cursor``.
+        cursor_param: the parameter that sends the cursor.
+        cursor_header: the header that sends it, in place of ``cursor_param``.
+        first_cursor: the cursor of the first page, where that needs one.
+        link_rel: the relation of the ``Link`` header that leads to the next page.
+        next_url: JSON Pointer to the next page's URL in an answer.
+        has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
+        max_pages: pages that one batch may ask for; an API that goes on for longer is an error.
+        journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
@@ -242,6 +263,16 @@ def rest(
             "pageParam": page_param,
             "pageSizeParam": page_size_param,
             "firstPage": first_page,
+            "nextCursor": next_cursor,
+            "nextCursorHeader": next_cursor_header,
+            "cursorParam": cursor_param,
+            "cursorHeader": cursor_header,
+            "firstCursor": first_cursor,
+            "linkRel": link_rel,
+            "nextUrl": next_url,
+            "hasMore": has_more,
+            "maxPages": max_pages,
+            "journal": journal,
             "records": records,
             "numPartitions": num_partitions,
             "timeout": timeout,

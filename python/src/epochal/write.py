@@ -7,21 +7,20 @@ is ``dbtable``, ``checkpoint`` is ``checkpointLocation``). ``None`` means "not s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, overload
 
-from epochal._options import Duration, Location, Size, given, milliseconds, text
-from epochal.errors import OptionError, named
+from epochal._options import Duration, Location, Size, given
+from epochal._rest_sink import rest
+from epochal._start import OutputMode, Stream, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["jdbc"]
+__all__ = ["jdbc", "rest"]
 
 _Mode = Literal["append", "upsert", "changes"]
 _Transport = Literal["auto", "inline", "staged", "prepared"]
-_OutputMode = Literal["append", "update", "complete"]
 
 
 @overload
@@ -31,7 +30,7 @@ def jdbc(
     *,
     table: str,
     checkpoint: Location,
-    output_mode: _OutputMode = "append",
+    output_mode: OutputMode = "append",
     available_now: bool = False,
     processing_time: Duration | None = None,
     query_name: str | None = None,
@@ -103,7 +102,7 @@ def jdbc(
     *,
     table: str,
     checkpoint: Location | None = None,
-    output_mode: _OutputMode = "append",
+    output_mode: OutputMode = "append",
     available_now: bool = False,
     processing_time: Duration | None = None,
     query_name: str | None = None,
@@ -222,56 +221,10 @@ def jdbc(
         },
         connection=connection,
     )
-    if not df.isStreaming:
-        _refuse_for_batch(checkpoint, output_mode, available_now, processing_time, query_name)
-        with named():
-            df.write.format("epochal-jdbc").options(**options).mode("append").save()
-        return None
-    if checkpoint is None:
-        raise OptionError(
-            "OPTION_REQUIRED",
-            "epochal.write.jdbc needs 'checkpoint' for a streaming DataFrame (the directory of the query's state).",
-            "Set it, for example checkpoint='checkpoints/comments'.",
-        )
-    writer = df.writeStream.format("epochal-jdbc").options(**options).outputMode(output_mode)
-    writer = writer.option("checkpointLocation", text(checkpoint))
-    if query_name is not None:
-        writer = writer.queryName(query_name)
-    if available_now and processing_time is not None:
-        raise OptionError(
-            "OPTIONS_CONFLICT",
-            "epochal.write.jdbc was given options that exclude each other: available_now, processing_time.",
-            "A query that ends has no interval: leave processing_time out.",
-        )
-    if available_now:
-        writer = writer.trigger(availableNow=True)
-    elif processing_time is not None:
-        writer = writer.trigger(processingTime=_interval(processing_time))
-    with named():
-        return writer.start()
-
-
-def _interval(value: Duration) -> str:
-    return f"{milliseconds(value)} milliseconds" if isinstance(value, timedelta) else value
-
-
-def _refuse_for_batch(
-    checkpoint: Location | None,
-    output_mode: str,
-    available_now: bool,
-    processing_time: Duration | None,
-    query_name: str | None,
-) -> None:
-    wrong = {
-        "checkpoint": checkpoint is not None,
-        "output_mode": output_mode != "append",
-        "available_now": available_now,
-        "processing_time": processing_time is not None,
-        "query_name": query_name is not None,
-    }
-    if names := [name for name, is_set in wrong.items() if is_set]:
-        raise OptionError(
-            "OPTIONS_CONFLICT",
-            f"The DataFrame is a batch, and epochal.write.jdbc was given what only a stream has: {', '.join(names)}.",
-            "Leave them out, or read the source as a stream.",
-        )
+    return start(
+        df,
+        "epochal-jdbc",
+        "epochal.write.jdbc",
+        options,
+        Stream(checkpoint, output_mode, available_now, processing_time, query_name),
+    )

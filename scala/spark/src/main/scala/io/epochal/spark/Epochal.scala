@@ -6,6 +6,7 @@ import scala.util.Using
 
 import io.epochal.core.option.OptionGroup
 import io.epochal.spark.sink.jdbc.JdbcOptions
+import io.epochal.spark.sink.rest.RestSinkOptions
 import io.epochal.spark.source.random.RandomOptions
 import io.epochal.spark.source.rest.RestOptions
 
@@ -18,7 +19,8 @@ object Epochal {
       new String(in.readAllBytes(), UTF_8).trim)
 
   /** The options of every format, in the order of the documentation. */
-  val formats: Seq[OptionGroup] = Seq(RandomOptions.group, RestOptions.group, JdbcOptions.group)
+  val formats: Seq[OptionGroup] =
+    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)

@@ -17,8 +17,9 @@ object MicroBatch {
 
   /** All rows between two offsets, partition after partition, each as its values. */
   def read(stream: MicroBatchStream, schema: StructType, start: Offset, end: Offset): Seq[Seq[Any]] = {
+    val partitions = stream.planInputPartitions(start, end).toSeq
     val factory = stream.createReaderFactory()
-    stream.planInputPartitions(start, end).toSeq.flatMap { partition =>
+    partitions.flatMap { partition =>
       Using.resource(factory.createReader(Serialization.copy(partition))) { reader =>
         Iterator.continually(reader).takeWhile(_.next()).map(_.get().copy().toSeq(schema)).toVector
       }

@@ -32,6 +32,11 @@ trait SourceFixture {
   /** How many rows, from the first one on, lie before an offset. */
   def rowsBefore(offset: Offset): Long
 
+  /** Whether rows can be read again long after they were committed. A source that journals what it reads need keep no more than
+    * a few epochs of it.
+    */
+  def keepsRows: Boolean = true
+
   /** Called after each check. */
   def close(): Unit = ()
 }

@@ -17,9 +17,12 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
   * @tparam P
   *   the position, an immutable value
   * @param version
-  *   the version written; every version from 1 up to it is read
+  *   the newest version; every version from 1 up to it is read
   */
 abstract class OffsetFormat[P](val format: String, val version: Int) extends Serializable {
+
+  /** The version in which a position is written: the oldest that can hold it keeps the text that older releases wrote. */
+  protected def versionOf: P => Int = _ => version
 
   /** Adds the position's fields, always in the same order. */
   protected def write(position: P, fields: ObjectNode): Unit
@@ -32,7 +35,7 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
     */
   final def toJson(source: String, position: P): String = {
     val node = OffsetFormat.mapper.createObjectNode()
-    node.put("v", version).put("format", format).put("source", source)
+    node.put("v", versionOf(position)).put("format", format).put("source", source)
     write(position, node)
     OffsetFormat.mapper.writeValueAsString(node)
   }

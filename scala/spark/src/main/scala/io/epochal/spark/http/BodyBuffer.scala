@@ -28,6 +28,18 @@ final private[spark] class BodyBuffer {
     none = true
   }
 
+  /** Makes the buffer hold so many bytes, which are for the caller to fill in.
+    *
+    * @return
+    *   an array of at least that length
+    */
+  def reserve(length: Int): Array[Byte] = {
+    if (array.length < length) array = new Array[Byte](length)
+    used = length
+    none = false
+    array
+  }
+
   /** Reads to the end of `in`.
     *
     * @return

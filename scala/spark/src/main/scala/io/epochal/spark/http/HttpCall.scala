@@ -27,4 +27,7 @@ final private[spark] class HttpAnswer(response: HttpResponse) {
 
   /** The first header of that name, in any case. */
   def header(name: String): Option[String] = Option(response.getFirstHeader(name)).map(_.getValue)
+
+  /** All headers of that name, in any case. */
+  def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)
 }

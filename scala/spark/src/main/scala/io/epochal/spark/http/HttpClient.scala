@@ -2,6 +2,7 @@ package io.epochal.spark.http
 
 import java.io.IOException
 import java.time.{Duration, Instant}
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.zip.GZIPInputStream
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -28,6 +29,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
   import settings.{endpoint, politeness}
 
   private val gate = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget, share)
+  private val open = new AtomicBoolean(true)
   private val credentials = new Credentials(settings, counters)
   private val client = HttpConnections.client(settings.transport)
   private val host = HttpHost.create(endpoint.base)
@@ -63,7 +65,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     catch { case failure: HttpFailure => throw failure.report(attempts) }
   }
 
-  override def close(): Unit = gate.close(share)
+  override def close(): Unit = if (open.compareAndSet(true, false)) gate.close(share)
 
   private def retried(event: RetryEvent): Unit = {
     counters.retry(event.delay.toMillis)

@@ -22,7 +22,7 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
   // Threads that fetch ahead add to it while Spark reads it.
   private val counts = new AtomicLongArray(Size)
 
-  def page(): Unit = count(Pages, 1)
+  def read(pages: Long): Unit = count(Pages, pages)
 
   def request(): Unit = count(Requests, 1)
 

@@ -5,6 +5,7 @@ import java.util.{Map => JavaMap, UUID}
 import scala.util.Try
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -27,8 +28,18 @@ final case class RunningQuery(runId: String, trigger: TriggerMode, outputMode: O
   */
 object RunningQuery {
 
-  def find(queryId: String): Either[EpochalException, RunningQuery] =
-    Try(read(execution(queryId))).toEither.left.map(error =>
+  def find(queryId: String): Either[EpochalException, RunningQuery] = known(queryId)(read)
+
+  /** The epoch that the query of this thread is at; None in any other thread. */
+  def currentEpoch: Option[Long] =
+    Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
+
+  /** The optimized plan of its current epoch, or of the last one. */
+  private[seam] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
+    known(queryId)(found => call(call(found, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
+
+  private def known[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
+    Try(of(execution(queryId))).toEither.left.map(error =>
       Conditions.QueryUnknown.because(error)("queryId" -> queryId, "reason" -> String.valueOf(error.getMessage)))
 
   private def execution(queryId: String): AnyRef = {

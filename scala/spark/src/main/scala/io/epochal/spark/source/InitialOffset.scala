@@ -22,6 +22,9 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration) {
   private val directory = new Path(checkpoint)
   private val file = new Path(directory, InitialOffset.FileName)
 
+  /** Another directory in the stream's part of the checkpoint. */
+  def beside(name: String): HadoopFileStore = new HadoopFileStore(new Path(directory, name).toString, hadoop)
+
   /** The offset remembered, else `first`, which is remembered from now on. */
   def orElse(first: => String): String = {
     val fs = file.getFileSystem(hadoop)

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToke
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpFailure, Json}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
@@ -15,16 +15,9 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpFailure,
   *
   * @param depth
   *   requests under way at the same time
-  * @param counters
-  *   are told of each page
   */
-final private[rest] class PageReader(
-    options: RestOptions,
-    range: RecordRange,
-    client: HttpClient,
-    depth: Int,
-    counters: HttpCounters)
-    extends AutoCloseable {
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+    extends Pages {
   import PageReader._
 
   private val answers = new PagesAhead(options, range, client, depth)
@@ -32,13 +25,14 @@ final private[rest] class PageReader(
   private var at = range.from
   private var page: Page = _
   private var ended = false
+  private var opened = 0L
 
-  /** Of the record that `next` stopped at. */
-  def index: Long = at - 1
+  override def index: Long = at - 1
 
-  /** Moves to the next record of the range, if there is one. */
+  override def pages: Long = opened
+
   @scala.annotation.tailrec
-  def next(): Boolean =
+  override def next(): Boolean =
     if (ended || at >= range.until) false
     else if (page != null && at < page.request.end && step()) {
       at += 1
@@ -48,16 +42,11 @@ final private[rest] class PageReader(
       next()
     }
 
-  def skip(): Unit = {
+  override def skip(): Unit = {
     val _ = page.cursor.parser.skipChildren()
   }
 
-  /** Converts the record.
-    *
-    * @param reason
-    *   why the record that begins at a byte of the answer cannot be converted
-    */
-  def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
+  override def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
     val parser = page.cursor.parser
     if (parser.currentToken != JsonToken.START_OBJECT)
       throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
@@ -71,7 +60,10 @@ final private[rest] class PageReader(
     }
   }
 
-  override def close(): Unit = answers.close()
+  override def close(): Unit = {
+    answers.close()
+    client.close()
+  }
 
   private def step(): Boolean =
     try page.cursor.next()
@@ -87,7 +79,7 @@ final private[rest] class PageReader(
     else {
       page = new Page(options.pagination.request(at, range.until), at)
       buffer = answers.answer(page.request)
-      counters.page()
+      opened += 1
       try open(at)
       catch { case _: JsonProcessingException => reload(at) }
     }

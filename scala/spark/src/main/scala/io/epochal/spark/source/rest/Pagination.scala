@@ -21,12 +21,9 @@ final case class RecordRange(from: Long, until: Long) {
 /** Which request gives which records. Records are counted from 0 in the order in which the API lists them: any of these
   * can be asked for again, and a replay is only as true as that order.
   *
-  * Kinds whose pages cannot be asked for twice need a journal, and do not belong here.
+  * Kinds whose pages are only known from the page before are [[ChainedPagination]]s.
   */
-sealed trait Pagination extends Serializable {
-
-  /** As in the option `pagination`. */
-  def kind: String
+sealed trait Pagination extends Paging {
 
   /** Records that one request can give. */
   def pageSize: Long

@@ -105,7 +105,7 @@ private[rest] object RecordCursor {
   }
 
   /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
-  private def segments(pointer: String): List[String] =
+  private[rest] def segments(pointer: String): List[String] =
     if (pointer.isEmpty) Nil
     else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
 }

@@ -1,5 +1,9 @@
 package io.epochal.spark.source.rest
 
+import java.nio.charset.StandardCharsets.ISO_8859_1
+
+import scala.util.Try
+
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
@@ -17,6 +21,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var seen = Extent(0)
   private var contacted = false
   private var warned = false
+  private val scan = new AnswerScan(options.records, Nil, options.endpoint)
+  private var moves = false
 
   /** What the last look found; None before the first. */
   def known: Option[Extent] = Option.when(contacted)(seen)
@@ -31,6 +37,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (seen.exists < target || !contacted) {
       seen = finder.find(start, most)
       if (seen.ends < start) lost(seen.ends, start)
+      if (!moves) moves = shownToMove()
     }
     math.max(start, math.min(seen.exists, target))
   }
@@ -54,6 +61,33 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     warned = true
   }
 
+  /** An API that does not know the parameter gives its first page for ever, and every record again and again. It is found out
+    * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
+    * like them, too.
+    */
+  private def shownToMove(): Boolean = {
+    val step = options.pagination match {
+      case Pagination.Whole      => Long.MaxValue
+      case page: Pagination.ByPage => page.pageSize
+      case _                     => 1L
+    }
+    val last = seen.exists - 1
+    def at(index: Long) = records(options.pagination.request(index, index + 1))
+    if (last >= step) {
+      val before = at(last - step)
+      if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
+        throw options.mismatch(
+          s"records ${last - step}, $last and ${RestFrontier.Far} are the same: it gives the same page whatever it is asked for")
+    }
+    last >= step
+  }
+
+  private def records(request: PageRequest): String =
+    client.call(options.call(request), buffer) { _ =>
+      val answer = scan.read(buffer)
+      if (answer.records == 0) "" else new String(buffer.bytes, answer.from, answer.until - answer.from, ISO_8859_1)
+    }
+
   private def count(request: PageRequest): Long = {
     val records =
       client.call(options.call(request), buffer, !contacted)(_ =>
@@ -65,4 +99,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
 private object RestFrontier {
   private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+
+  /** Behind the end of any list that is read by its records' numbers; fits where a server reads 32 bits. */
+  private val Far = 1L << 30
 }

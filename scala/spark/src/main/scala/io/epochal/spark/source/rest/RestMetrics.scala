@@ -45,9 +45,9 @@ private[rest] object RestMetrics {
       new RestThrottledMetric,
       new RestWaitedMetric)
 
-  def ofTask(counts: HttpCounts): Array[CustomTaskMetric] =
+  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
     Array(
-      value(Pages, counts.pages),
+      value(Pages, pages),
       value(Bytes, counts.bytes),
       value(Retries, counts.retries),
       value(Throttled, counts.throttled),

@@ -1,23 +1,89 @@
 package io.epochal.spark.source.rest
 
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.connector.read.streaming.Offset
 
+import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
 
-/** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered. */
-final case class RestPosition(records: Long)
+/** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered.
+  *
+  * @param journal
+  *   None where the records were never journalled; so it is at the start of every stream
+  */
+final case class RestPosition(records: Long, journal: Option[JournalPosition] = None)
+
+/** What of the journal counts at a position.
+  *
+  * @param segments
+  *   those that hold records from the start of the batch on which this position ends, in order
+  * @param next
+  *   the page that follows the last segment; None where pages are told by counting records
+  */
+final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage]) {
+
+  /** The record after the last one that is journalled, which is `records` or a later one. */
+  def until(records: Long): Long = segments.lastOption.fold(records)(segment => math.max(records, segment.until))
+
+  /** Without what lies before a record. */
+  def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))
+}
+
+/** A page of a [[ChainedPagination]] that is to be asked for.
+  *
+  * @param token
+  *   None for the first page
+  * @param taken
+  *   so many records at its front were taken before: it was the last page then, and may have grown since
+  */
+final case class NextPage(token: Option[String], taken: Long)
+
+object NextPage {
+  val First: NextPage = NextPage(None, 0)
+}
 
 final case class RestOffset(source: String, position: RestPosition) extends Offset {
   override val json: String = RestOffset.toJson(source, position)
 }
 
-object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 1) {
+/** Version 1 has `records` alone; a position without a journal is still written so. */
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 2) {
+
+  override protected def versionOf: RestPosition => Int = position => if (position.journal.isEmpty) 1 else version
 
   override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
     fields.put("records", position.records)
-    ()
+    position.journal.foreach { journal =>
+      val segments = fields.putArray("segments")
+      journal.segments.foreach(segment => Segment.write(segment, segments.addObject()))
+      journal.next.foreach { page =>
+        val next = fields.putObject("next")
+        page.token.foreach(next.put("token", _))
+        next.put("taken", page.taken)
+      }
+    }
   }
 
-  override protected def read(version: Int, fields: ObjectNode): RestPosition = RestPosition(count(fields, "records"))
+  override protected def read(version: Int, fields: ObjectNode): RestPosition =
+    RestPosition(count(fields, "records"), Option.when(version > 1)(journal(fields)))
+
+  private def journal(fields: ObjectNode): JournalPosition = {
+    require(fields.path("segments").isArray, "\"segments\" is not an array")
+    val segments = fields.path("segments").elements().asScala.map(Segment.read).toVector
+    segments.zip(segments.drop(1)).foreach { case (one, other) =>
+      require(one.until == other.from, s"the segments ${one.name} and ${other.name} do not follow each other")
+    }
+    JournalPosition(segments, Option(fields.get("next")).map(next))
+  }
+
+  private def next(node: JsonNode): NextPage = node match {
+    case fields: ObjectNode =>
+      val token = Option(fields.get("token"))
+      require(token.forall(_.isTextual), "\"token\" is not a text")
+      NextPage(token.map(_.textValue), count(fields, "taken"))
+    case _ => throw new IllegalArgumentException("\"next\" is not an object")
+  }
 }

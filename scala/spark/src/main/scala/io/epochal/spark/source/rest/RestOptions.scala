@@ -13,6 +13,12 @@ import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, Http
   *
   * @param http
   *   where requests go, and how
+  * @param paging
+  *   how pages are asked for
+  * @param journal
+  *   whether what is received is kept in the checkpoint: wished for, or needed
+  * @param maxPages
+  *   of one batch, where pages name the next one
   * @param records
   *   JSON Pointer to the array of records
   * @param numPartitions
@@ -24,7 +30,9 @@ import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, Http
   */
 final case class RestOptions(
     http: HttpSettings,
-    pagination: Pagination,
+    paging: Paging,
+    journal: Boolean,
+    maxPages: Int,
     records: String,
     numPartitions: Option[Int],
     limit: ReadLimit,
@@ -35,11 +43,17 @@ final case class RestOptions(
 
   def endpoint: Endpoint = http.endpoint
 
+  /** Where pages are told by counting records. */
+  def pagination: Pagination = paging match {
+    case counted: Pagination => counted
+    case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
+  }
+
   /** The request for a page. */
   def call(page: PageRequest): HttpCall = HttpCall("GET", endpoint.target(page.query))
 
   def mismatch(reason: String): EpochalException =
-    Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
+    Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
 }
 
 object RestOptions {
@@ -51,35 +65,6 @@ object RestOptions {
     "Address of the list of records. A query in it is kept, and is shown nowhere.",
     required = true,
     sample = Some("https://api.example.com/comments"))
-  val PaginationKind: OptionSpec[String] = OptionSpec(
-    "pagination",
-    OptionType.oneOf("none", "offset", "page"),
-    "How the API is asked for a part of its records: all in one answer, by offset and limit, or by page number.",
-    Some("none"))
-  val OffsetParam: OptionSpec[String] =
-    OptionSpec(
-      "offsetParam",
-      OptionType.string,
-      "Parameter with the records to skip (pagination=offset).",
-      Some("_start"))
-  val LimitParam: OptionSpec[String] =
-    OptionSpec(
-      "limitParam",
-      OptionType.string,
-      "Parameter with the records to give (pagination=offset).",
-      Some("_limit"))
-  val PageSize: OptionSpec[Int] =
-    OptionSpec("pageSize", OptionType.int(1), "Records of one answer (pagination=offset, page).", Some(100))
-  val PageParam: OptionSpec[String] =
-    OptionSpec("pageParam", OptionType.string, "Parameter with the page's number (pagination=page).", Some("page"))
-  val PageSizeParam: OptionSpec[String] =
-    OptionSpec(
-      "pageSizeParam",
-      OptionType.string,
-      "Parameter with the page's size (pagination=page).",
-      Some("per_page"))
-  val FirstPage: OptionSpec[Int] =
-    OptionSpec("firstPage", OptionType.int(0), "Number of the first page (pagination=page).", Some(1))
   val Records: OptionSpec[String] = OptionSpec(
     "records",
     OptionType.jsonPointer,
@@ -95,39 +80,41 @@ object RestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema) ++ HttpOptions.request ++
-      Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
+    Seq(Url, Schema) ++ HttpOptions.request ++ PagingOptions.all ++
       Seq(Records, NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)
-      pagination <- pagination(values)
+      paging <- PagingOptions.read(values)
       headers <- HttpHeaders.of(Format, values.family(HttpOptions.Headers))
       endpoint <- Endpoint
         .of(values(Url), values.family(HttpOptions.Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
-      _ <- ownParameters(values, pagination)
+      taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
+      _ <- PagingOptions.ownParameters(values, paging, taken)
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       http,
-      pagination,
+      paging,
+      paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal),
+      values(PagingOptions.MaxPages),
       values.get(Records).getOrElse(""),
       values.get(NumPartitions),
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
       values.get(Schema),
-      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, pagination))
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
     )
 
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
-  private def identity(values: OptionValues, endpoint: Endpoint, pagination: Pagination): String = {
+  private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
     val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
       values.family(HttpOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
-    val parts = Seq(pagination.kind) ++
-      Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
+    val parts = Seq(paging.kind) ++
+      PagingOptions.identity(values, paging) ++
       values.get(Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
       Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
     s"$endpoint (${parts.mkString(", ")})"
@@ -136,48 +123,6 @@ object RestOptions {
   /** 12 hexadecimal digits of SHA-256. */
   private def shortHash(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6).map(b => f"$b%02x").mkString
-
-  /** Each kind of pagination with the options that only it has. */
-  private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
-    "none" -> Seq.empty,
-    "offset" -> Seq(OffsetParam, LimitParam, PageSize),
-    "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize))
-
-  private def pagination(values: OptionValues): Either[EpochalException, Pagination] = {
-    val kind = values(PaginationKind)
-    val strange = kinds.values.flatten.toSeq.distinct.filterNot(kinds(kind).contains).filter(values.isSet(_))
-    Either.cond(
-      strange.isEmpty,
-      kind match {
-        case "offset" => Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong)
-        case "page" =>
-          Pagination.ByPage(values(PageParam), values(PageSizeParam), values(FirstPage).toLong, values(PageSize).toLong)
-        case _ => Pagination.Whole
-      }, {
-        val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
-        conflict(
-          s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
-          s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
-      })
-  }
-
-  /** The parameters that tell a page are ours to set. */
-  private def ownParameters(values: OptionValues, pagination: Pagination): Either[EpochalException, Unit] = {
-    val taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
-    val ours = pagination match {
-      case Pagination.Whole                 => Nil
-      case Pagination.ByOffset(from, n, _)  => Seq(from, n)
-      case Pagination.ByPage(page, n, _, _) => Seq(page, n)
-    }
-    ours
-      .find(taken)
-      .map(name =>
-        conflict(s"pagination=${pagination.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
-      .toLeft(())
-  }
-
-  private def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> Format, "options" -> options, "suggestion" -> suggestion)
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
     Conditions.OptionInvalid(

@@ -30,8 +30,9 @@ import io.epochal.spark.http.HttpCounters
   *
   *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
-  *   - [[RestStream]] (driver): how many records there are, found by [[EndFinder]]
-  *   - [[RestReader]] (executor): pages, asked for by [[PageReader]], to rows
+  *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
+  *   - [[RestStream]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
+  *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
   *   - [[io.epochal.spark.http.HttpClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends TableProvider with DataSourceRegister {
@@ -111,11 +112,13 @@ final private class RestBatch(options: RestOptions, reading: RestReading) extend
   private val counters = new HttpCounters
   private lazy val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
 
-  override def planInputPartitions(): Array[InputPartition] =
-    RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)
+  override def planInputPartitions(): Array[InputPartition] = options.paging match {
+    case _: ChainedPagination => Array(ChainPartition)
+    case _ => RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)
+  }
 
   override def createReaderFactory(): PartitionReaderFactory = {
     if (!counters.isRegistered) SparkSession.active.sparkContext.register(counters)
-    new RestReaderFactory(options, reading, counters)
+    new RestReaderFactory(options, reading, counters, None)
   }
 }

@@ -7,7 +7,8 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpShare}
+import io.epochal.core.journal.FileStore
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 import io.epochal.spark.seam.JsonRows
 
 /** What of a record becomes a row.
@@ -19,27 +20,45 @@ import io.epochal.spark.seam.JsonRows
   */
 final private[rest] case class RestReading(schema: StructType, timeZone: String)
 
-final private[rest] class RestReaderFactory(options: RestOptions, reading: RestReading, counters: HttpCounters)
-    extends PartitionReaderFactory {
+/** @param journal
+  *   the stream's; a batch read has none
+  */
+final private[rest] class RestReaderFactory(
+    options: RestOptions,
+    reading: RestReading,
+    counters: HttpCounters,
+    journal: Option[FileStore]
+) extends PartitionReaderFactory {
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case RestPartition(range, share) => new RestReader(options, reading, range, share, counters)
-    case other => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $other")
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+    val counts = new HttpCounters
+    val pages = (partition, options.paging, journal) match {
+      case (RestPartition(range, share), _, _) =>
+        new PageReader(options, range, new HttpClient(options.http, counts, share), share.concurrency.getOrElse(1))
+      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices, store)
+      case (ChainPartition, chained: ChainedPagination, _) =>
+        new ChainPages(options, chained, new HttpClient(options.http, counts))
+      case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
+    }
+    new RestReader(options, reading, pages, counts, counters)
   }
 }
 
-/** The rows of one task: page after page, each record parsed where it was received. */
+/** The rows of one task: page after page, each record parsed where it was received.
+  *
+  * @param counts
+  *   of this task's requests
+  * @param counters
+  *   of the query's
+  */
 final private[rest] class RestReader(
     options: RestOptions,
     reading: RestReading,
-    range: RecordRange,
-    share: HttpShare,
+    pages: Pages,
+    counts: HttpCounters,
     counters: HttpCounters
 ) extends PartitionReader[InternalRow] {
 
-  private val counts = new HttpCounters
-  private val client = new HttpClient(options.http, counts, share)
-  private val pages = new PageReader(options, range, client, share.concurrency.getOrElse(1), counts)
   private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
   private val rows = new JsonRows(reading.schema, reading.timeZone)
   private val parse: JsonParser => InternalRow = rows.row
@@ -61,12 +80,12 @@ final private[rest] class RestReader(
 
   override def get(): InternalRow = current
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(counts.value)
+  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(pages.pages, counts.value)
 
   override def close(): Unit = if (!closed) {
     closed = true
     pages.close()
-    client.close()
+    counts.read(pages.pages)
     counters.add(counts.value)
   }
 

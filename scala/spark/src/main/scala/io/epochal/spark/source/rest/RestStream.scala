@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
@@ -24,10 +25,11 @@ import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.
   *
-  * The position in the stream is the number of records delivered, so a replay asks for the same records again.
+  * The position in the stream is the number of records delivered. A replay asks for the same records again, or reads them from
+  * the journal in the checkpoint.
   *
-  * Not guaranteed: that an API gives the same records again. It must only ever add records at the end of its list, and never
-  * change, sort or remove earlier ones; what it removes from the end is noticed (DATA_LOSS), the rest is not.
+  * Not guaranteed, without a journal: that an API gives the same records again. It must only ever add records at the end of its
+  * list, and never change, sort or remove earlier ones; what it removes from the end is noticed (DATA_LOSS), the rest is not.
   *
   * @param defaultPartitions
   *   partitions where the options name no number
@@ -43,10 +45,13 @@ final class RestStream private[rest] (
     with SupportsTriggerAvailableNow
     with ReportsSourceMetrics {
 
-  private val frontier = new RestFrontier(options, counters)
-  private val factory = new RestReaderFactory(options, reading, counters)
+  private val store = initial.beside("journal")
+  private val supply = RestSupply.of(options, store, counters, defaultPartitions)
+  private val factory = new RestReaderFactory(options, reading, counters, None)
+  private lazy val journalFactory = new RestReaderFactory(options, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
   private var availableNow = false
+  private var journalled = options.journal
   private var target = Option.empty[Long]
   private var lastAtEnd = Option.empty[Instant]
 
@@ -56,31 +61,37 @@ final class RestStream private[rest] (
   override def initialOffset(): Offset = first
 
   override def deserializeOffset(json: String): RestOffset =
-    RestOffset(options.source, RestOffset.fromJson(options.source, json).fold(throw _, identity))
+    RestOffset(
+      options.source,
+      RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _)).fold(throw _, identity))
 
   override def prepareForTriggerAvailableNow(): Unit = availableNow = true
 
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(options.limit)
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = {
-    val from = records(start)
+    val from = position(start)
     val limit = ReadLimits.fromSpark(sparkLimit)
-    val until = exists(from, Admission.ceiling(limit))
+    val backlog = available(from, Admission.ceiling(limit))
     val now = clock.instant()
-    if (frontier.known.exists(extent => extent.exact && extent.ends <= from)) lastAtEnd = Some(now)
+    if (supply.known.exists(extent => extent.exact && extent.ends <= from.records)) lastAtEnd = Some(now)
     // A minimum would hold the last rows back for ever under AvailableNow.
     val since = if (availableNow) Instant.EPOCH else lastBatch
-    val rows = Admission.admit(limit, Backlog(until - from), since, now)
-    if (rows > 0) lastBatch = now
-    // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
-    if (rows == 0 && start == first) null else RestOffset(options.source, RestPosition(from + rows))
+    val rows = Admission.admit(limit, Backlog(backlog), since, now)
+    if (rows > 0) {
+      lastBatch = now
+      RestOffset(options.source, supply.take(from, rows))
+    } else {
+      // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
+      if (start == first) null else RestOffset(options.source, from)
+    }
   }
 
   override def latestOffset(): Offset =
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
   override def reportLatestOffset(): Offset =
-    frontier.known.map(extent => RestOffset(options.source, RestPosition(extent.exists))).orNull
+    supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists))).orNull
 
   /** `rowsBehind` counts to the last record seen; while batches are cut by a limit nobody looks further, and
     * `rowsBehindExact` is false. `secondsBehind` is an upper bound: the time since this run last stood at the end.
@@ -88,8 +99,8 @@ final class RestStream private[rest] (
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
     val counts = counters.value
     val lag = for {
-      consumed <- latestConsumed.toScala.map(records)
-      extent <- frontier.known
+      consumed <- latestConsumed.toScala.map(position(_).records)
+      extent <- supply.known
     } yield {
       val behind = math.max(0L, extent.exists - consumed)
       val seconds =
@@ -109,30 +120,49 @@ final class RestStream private[rest] (
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val (from, until) = (records(start), records(end))
-    if (from < until) frontier.contact(until - 1)
-    RestPlan.partitions(options, from, until, defaultPartitions)
+    journalled = options.journal || position(end).journal.nonEmpty
+    supply.partitions(position(start), position(end))
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = factory
+  /** Where nothing is journalled, tasks are spared the settings of the checkpoint's file system. */
+  override def createReaderFactory(): PartitionReaderFactory = if (journalled) journalFactory else factory
 
-  /** Nothing is kept for a replay: the API is asked again. */
-  override def commit(end: Offset): Unit = ()
+  /** Lets go of segments of the journal. Without one nothing is kept for a replay: the API is asked again. */
+  override def commit(end: Offset): Unit = supply.release(position(end))
 
-  override def stop(): Unit = frontier.close()
+  override def stop(): Unit = supply.close()
 
   /** Spark's progress calls the source by this. */
   override def toString: String = s"${RestOptions.Format}[${options.source}]"
 
   /** Under AvailableNow the end is looked for once, when the first batch is planned. */
-  private def exists(from: Long, most: Long): Long = {
-    if (availableNow && target.isEmpty) target = Some(frontier.exists(from, Long.MaxValue))
-    frontier.exists(from, target.fold(most)(end => math.max(0L, end - from)))
+  private def available(from: RestPosition, most: Long): Long = {
+    if (availableNow && target.isEmpty) target = Some(from.records + supply.available(from, Long.MaxValue))
+    target.fold(supply.available(from, most)) { end =>
+      val left = math.max(0L, end - from.records)
+      math.min(left, supply.available(from, left))
+    }
   }
 
-  private def records(offset: Offset): Long = offset match {
-    case ours: RestOffset => ours.position.records
-    case logged           => deserializeOffset(logged.json).position.records
+  private def position(offset: Offset): RestPosition = offset match {
+    case ours: RestOffset => ours.position
+    case logged           => deserializeOffset(logged.json).position
+  }
+
+  /** Records that were counted in one kind of pagination are not those of another, under whatever `sourceId`. */
+  private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
+    val follows = position.journal.exists(_.next.nonEmpty)
+    val fits = options.paging match {
+      case _: ChainedPagination => follows || position == RestPosition(0)
+      case _                    => !follows
+    }
+    Either.cond(
+      fits,
+      position,
+      Conditions.OffsetInvalid(
+        "format" -> RestOptions.Format,
+        "offset" -> Redaction.text(json.take(300)),
+        "reason" -> s"it was not written with pagination=${options.paging.kind}"))
   }
 }
 

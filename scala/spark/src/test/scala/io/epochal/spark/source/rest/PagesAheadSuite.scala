@@ -18,7 +18,7 @@ final class PagesAheadSuite extends AnyFunSuite {
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
     val options = RestOptions.read(asked).fold(throw _, identity)
     Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-      Using.resource(new PageReader(options, RecordRange(0, until), client, depth, new HttpCounters)) { pages =>
+      Using.resource(new PageReader(options, RecordRange(0, until), client, depth)) { pages =>
         Iterator
           .continually(pages)
           .takeWhile(_.next())

@@ -12,9 +12,9 @@ import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source over an API in this JVM, in pages of four records. */
-abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
+abstract class RestConformanceSuite(pagination: String, journal: Boolean = false) extends SourceChecks {
 
-  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination"
+  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination, journal=$journal"
 
   override def newFixture(): SourceFixture = new SourceFixture {
     private val api = new RecordsApi
@@ -31,7 +31,7 @@ abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
     private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
       new RestStream(
         RestOptions
-          .read(Map("url" -> api.url, "pagination" -> pagination, extra) ++ pageSize)
+          .read(Map("url" -> api.url, "pagination" -> pagination, "journal" -> journal.toString, extra) ++ pageSize)
           .fold(throw _, identity),
         RestReading(schema, "UTC"),
         new InitialOffset(checkpoint.toString, new Configuration()),
@@ -42,6 +42,8 @@ abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
 
     override def makeAvailable(rows: Int): Unit = api.count += rows
 
+    override def keepsRows: Boolean = !journal
+
     override def rowsBefore(offset: Offset): Long = offset match {
       case rest: RestOffset => rest.position.records
       case other            => fail(s"not an offset of ours: $other")
@@ -51,6 +53,45 @@ abstract class RestConformanceSuite(pagination: String) extends SourceChecks {
   }
 }
 
+/** The source over an API whose pages name the next one. */
+abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
+
+  override def sourceName: String = s"${RestOptions.Format}, $kind"
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val api = new ChainApi
+
+    override val schema: StructType = StructType.fromDDL("id INT, name STRING")
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream =
+      stream(checkpoint, "numPartitions" -> partitions.toString)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream =
+      stream(checkpoint, "sourceId" -> "another")
+
+    private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
+      RestStreams.over(api.url, checkpoint, schema, ChainApi.kinds(kind) :+ extra: _*)
+
+    override def makeAvailable(rows: Int): Unit = api.count += rows
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case rest: RestOffset => rest.position.records
+      case other            => fail(s"not an offset of ours: $other")
+    }
+
+    override def keepsRows: Boolean = false
+
+    override def close(): Unit = api.close()
+  }
+}
+
+final class RestByCursorConformanceSuite extends RestChainConformanceSuite("cursor")
+final class RestByHeaderConformanceSuite extends RestChainConformanceSuite("cursor in headers")
+final class RestByLinkConformanceSuite extends RestChainConformanceSuite("link")
+final class RestByNextUrlConformanceSuite extends RestChainConformanceSuite("next-url")
 final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")
 final class RestByPageConformanceSuite extends RestConformanceSuite("page")
 final class RestWholeConformanceSuite extends RestConformanceSuite("none")
+final class RestByOffsetJournalConformanceSuite extends RestConformanceSuite("offset", journal = true)
+final class RestByPageJournalConformanceSuite extends RestConformanceSuite("page", journal = true)
+final class RestWholeJournalConformanceSuite extends RestConformanceSuite("none", journal = true)

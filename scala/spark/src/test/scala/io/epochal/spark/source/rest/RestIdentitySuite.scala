@@ -16,7 +16,11 @@ final class RestIdentitySuite extends AnyFunSuite {
       source("records" -> "/data/items"),
       source("pagination" -> "offset"),
       source("pagination" -> "page"),
-      source("pagination" -> "page", "firstPage" -> "0"))
+      source("pagination" -> "page", "firstPage" -> "0"),
+      source("pagination" -> "link"),
+      source("pagination" -> "cursor", "nextCursorHeader" -> "X"),
+      source("pagination" -> "cursor", "nextCursorHeader" -> "X", "firstCursor" -> "*"),
+      source("pagination" -> "next-url", "nextUrl" -> "/next", "records" -> "/data"))
     assert(all.distinct == all)
   }
 

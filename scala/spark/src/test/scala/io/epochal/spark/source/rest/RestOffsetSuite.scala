@@ -4,31 +4,79 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.core.journal.Segment
+
 final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val source = "http://127.0.0.1:8080/comments (offset)"
 
-  // What release 0.1.0 wrote. It is read for ever.
+  // What release 0.1.0 wrote. They are read for ever.
   private val frozen =
     """{"v":1,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":1000}"""
+  private val chained =
+    """{"v":2,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (cursor)","records":150,"segments":[""" +
+      """{"name":"0000000000000000100-0123456789abcdef0123456789abcdef-1.seg","from":100,"until":200,"index":4711,"bytes":4843,""" +
+      """"crc":"0badcafe"}],"next":{"token":"a\"b","taken":3}}"""
+  private val copied =
+    """{"v":2,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":7,"segments":[]}"""
 
-  test("the offset of release 0.1.0 is read, and written as it was") {
-    assert(RestOffset.fromJson(source, frozen).contains(RestPosition(1000)))
-    assert(RestOffset(source, RestPosition(1000)).json == frozen)
+  private val segment =
+    Segment("0000000000000000100-0123456789abcdef0123456789abcdef-1.seg", 100, 200, 4711, 4843, 0x0badcafe)
+
+  private def shouldBe(text: String, owner: String, position: RestPosition): Unit = {
+    assert(RestOffset.fromJson(owner, text).contains(position))
+    assert(RestOffset(owner, position).json == text)
+    ()
   }
 
-  test("an offset comes back from its JSON") {
-    forAll(Gen.choose(0L, Long.MaxValue)) { n =>
-      assert(RestOffset.fromJson(source, RestOffset.toJson(source, RestPosition(n))).contains(RestPosition(n)))
+  test("the offsets of release 0.1.0 are read, and written as they were") {
+    shouldBe(frozen, source, RestPosition(1000))
+    val next = NextPage(Some("a\"b"), 3)
+    shouldBe(
+      chained,
+      source.replace("offset", "cursor"),
+      RestPosition(150, Some(JournalPosition(Seq(segment), Some(next)))))
+    shouldBe(copied, source, RestPosition(7, Some(JournalPosition(Nil, None))))
+  }
+
+  private val segments: Gen[Seq[Segment]] = for {
+    from <- Gen.choose(0L, 1L << 40)
+    sizes <- Gen.listOf(Gen.choose(1L, 1L << 30))
+    crc <- Gen.choose(Int.MinValue, Int.MaxValue)
+  } yield sizes.scanLeft(from)(_ + _).zip(sizes).zipWithIndex.map { case ((at, size), i) =>
+    Segment(Segment.name(at, "0123456789abcdef" * 2, i), at, at + size, size, size + 1, crc)
+  }
+
+  test("an offset comes back from its JSON, and is always the same text") {
+    val next =
+      Gen.option(Gen.zip(Gen.option(Gen.asciiPrintableStr), Gen.choose(0L, 1000L)).map((NextPage.apply _).tupled))
+    val journal = Gen.option(Gen.zip(segments, next).map((JournalPosition.apply _).tupled))
+    forAll(Gen.choose(0L, Long.MaxValue), journal) { (n, pages) =>
+      val position = RestPosition(n, pages)
+      val json = RestOffset.toJson(source, position)
+      assert(RestOffset.fromJson(source, json).contains(position))
+      assert(json.contains("\"v\":2") == pages.isDefined)
     }
   }
 
   test("another source, a later version, and what is no offset are refused by name") {
-    def refusal(json: String): String = RestOffset.fromJson(source, json).fold(_.condition.name, _.toString)
+    def refusal(json: String, of: String = source): String =
+      RestOffset.fromJson(of, json).fold(_.condition.name, _.toString)
     assert(refusal(frozen.replace("(offset)", "(page)")) == "OFFSET_SOURCE_CHANGED")
-    assert(refusal(frozen.replace("\"v\":1", "\"v\":2")) == "OFFSET_VERSION")
-    Seq("1000" -> "-1", "1000" -> "1.5", "1000" -> "\"1\"", "\"records\"" -> "\"rows\"").foreach { case (from, to) =>
-      assert(refusal(frozen.replace(from, to)) == "OFFSET_INVALID", to)
+    assert(refusal(frozen.replace("\"v\":1", "\"v\":3")) == "OFFSET_VERSION")
+    Seq("1000" -> "-1", "1000" -> "1.5", "1000" -> "\"1\"", "\"records\"" -> "\"rows\"", "\"v\":1" -> "\"v\":2")
+      .foreach { case (from, to) =>
+        assert(refusal(frozen.replace(from, to)) == "OFFSET_INVALID", to)
+      }
+    Seq(
+      "\"segments\":[" -> "\"segments\":5,\"x\":[",
+      "\"name\":\"0" -> "\"name\":\"../0",
+      "0badcafe" -> "bad",
+      "\"until\":200" -> "\"until\":99",
+      "\"token\":\"a\\\"b\"" -> "\"token\":5",
+      "\"taken\":3" -> "\"taken\":-3").foreach { case (from, to) =>
+      assert(chained.contains(from))
+      assert(refusal(chained.replace(from, to), source.replace("offset", "cursor")) == "OFFSET_INVALID", to)
     }
   }
 }

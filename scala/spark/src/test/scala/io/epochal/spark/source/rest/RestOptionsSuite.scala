@@ -61,6 +61,30 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(refusal("none", "pageSize" -> "5").contains("Set pagination=offset or page"))
   }
 
+  test("pages that are followed need to be told where the next one is named, once, and outside of the records") {
+    def refusal(kind: String, options: (String, String)*): String =
+      refused(Seq(url, "pagination" -> kind, "records" -> "/data") ++ options: _*).getMessage
+    assert(refusal("cursor").contains("needs the option 'nextCursor'"))
+    assert(refusal("next-url").contains("needs the option 'nextUrl'"))
+    assert(refusal("cursor", "nextCursor" -> "/n", "nextCursorHeader" -> "X").contains("OPTIONS_CONFLICT"))
+    assert(
+      refusal("cursor", "nextCursor" -> "/n", "cursorParam" -> "c", "cursorHeader" -> "X").contains("cursorHeader"))
+    assert(refusal("cursor", "nextCursor" -> "/data/0/id").contains("the pointer '/data/0/id' into the records"))
+    assert(refusal("link", "hasMore" -> "/data").contains("into the records"))
+    assert(refusal("next-url", "nextUrl" -> "next").contains("OPTION_INVALID"))
+    assert(refusal("cursor", "nextCursor" -> "/n", "pageSize" -> "5").contains("Set pagination=offset or page"))
+    assert(refusal("offset", "hasMore" -> "/m").contains("Set pagination=cursor or link or next-url"))
+    assert(refusal("link", "journal" -> "false").contains("always journalled"))
+    assert(refusal("cursor", "nextCursor" -> "/n", "params.cursor" -> "x").contains("the parameter 'cursor'"))
+    val bare = refused(url, "pagination" -> "cursor", "nextCursor" -> "/n")
+    assert(bare.getMessage.contains("records=(unset)"))
+    Seq(
+      Seq("pagination" -> "cursor", "nextCursorHeader" -> "X", "cursorHeader" -> "Y", "params.cursor" -> "x"),
+      Seq("pagination" -> "link", "linkRel" -> "more", "maxPages" -> "5"),
+      Seq("pagination" -> "next-url", "nextUrl" -> "/data2/next", "records" -> "/data", "journal" -> "true"),
+      Seq("pagination" -> "page", "journal" -> "true")).foreach(options => assert(read(url +: options: _*).journal))
+  }
+
   test("the parameters that tell the page cannot be set a second time") {
     Seq(Seq(url, "params._start" -> "5"), Seq("url" -> "http://127.0.0.1/c?_start=5")).foreach { options =>
       val error = refused(options :+ ("pagination" -> "offset"): _*)

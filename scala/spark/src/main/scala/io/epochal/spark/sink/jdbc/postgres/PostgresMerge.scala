@@ -29,7 +29,7 @@ private[postgres] object PostgresMerge {
   ): Loaded = {
     val many = rows > Many
     val merge = new PostgresMerge(connection, table, upsert, source, many)
-    if (many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'")
+    if (many) merge.execute(s"SET LOCAL work_mem = '$SortMemory'; SET LOCAL jit = off")
     upsert.operation match {
       case None            => merge.store(rows)
       case Some(operation) => merge.change(operation, rows)
@@ -39,6 +39,8 @@ private[postgres] object PostgresMerge {
   /** What a sort may take before it goes to disk. It is the driver's one connection that sorts, one sort at a time. */
   private val SortMemory = "256MB"
   private val Many = 10000L
+
+  private val Numbers = Set("smallint", "integer", "bigint")
 
   private val CardinalityViolation = "21000"
   private val UniqueViolation = "23505"
@@ -95,7 +97,6 @@ final private class PostgresMerge(
 
   /** Rows that were there to be deleted, and rows that were. A key that is not there is nothing to delete. */
   private def delete(from: String, deletes: String): (Long, Long) = {
-    val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
     val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
     val found = count(sql"""SELECT count(*) FILTER (WHERE $deletes) FROM (
          |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""")
@@ -132,16 +133,28 @@ final private class PostgresMerge(
   private def merge(from: String): Long = {
     execute(
       s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
-    val same = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val merged = Sql.update(
       connection,
-      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same
+      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same$near
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
     execute("SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT")
     merged
+  }
+
+  private def same: String = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
+
+  /** Where the rows can only meet those of the target between two keys, the server need not read the others. */
+  private def near: String = upsert.keys match {
+    case Seq(key) if table.columns.exists(c => c.column.name == key && Numbers(c.column.columnType.declared)) =>
+      val name = quote(key)
+      Sql
+        .query(connection, s"SELECT min($name), max($name) FROM $source AS s")(row => row.getLong(1) -> row.getLong(2))
+        .map { case (least, greatest) => s" AND t.$name BETWEEN $least AND $greatest" }
+        .mkString
+    case _ => ""
   }
 
   private def updates(from: String): String =

@@ -89,6 +89,7 @@ private[postgres] object PostgresStaging extends BulkLoad {
     Loaded.Rows(moved + copied, shipment.stored)
   }
 
+  /** Where the server stored as many rows as were sent, all of them were there. */
   private def merge(
       connection: Connection,
       run: BulkRun,
@@ -96,7 +97,6 @@ private[postgres] object PostgresStaging extends BulkLoad {
       shipment: Shipment,
       upsert: WriteMode.Upsert
   ): Loaded = {
-    shipment.elsewhere.foreach(complete(connection, registry, _))
     val columns = run.table.incoming
     val inline = Option.when(shipment.rows.rows > 0) {
       val incoming = PostgresIncoming.temporary(connection, run.table)
@@ -106,7 +106,13 @@ private[postgres] object PostgresStaging extends BulkLoad {
     val list = columns.map(PostgresDialect.quote).mkString(", ")
     val sources =
       (inline ++ shipment.elsewhere.map(m => registry.quoted(m.place))).map(from => s"SELECT $list FROM $from")
-    PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
+    val loaded =
+      PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
+    loaded match {
+      case Loaded.Rows(stored, _) if stored == shipment.stored => ()
+      case _ => shipment.elsewhere.foreach(complete(connection, registry, _))
+    }
+    loaded
   }
 
   /** Fails unless the table has all rows of the attempt. */

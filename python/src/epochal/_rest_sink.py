@@ -1,0 +1,217 @@
+"""``epochal.write.rest``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, overload
+
+from epochal._options import Duration, Location, Size, given
+from epochal._start import OutputMode, Stream, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@overload
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: Location,
+    output_mode: OutputMode = "append",
+    available_now: bool = False,
+    processing_time: Duration | None = None,
+    query_name: str | None = None,
+    method: Literal["POST", "PUT", "PATCH"] | None = None,
+    body: Literal["object", "array", "ndjson"] | None = None,
+    row_template: str | None = None,
+    body_template: str | None = None,
+    content_type: str | None = None,
+    ignore_null_fields: bool | None = None,
+    batch_size: int | None = None,
+    batch_bytes: Size | None = None,
+    linger: Duration | None = None,
+    key_columns: Sequence[str] | None = None,
+    num_partitions: int | None = None,
+    sink_id: str | None = None,
+    idempotency_header: str | None = None,
+    results: str | None = None,
+    result_status: str | None = None,
+    result_success: Sequence[str] | None = None,
+    result_reason: str | None = None,
+    dead_letter_path: Location | None = None,
+    reject_statuses: str | None = None,
+    max_bad_rows: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    timeout: Duration | None = None,
+    max_response_bytes: Size | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> StreamingQuery: ...
+@overload
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: None = None,
+    method: Literal["POST", "PUT", "PATCH"] | None = None,
+    body: Literal["object", "array", "ndjson"] | None = None,
+    row_template: str | None = None,
+    body_template: str | None = None,
+    content_type: str | None = None,
+    ignore_null_fields: bool | None = None,
+    batch_size: int | None = None,
+    batch_bytes: Size | None = None,
+    linger: Duration | None = None,
+    key_columns: Sequence[str] | None = None,
+    num_partitions: int | None = None,
+    sink_id: str | None = None,
+    idempotency_header: str | None = None,
+    results: str | None = None,
+    result_status: str | None = None,
+    result_success: Sequence[str] | None = None,
+    result_reason: str | None = None,
+    dead_letter_path: Location | None = None,
+    reject_statuses: str | None = None,
+    max_bad_rows: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    timeout: Duration | None = None,
+    max_response_bytes: Size | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> None: ...
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: Location | None = None,
+    output_mode: OutputMode = "append",
+    available_now: bool = False,
+    processing_time: Duration | None = None,
+    query_name: str | None = None,
+    method: Literal["POST", "PUT", "PATCH"] | None = None,
+    body: Literal["object", "array", "ndjson"] | None = None,
+    row_template: str | None = None,
+    body_template: str | None = None,
+    content_type: str | None = None,
+    ignore_null_fields: bool | None = None,
+    batch_size: int | None = None,
+    batch_bytes: Size | None = None,
+    linger: Duration | None = None,
+    key_columns: Sequence[str] | None = None,
+    num_partitions: int | None = None,
+    sink_id: str | None = None,
+    idempotency_header: str | None = None,
+    results: str | None = None,
+    result_status: str | None = None,
+    result_success: Sequence[str] | None = None,
+    result_reason: str | None = None,
+    dead_letter_path: Location | None = None,
+    reject_statuses: str | None = None,
+    max_bad_rows: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    timeout: Duration | None = None,
+    max_response_bytes: Size | None = None,
+    retry_max_attempts: int | None = None,
+    retry_initial_delay: Duration | None = None,
+    retry_max_delay: Duration | None = None,
+    retry_deadline: Duration | None = None,
+) -> StreamingQuery | None:
+    """Sends a DataFrame's rows to a REST API: at least once, and exactly once where it honours idempotency keys.
+
+    Args:
+        df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
+            stay unset).
+        url: where rows are sent; ``{column}`` stands for a column's value, with one row a request.
+        checkpoint: directory of the query's state. Keys stay the same with the same one after a restart.
+        output_mode: ``"append"``, or ``"update"`` with ``key_columns``.
+        available_now: whether to send what there is now, in batches, and end.
+        processing_time: time from the start of one micro-batch to the next; unset, as fast as possible.
+        query_name: the query's name in Spark's UI and in ``spark.streams``.
+        method: the requests' method; unset, POST.
+        body: what a request holds: a row as an object (the default of one row a request), an array (that of several),
+            or lines.
+        row_template: how a row is written: JSON with ``${column}`` for values, and ``${_row}`` for the whole row.
+        body_template: what stands around the rows: JSON with ``${_rows}``, and ``${_key}`` for the idempotency key.
+        content_type: the header Content-Type, where it is not that of JSON or of lines of JSON.
+        ignore_null_fields: whether NULLs are left out of a row.
+        batch_size: rows of one request at the most; unset, one.
+        batch_bytes: bytes of a request's rows at the most.
+        linger: how long a request may wait for more rows; without idempotency keys only.
+        key_columns: names of the columns that identify a row: idempotency keys are made of their values; unset, of the
+            row's place in its epoch.
+        num_partitions: tasks that send, where rows are sorted by ``key_columns``.
+        sink_id: the sink's name in its keys; unset, the query's id, which lives in the checkpoint.
+        idempotency_header: the header that carries the key, or ``"none"``.
+        results: JSON Pointer to the array in an answer that tells of each row what became of it.
+        result_status: JSON Pointer, within an entry of it, to the row's status.
+        result_success: values there that mean success; unset, 200 to 299 and true.
+        result_reason: JSON Pointer, within an entry, to why a row was refused.
+        dead_letter_path: the directory for rows that are refused, as JSON lines; unset, such a row fails its epoch.
+        reject_statuses: statuses of a whole answer for which its rows are at fault, such as ``"400,422"``.
+        max_bad_rows: rows of one epoch that it takes at the most.
+        headers: headers of every request; secret.
+        params: parameters of every request, encoded and added to the URL's query; secret.
+        timeout: how long to wait for a connection, and for the server's next bytes.
+        max_response_bytes: the largest answer that is read.
+        retry_max_attempts: tries in all, the first one included.
+        retry_initial_delay: upper bound of the first delay; it doubles with every try.
+        retry_max_delay: upper bound of any delay.
+        retry_deadline: time for all tries together.
+
+    Returns:
+        The started query; None for a batch, which is then sent.
+
+    Raises:
+        OptionError: an option is missing, wrong, or does not go with a batch.
+        HttpError: the API cannot be reached, or says no.
+        RowError: a row cannot be sent, or the API refuses it. See ``epochal.errors`` for all of them.
+    """
+    options = given(
+        {
+            "url": url,
+            "method": method,
+            "body": body,
+            "rowTemplate": row_template,
+            "bodyTemplate": body_template,
+            "contentType": content_type,
+            "ignoreNullFields": ignore_null_fields,
+            "batchSize": batch_size,
+            "batchBytes": batch_bytes,
+            "linger": linger,
+            "keyColumns": key_columns,
+            "numPartitions": num_partitions,
+            "sinkId": sink_id,
+            "idempotencyHeader": idempotency_header,
+            "results": results,
+            "resultStatus": result_status,
+            "resultSuccess": result_success,
+            "resultReason": result_reason,
+            "deadLetterPath": dead_letter_path,
+            "rejectStatuses": reject_statuses,
+            "maxBadRows": max_bad_rows,
+            "timeout": timeout,
+            "maxResponseBytes": max_response_bytes,
+            "retry.maxAttempts": retry_max_attempts,
+            "retry.initialDelay": retry_initial_delay,
+            "retry.maxDelay": retry_max_delay,
+            "retry.deadline": retry_deadline,
+        },
+        headers=headers,
+        params=params,
+    )
+    return start(
+        df,
+        "epochal-rest",
+        "epochal.write.rest",
+        options,
+        Stream(checkpoint, output_mode, available_now, processing_time, query_name),
+    )

@@ -1,0 +1,181 @@
+package io.epochal.core.journal
+
+import java.io.EOFException
+import java.nio.file.NoSuchFileException
+import java.util.UUID
+
+import scala.util.Using
+
+/** What a source has received and cannot ask for again, kept in the query's checkpoint until it is delivered.
+  *
+  * The journal is a directory of segments, files that are written once. Which of them count is said by the offsets in Spark's
+  * own log, and by nothing else. Rows are numbered from 0 in the order in which they were received.
+  *
+  *   - '''J1''' A segment's name is given once: it holds the run's random id. A file is never opened again for writing.
+  *   - '''J2''' A segment counts if and only if an offset in Spark's log names it. Any other file is garbage.
+  *   - '''J3''' An offset names a segment only after the segment was written to its end, synced and closed.
+  *   - '''J4''' What an offset says of a segment decides every byte that is read of it: position and checksum of the index, and the
+  *     index those of the frames. What does not fit is damage, never rows.
+  *   - '''J5''' The segments of an offset follow each other without a gap or an overlap, and hold all rows from the start of its
+  *     batch on: two offsets and the segments of the second give the rows of a batch, always the same.
+  *   - '''J6''' The offset that names a segment also says where the origin is to be asked next. Both are logged in one write: what
+  *     was received is neither asked for again nor passed over.
+  *   - '''J7''' A frame is what was received at once. It is journalled whole, and may be delivered in parts, by batches that end
+  *     within it.
+  *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no offset
+  *     from there on names it.
+  *
+  * {{{
+  *   begin            append            seal               Spark logs the offset        release
+  * ────────▶ Open ───────────▶ Open ─────────▶ Sealed ────────────────────────▶ counts ─────────▶ removed
+  *             │                 │                │
+  *             └── a crash, or giveUp: garbage ◀──┘
+  * }}}
+  *
+  * One thread at a time.
+  *
+  * @param source
+  *   the identity of the source, which stands in every segment: a checkpoint knows sources by their place in the plan only
+  * @param run
+  *   32 hexadecimal digits that no other run has
+  */
+final class Journal(
+    store: FileStore,
+    source: String,
+    run: String = UUID.randomUUID().toString.replace("-", "")
+) {
+  private var written = 0
+  private var known = Map.empty[String, IndexedSeq[Frame]]
+  private var committed = Vector.empty[Journal.Commit]
+  private var swept = false
+
+  /** A new segment for the rows from `from` on. */
+  def begin(from: Long): SegmentWriter = {
+    written += 1
+    new SegmentWriter(store, Segment.name(from, run, written), source, from)
+  }
+
+  /** Ends a segment, and remembers its frames. */
+  def seal(writer: SegmentWriter): Segment = {
+    val (segment, frames) = writer.seal()
+    known += segment.name -> frames
+    segment
+  }
+
+  /** What is to be read for the rows `from` to `until`, and which of them are gone.
+    *
+    * @param segments
+    *   of the offset that ends the batch
+    */
+  def plan(segments: Seq[Segment], from: Long, until: Long): JournalPlan = {
+    val reach = segments.filter(s => s.until > from && s.from < until).sortBy(_.from)
+    val ends = reach.scanLeft(from)((at, segment) => math.max(at, segment.until))
+    val holes = (ends zip reach.map(_.from).appended(until)).collect {
+      case (at, next) if at < next => Gap(at, math.min(next, until), "no segment of the checkpoint has them")
+    }
+    val parts = (ends zip reach).map { case (at, segment) => slices(segment, at, until) }
+    JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
+  }
+
+  /** Says that an epoch is done, and removes what no replay can need any more (J8). Being told twice changes nothing.
+    *
+    * @param until
+    *   the row after the epoch's last
+    * @param segments
+    *   of the offset that ended the epoch
+    */
+  def release(until: Long, segments: Seq[Segment]): Unit =
+    if (!committed.lastOption.exists(_.until >= until)) {
+      val before = committed
+      committed = (committed :+ Journal.Commit(until, segments.map(_.name).toSet)).takeRight(Journal.Kept + 1)
+      val named = committed.flatMap(_.named).toSet
+      val left = before.flatMap(_.named).exists(!named(_))
+      if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, named)
+    }
+
+  private def sweep(floor: Long, named: Set[String]): Unit = {
+    val garbage = store.names().filter(name => !named(name) && Segment.from(name).exists(_ < floor))
+    garbage.foreach(store.delete)
+    known = known -- garbage
+    swept = true
+  }
+
+  private def slices(segment: Segment, from: Long, until: Long): Either[Gap, Seq[Slice]] =
+    frames(segment) match {
+      case Right(all) =>
+        Right(all.collect {
+          case frame if frame.until > from && frame.first < until =>
+            val first = math.max(from, frame.first)
+            Slice(segment.name, frame, (first - frame.first).toInt, (math.min(until, frame.until) - first).toInt)
+        })
+      case Left(damage) =>
+        Left(Gap(math.max(from, segment.from), math.min(until, segment.until), damage.getMessage))
+    }
+
+  private def frames(segment: Segment): Either[JournalDamage, IndexedSeq[Frame]] =
+    known.get(segment.name).map(Right(_)).getOrElse {
+      try {
+        val all = Using.resource(store.open(segment.name))(SegmentFormat.frames(_, segment, source))
+        known += segment.name -> all
+        Right(all)
+      } catch {
+        case damage: JournalDamage  => Left(damage)
+        case _: NoSuchFileException => Left(new JournalDamage(segment.name, "it is not there"))
+        case e: EOFException        => Left(new JournalDamage(segment.name, s"it is cut off (${e.getMessage})"))
+      }
+    }
+}
+
+object Journal {
+
+  /** Epochs before the last committed one that stay readable (S5). */
+  val Kept = 3
+
+  final private case class Commit(until: Long, named: Set[String])
+
+  /** Reads the payload of a frame, and checks it.
+    *
+    * @param into
+    *   gives an array with room for so many bytes
+    * @throws JournalDamage
+    *   where the file is not the one that was written
+    * @throws java.io.IOException
+    *   where it cannot be read now
+    */
+  def read(file: FileInput, slice: Slice)(into: Int => Array[Byte]): Unit = {
+    val frame = slice.frame
+    val bytes = into(frame.length)
+    try file.read(frame.position, bytes, 0, frame.length)
+    catch { case e: EOFException => throw new JournalDamage(slice.segment, s"it is cut off (${e.getMessage})") }
+    if (SegmentFormat.frameCrc(frame.rows, bytes, 0, frame.length) != frame.crc)
+      throw new JournalDamage(
+        slice.segment,
+        s"the bytes of rows ${frame.first} to ${frame.until} are not those written")
+  }
+}
+
+/** What is to be read for the rows of a batch, in order, and which of them are gone. */
+final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap]) {
+
+  /** At most `parts` groups of slices that follow each other, of about as many rows each. */
+  def split(parts: Int): Seq[Seq[Slice]] = {
+    val total = slices.map(_.take.toLong).sum
+    val before = slices.scanLeft(0L)(_ + _.take)
+    slices
+      .zip(before)
+      .groupBy { case (slice, at) => (BigInt(at * 2 + slice.take) * parts / (total * 2)).toLong }
+      .toSeq
+      .sortBy(_._1)
+      .map(_._2.map(_._1))
+  }
+}
+
+/** Rows of a frame: `take` of them, after the first `skip`. */
+final case class Slice(segment: String, frame: Frame, skip: Int, take: Int) {
+
+  /** The number of its first row. */
+  def first: Long = frame.first + skip
+}
+
+/** Rows that the journal should have and has not. */
+final case class Gap(from: Long, until: Long, reason: String)

@@ -1,0 +1,49 @@
+package io.epochal.core.journal
+
+import java.io.{EOFException, IOException}
+import java.nio.file.{FileAlreadyExistsException, NoSuchFileException}
+
+import scala.collection.mutable
+
+/** A directory in memory, where files can be damaged and room can run out. What was not closed may be there in part. */
+final class MemoryFileStore extends FileStore {
+  val files: mutable.Map[String, Array[Byte]] = mutable.TreeMap.empty
+
+  /** Bytes that can still be written. */
+  var room: Long = Long.MaxValue
+
+  /** Whether `sync` fails. */
+  var syncFails = false
+
+  override def create(name: String): FileOutput = {
+    if (files.contains(name)) throw new FileAlreadyExistsException(name)
+    files(name) = Array.emptyByteArray
+    new FileOutput {
+      override def write(bytes: Array[Byte], from: Int, length: Int): Unit = {
+        val fits = math.min(room, length.toLong).toInt
+        files(name) = files(name) ++ bytes.slice(from, from + fits)
+        room -= fits
+        if (fits < length) throw new IOException("No space left on device")
+      }
+      override def sync(): Unit = if (syncFails) throw new IOException("Input/output error")
+      override def close(): Unit = ()
+    }
+  }
+
+  override def open(name: String): FileInput = {
+    val content = files.getOrElse(name, throw new NoSuchFileException(name))
+    new FileInput {
+      override def length: Long = content.length.toLong
+      override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit =
+        if (position + length > content.length) throw new EOFException(s"${content.length} bytes")
+        else System.arraycopy(content, position.toInt, into, from, length)
+      override def close(): Unit = ()
+    }
+  }
+
+  override def names(): Seq[String] = files.keys.toSeq
+
+  override def delete(name: String): Unit = {
+    val _ = files.remove(name)
+  }
+}

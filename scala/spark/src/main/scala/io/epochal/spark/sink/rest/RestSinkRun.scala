@@ -1,0 +1,75 @@
+package io.epochal.spark.sink.rest
+
+import org.apache.spark.sql.connector.write.WriterCommitMessage
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.seam.SinkEngine
+
+/** What a sink asks of the engine about the query above it. */
+private[rest] trait QueryPlan {
+
+  /** What keeps the order of the query's rows from being repeatable; None when nothing is known to. */
+  def hindrance(queryId: String): Either[EpochalException, Option[String]]
+
+  /** The epoch that the calling thread is at. */
+  def currentEpoch: Option[Long]
+}
+
+/** One query, from its start to its end, or one batch write.
+  *
+  * @param queryId
+  *   stays the same over restarts; a batch has one of its own
+  */
+final private[rest] class RestSinkRun(
+    val settings: RestSinkSettings,
+    val shape: RequestShape,
+    val queryId: String,
+    val engine: SinkEngine,
+    plan: QueryPlan,
+    metrics: RestSinkMetrics
+) {
+  private val sink = settings.keys.sinkId.getOrElse(queryId)
+  private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
+  @volatile private var answered = false
+
+  /** Whether rows are dealt out and sorted by their key columns. */
+  def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
+
+  def checkOrder(): Unit =
+    order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
+
+  /** An epoch that was begun before must be cut into the same requests. */
+  def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
+    val requests = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
+    metrics.begun(new EpochPartitions(checkpoint, engine.hadoop).hold(epoch, requests))
+  }
+
+  /** @param tasks
+    *   that run at the same time at the most: they share the budget
+    */
+  def factory(everyEpoch: Boolean, tasks: Int): RestWriterFactory = {
+    val budget = settings.http.politeness.budget
+    val shares = budget.shares(budget.tasks(math.max(1, tasks)))
+    new RestWriterFactory(settings, shape, KeyScope(sink, everyEpoch), shares, answered)
+  }
+
+  /** All rows are settled.
+    *
+    * @param epoch
+    *   its number, or `batch`
+    */
+  def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
+    val told = messages.toSeq.map {
+      case message: RestTaskMessage => message
+      case other                    => throw new IllegalStateException(s"not a message of this sink: $other")
+    }
+    answered ||= told.exists(_.rows > 0)
+    val refused = told.sortBy(_.partition).flatMap(_.refused)
+    settings.deadLetters.foreach { letters =>
+      if (refused.size > letters.limit)
+        throw RefusedRows.tooMany(epoch, s"maxBadRows=${letters.limit}", refused.head)
+      new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refused)
+    }
+    metrics.committed(epoch, told)
+  }
+}

@@ -1,0 +1,104 @@
+package io.epochal.spark.source
+
+import java.io.{
+  DataInputStream,
+  DataOutputStream,
+  FileNotFoundException,
+  IOException,
+  ObjectInputStream,
+  ObjectOutputStream
+}
+import java.nio.file.NoSuchFileException
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{
+  FSDataInputStream,
+  FSDataOutputStream,
+  FileSystem,
+  LocalFileSystem,
+  Path,
+  StreamCapabilities
+}
+
+import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
+
+/** A directory in any file system that Hadoop knows: that of the query's checkpoint. Travels to the executors.
+  *
+  * @param directory
+  *   made when the first file is
+  */
+final class HadoopFileStore(directory: String, @transient private var hadoop: Configuration)
+    extends FileStore
+    with Serializable {
+
+  @transient private lazy val path = new Path(directory)
+
+  // What is written here has checksums of its own: Hadoop's second file for each of them is not wanted.
+  @transient private lazy val files: FileSystem = path.getFileSystem(hadoop) match {
+    case local: LocalFileSystem => local.getRaw
+    case other                  => other
+  }
+
+  override def create(name: String): FileOutput =
+    new HadoopOutput(files.create(new Path(path, name), false, HadoopFileStore.BufferSize))
+
+  override def open(name: String): FileInput =
+    try {
+      val file = new Path(path, name)
+      val length = files.getFileStatus(file).getLen
+      new HadoopInput(files.open(file, HadoopFileStore.BufferSize), length)
+    } catch { case _: FileNotFoundException => throw new NoSuchFileException(s"$directory/$name") }
+
+  override def names(): Seq[String] =
+    try files.listStatus(path).toSeq.map(_.getPath.getName)
+    catch { case _: FileNotFoundException => Nil }
+
+  override def delete(name: String): Unit = {
+    val _ = files.delete(new Path(path, name), false)
+  }
+
+  /** The directory. */
+  override def toString: String = directory
+
+  private def writeObject(out: ObjectOutputStream): Unit = {
+    out.defaultWriteObject()
+    hadoop.write(new DataOutputStream(out))
+  }
+
+  private def readObject(in: ObjectInputStream): Unit = {
+    in.defaultReadObject()
+    hadoop = new Configuration(false)
+    hadoop.readFields(new DataInputStream(in))
+  }
+}
+
+private object HadoopFileStore {
+  val BufferSize: Int = 256 << 10
+}
+
+final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
+  private var closed = false
+
+  override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
+
+  // Object stores have no such thing: a file is there, and durable, once it is closed.
+  override def sync(): Unit = if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
+
+  override def close(): Unit = if (!closed) {
+    closed = true
+    out.close()
+  }
+}
+
+final private class HadoopInput(in: FSDataInputStream, override val length: Long) extends FileInput {
+
+  override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit = {
+    if (position + length > this.length) throw new java.io.EOFException(s"it has ${this.length} bytes")
+    if (in.getPos != position) in.seek(position)
+    in.readFully(into, from, length)
+  }
+
+  override def close(): Unit =
+    try in.close()
+    catch { case _: IOException => () }
+}

@@ -1,0 +1,134 @@
+package io.epochal.spark.source.rest
+
+import scala.collection.mutable
+
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+
+import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
+
+/** What an answer holds.
+  *
+  * @param records
+  *   how many there are
+  * @param from
+  *   the byte of the answer at which the array begins that holds the records asked for
+  * @param until
+  *   the byte after that array
+  * @param values
+  *   the values at the pointers asked for that are neither missing nor null; an object or array is None
+  */
+final private[rest] case class ScannedAnswer(records: Int, from: Int, until: Int, values: Map[String, Option[String]])
+
+/** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
+  * whole JSON then.
+  *
+  * @param records
+  *   JSON Pointer to the array; null in its place is an empty one
+  * @param pointers
+  *   JSON Pointers to the values
+  */
+final private[rest] class AnswerScan(records: String, pointers: Seq[String], endpoint: Endpoint) {
+  import AnswerScan._
+
+  private val root = new Node
+  root.at(segments(records)).isRecords = true
+  pointers.foreach(pointer => root.at(segments(pointer)).pointer = Some(pointer))
+
+  /** @param skip
+    *   records at the front that are not asked for: the answer's bytes are changed, so that an array begins behind them
+    * @throws EpochalException
+    *   RECORDS_NOT_FOUND
+    * @throws com.fasterxml.jackson.core.JsonProcessingException
+    *   where the answer is no JSON
+    */
+  def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer =
+    if (buffer.absent) ScannedAnswer(0, 0, 0, Map.empty) else scan(buffer, skip)
+
+  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+    val pass = new Pass(Json.factory.createParser(buffer.bytes, 0, buffer.length), skip)
+    val answer = pass.run()
+    if (answer.from < 0) {
+      // Says what is there in place of the array.
+      val found = RecordCursor.count(buffer, records, endpoint)
+      throw new IllegalStateException(s"$found records at '$records' were not seen")
+    } else if (skip > 0 && answer.records > skip) buffer.bytes(answer.from) = '['
+    answer
+  }
+
+  final private class Pass(parser: JsonParser, skip: Long) {
+    private val values = mutable.Map.empty[String, Option[String]]
+    private var count = 0
+    private var from = -1
+    private var until = -1
+
+    def run(): ScannedAnswer = {
+      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
+      walk(root)
+      while (parser.nextToken() != null) {}
+      ScannedAnswer(count, from, until, values.toMap)
+    }
+
+    /** From the first token of a value to its last. */
+    private def walk(node: Node): Unit = {
+      val token = parser.currentToken
+      node.pointer.foreach { pointer =>
+        if (!token.isScalarValue) values(pointer) = None
+        else if (token != JsonToken.VALUE_NULL) values(pointer) = Some(parser.getText)
+      }
+      if (node.isRecords && from < 0 && token == JsonToken.START_ARRAY) countRecords()
+      else if (node.isRecords && from < 0 && token == JsonToken.VALUE_NULL) from = 0
+      else if (node.below.isEmpty) { val _ = parser.skipChildren() }
+      else if (token == JsonToken.START_OBJECT)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val child = node.below.get(parser.currentName)
+          parser.nextToken()
+          visit(child)
+        }
+      else if (token == JsonToken.START_ARRAY) {
+        var i = 0
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+          visit(node.below.get(i.toString))
+          i += 1
+        }
+      }
+    }
+
+    private def visit(child: Option[Node]): Unit = child match {
+      case Some(node) => walk(node)
+      case None       => val _ = parser.skipChildren()
+    }
+
+    private def countRecords(): Unit = {
+      from = at(parser.currentTokenLocation().getByteOffset)
+      while (parser.nextToken() != JsonToken.END_ARRAY) {
+        // The byte before a record that is not the first is a comma, or white space after one.
+        if (count == skip && skip > 0) from = at(parser.currentTokenLocation().getByteOffset) - 1
+        parser.skipChildren()
+        count += 1
+      }
+      until = at(parser.currentLocation().getByteOffset)
+    }
+
+    private def at(byte: Long): Int = {
+      if (byte < 0) throw new JsonParseException(parser, "it is not in UTF-8")
+      byte.toInt
+    }
+  }
+}
+
+private object AnswerScan {
+
+  /** A place in the JSON on the way to what is looked for. */
+  final private class Node {
+    val below: mutable.Map[String, Node] = mutable.Map.empty
+    var isRecords = false
+    var pointer = Option.empty[String]
+
+    def at(path: List[String]): Node = path match {
+      case Nil          => this
+      case name :: rest => below.getOrElseUpdate(name, new Node).at(rest)
+    }
+  }
+
+  private def segments(pointer: String): List[String] = RecordCursor.segments(pointer)
+}

@@ -1,0 +1,158 @@
+package io.epochal.spark.source.rest
+
+import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
+
+/** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
+  * keeps. The first page has none.
+  *
+  * Such an answer is read once and journalled: a token may be good for a while only, and what it gives may change.
+  */
+sealed trait ChainedPagination extends Paging {
+
+  /** JSON Pointer to a flag: where it is false no page follows, whatever else the answer says. */
+  def hasMore: Option[String]
+
+  /** JSON Pointers to what is wanted of an answer. */
+  def pointers: Seq[String]
+
+  /** The request for a page. */
+  def call(endpoint: Endpoint, token: Option[String]): HttpCall
+
+  /** The token of the next page, if there is one.
+    *
+    * @param asked
+    *   the request that was answered
+    * @param values
+    *   those at `pointers`
+    * @return
+    *   else why it cannot be followed
+    */
+  def next(
+      endpoint: Endpoint,
+      asked: HttpCall,
+      answer: HttpAnswer,
+      values: Map[String, Option[String]]): Either[NoPage, Option[String]]
+
+  /** Tells pages from each other: the same text, the same page. */
+  def page(endpoint: Endpoint, token: Option[String]): String
+}
+
+/** Why what an answer gives as its next page cannot be followed. */
+sealed private[rest] trait NoPage
+
+private[rest] object NoPage {
+
+  /** It is not what the options say. */
+  final case class Mismatch(reason: String) extends NoPage
+
+  /** It is a link that is not to be followed.
+    *
+    * @param link
+    *   what of it may be shown
+    */
+  final case class Refused(link: String, reason: String) extends NoPage
+}
+
+object ChainedPagination {
+
+  /** Where a cursor stands in an answer. */
+  sealed trait CursorFrom
+  final case class InBody(pointer: String) extends CursorFrom
+  final case class InHeader(name: String) extends CursorFrom
+
+  /** Where a cursor stands in a request. */
+  sealed trait CursorTo
+  final case class AsParameter(name: String) extends CursorTo
+  final case class AsHeader(name: String) extends CursorTo
+
+  /** `cursor`: a token in the answer that goes into the next request.
+    *
+    * @param first
+    *   the token of the first page, where that has one
+    */
+  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], hasMore: Option[String])
+      extends ChainedPagination {
+
+    override def kind: String = "cursor"
+
+    override def pointers: Seq[String] = hasMore.toSeq ++ Some(from).collect { case InBody(pointer) => pointer }
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
+      case (_, None) => HttpCall("GET", endpoint.target(""))
+      case (AsParameter(name), Some(text)) =>
+        HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
+      case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
+    }
+
+    override def next(
+        endpoint: Endpoint,
+        asked: HttpCall,
+        answer: HttpAnswer,
+        values: Map[String, Option[String]]): Either[NoPage, Option[String]] = {
+      val token = from match {
+        case InBody(pointer) => text(pointer, values)
+        case InHeader(name)  => Right(answer.header(name))
+      }
+      token.map(_.filter(_.nonEmpty)).flatMap {
+        case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
+          Left(NoPage.Mismatch("its cursor cannot be sent in a header: it has other characters than printable ASCII"))
+        case found => Right(found)
+      }
+    }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+  }
+
+  /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
+  sealed trait ByAddress extends ChainedPagination {
+
+    /** As the answer has it. */
+    protected def address(answer: HttpAnswer, values: Map[String, Option[String]]): Either[NoPage, Option[String]]
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
+      HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
+
+    override def next(
+        endpoint: Endpoint,
+        asked: HttpCall,
+        answer: HttpAnswer,
+        values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
+      address(answer, values).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
+        case None      => Right(None)
+      }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String =
+      token.getOrElse(PageUrl.closed(endpoint, endpoint.target("")))
+  }
+
+  /** `link`: a `Link` header (RFC 8288). */
+  final case class ByLink(rel: String, hasMore: Option[String]) extends ByAddress {
+    override def kind: String = "link"
+    override def pointers: Seq[String] = hasMore.toSeq
+
+    override protected def address(
+        answer: HttpAnswer,
+        values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
+      Right(LinkHeader.find(answer.headers("Link"), rel))
+  }
+
+  /** `next-url`: a URL in the body. */
+  final case class ByNextUrl(pointer: String, hasMore: Option[String]) extends ByAddress {
+    override def kind: String = "next-url"
+    override def pointers: Seq[String] = hasMore.toSeq :+ pointer
+
+    override protected def address(
+        answer: HttpAnswer,
+        values: Map[String, Option[String]]): Either[NoPage, Option[String]] = text(pointer, values)
+  }
+
+  private def text(pointer: String, values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
+    values.get(pointer) match {
+      case Some(None)          => Left(NoPage.Mismatch(s"at '$pointer' it has an object or an array, and not a text"))
+      case Some(Some("false")) => Right(None)
+      case other               => Right(other.flatten)
+    }
+
+  private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')
+}

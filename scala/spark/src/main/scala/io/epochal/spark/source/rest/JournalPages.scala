@@ -1,0 +1,58 @@
+package io.epochal.spark.source.rest
+
+import java.nio.file.NoSuchFileException
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.journal.{FileInput, FileStore, Gap, Journal, JournalDamage, Slice}
+import io.epochal.spark.http.BodyBuffer
+
+/** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
+final private[rest] class JournalPages(options: RestOptions, slices: Seq[Slice], store: FileStore)
+    extends ScannedPages(options, pointer = "") {
+
+  override protected val buffer = new BodyBuffer
+  private val remaining = slices.iterator
+  private var file = Option.empty[(String, FileInput)]
+
+  @scala.annotation.tailrec
+  override protected def turn(): Option[PagePart] =
+    if (!remaining.hasNext) None
+    else {
+      val slice = remaining.next()
+      if (load(slice)) Some(PagePart(slice.first, slice.skip, slice.take)) else turn()
+    }
+
+  override def close(): Unit = {
+    file.foreach(_._2.close())
+    file = None
+  }
+
+  private def load(slice: Slice): Boolean =
+    try {
+      Journal.read(opened(slice.segment), slice)(buffer.reserve)
+      true
+    } catch {
+      case damage: JournalDamage  => lost(slice, damage.getMessage)
+      case _: NoSuchFileException => lost(slice, s"The journal's segment ${slice.segment} is not there")
+    }
+
+  private def opened(segment: String): FileInput =
+    file.collect { case (name, input) if name == segment => input }.getOrElse {
+      close()
+      val input = store.open(segment)
+      file = Some(segment -> input)
+      input
+    }
+
+  private def lost(slice: Slice, reason: String): Boolean = {
+    val loss = RestJournal.loss(options, Gap(slice.first, slice.first + slice.take, reason))
+    if (options.failOnDataLoss) throw loss
+    JournalPages.log.warn(loss.getMessage)
+    false
+  }
+}
+
+private object JournalPages {
+  private val log = LoggerFactory.getLogger(classOf[JournalPages])
+}

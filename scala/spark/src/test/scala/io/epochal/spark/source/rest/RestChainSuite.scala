@@ -1,0 +1,405 @@
+package io.epochal.spark.source.rest
+
+import java.nio.file.{Files, Path}
+import java.util.Optional
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+import io.epochal.testkit.MicroBatch
+
+/** The source over APIs whose pages name the next one, well and badly. */
+final class RestChainSuite extends AnyFunSuite {
+
+  private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
+
+  /** One query over an API: its checkpoint, and the offsets that Spark has logged. */
+  final private class Query(val api: ChainApi, options: (String, String)*) {
+    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+    var stream: RestStream = start()
+    var at: Offset = stream.initialOffset()
+
+    def start(more: (String, String)*): RestStream = RestStreams.over(api.url, checkpoint, schema, options ++ more: _*)
+
+    def restart(more: (String, String)*): Unit = {
+      stream.stop()
+      stream = start(more: _*)
+      at = stream.deserializeOffset(at.json)
+    }
+
+    def read(end: Offset, from: Offset = at): Seq[Int] =
+      MicroBatch.read(stream, schema, from, end).map(_.head.asInstanceOf[Int])
+
+    /** The ids of the next batch, as Spark would run it. */
+    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Int] =
+      MicroBatch.next(stream, at, limit).fold(Seq.empty[Int]) { end =>
+        stream.commit(at)
+        val ids = read(end)
+        at = stream.deserializeOffset(end.json)
+        ids
+      }
+
+    def segments: Seq[Path] = {
+      val directory = checkpoint.resolve("journal")
+      if (Files.exists(directory)) Files.list(directory).iterator().asScala.toSeq else Nil
+    }
+
+    def metric(name: String): String = stream.metrics(Optional.of(at)).get(name)
+  }
+
+  private def query(records: Int, kind: String, more: (String, String)*)(body: Query => Any): Unit =
+    ChainApi.using(records) { api =>
+      val _ = body(new Query(api, ChainApi.kinds(kind) ++ more: _*))
+    }
+
+  private def failure(body: => Any): EpochalException = {
+    val error = intercept[EpochalException] { val _ = body }
+    assert(!error.getMessage.contains("hunter2"))
+    error
+  }
+
+  ChainApi.kinds.keys.foreach { kind =>
+    test(s"$kind: every page is asked for once, whatever batches it is cut into and however often they are replayed") {
+      query(30, kind) { query =>
+        val ids = Iterator.continually(query.batch(ReadLimit.maxRows(7))).takeWhile(_.nonEmpty).toVector
+        assert(ids.map(_.size) == Vector(7, 7, 7, 7, 2) && ids.flatten == (0 until 30))
+        // The last page is asked for again, once by the batch that it was too short for and once by the look at its end.
+        val asked = query.api.requests()
+        assert(asked.filter(_.nonEmpty).distinct == (1 to 7).map(i => s"c${i * 4}") && asked.size <= 10, asked)
+        query.restart()
+        assert(query.batch().isEmpty && query.api.requests() == Seq("c28"))
+      }
+    }
+
+    test(s"$kind: a list that grows is read on, from within its last page and from a full one") {
+      query(0, kind) { query =>
+        val delivered = Seq(0, 3, 4, 5, 8, 8, 21).map { count =>
+          query.api.count = count
+          val ids = query.batch()
+          query.restart()
+          ids
+        }
+        assert(delivered.flatten == (0 until 21) && delivered.map(_.size) == Seq(0, 3, 1, 1, 3, 0, 13))
+      }
+    }
+
+    test(s"$kind: a batch read follows all pages in one task") {
+      ChainApi.using(records = 30) { api =>
+        val options = RestOptions.read((ChainApi.kinds(kind) :+ ("url" -> api.url)).toMap).fold(throw _, identity)
+        val factory =
+          new RestReaderFactory(options, RestReading(schema, "UTC"), new io.epochal.spark.http.HttpCounters, None)
+        val reader = factory.createReader(ChainPartition)
+        val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
+        assert(ids == (0 until 30) && api.requests().size == 8)
+      }
+    }
+  }
+
+  test("a run that dies after it has journalled, and before Spark has logged it, asks for those pages again") {
+    query(30, "cursor") { query =>
+      query.batch(ReadLimit.maxRows(6))
+      query.stream.latestOffset(query.at, ReadLimit.maxRows(10))
+      val orphan = query.segments.size
+      query.stream = query.start() // The other one was killed, and has stopped nothing.
+      assert(orphan == 2 && query.batch(ReadLimit.maxRows(10)) == (6 until 16))
+      assert(query.batch() == (16 until 30))
+    }
+  }
+
+  test("a run that is stopped removes what no offset can name") {
+    query(3, "cursor", "minRowsPerBatch" -> "10") { query =>
+      val limit = query.stream.getDefaultReadLimit
+      assert(query.batch(limit).isEmpty && query.segments.size == 1)
+      query.stream.stop()
+      assert(query.segments.isEmpty)
+      query.api.count = 12
+      query.restart()
+      assert(query.batch(limit) == (0 until 12))
+    }
+  }
+
+  test("rows that wait for a minimum are received once, and give no empty batch") {
+    query(0, "cursor", "minRowsPerBatch" -> "9") { query =>
+      val limit = query.stream.getDefaultReadLimit
+      (0 to 8).foreach { count =>
+        query.api.count = count
+        assert(query.batch(limit).isEmpty)
+      }
+      query.api.count = 10
+      query.api.requests()
+      assert(query.batch(limit) == (0 until 10))
+      assert(query.api.requests() == Seq("c4", "c8") && query.segments.size == 1)
+    }
+  }
+
+  test("an idle API costs one request a look") {
+    query(10, "cursor") { query =>
+      query.batch()
+      query.api.requests()
+      (1 to 5).foreach(_ => assert(query.batch().isEmpty))
+      assert(query.api.requests() == Seq.fill(5)("c8"))
+      assert(query.metric("rowsBehind") == "0" && query.metric("rowsBehindExact") == "true")
+    }
+  }
+
+  test("segments of batches that are done are removed, but those of the last three") {
+    query(400, "cursor") { query =>
+      Iterator.continually(query.batch(ReadLimit.maxRows(10))).takeWhile(_.nonEmpty).foreach { _ =>
+        assert(query.segments.size <= 7, query.at.json)
+      }
+      assert(query.at.json.contains("\"records\":400"))
+    }
+  }
+
+  test("a server that fails for a while is asked again, and no page is read twice") {
+    query(30, "link") { query =>
+      val failing = Iterator.continually(Seq(503, 200, 429, 500, 200)).flatten
+      query.api.before = () => failing.synchronized(failing.next())
+      assert(query.batch() == (0 until 30))
+    }
+  }
+
+  test("a page that fails for good ends the batch, and the next run goes on from where the last one was logged") {
+    query(30, "cursor") { query =>
+      assert(query.batch(ReadLimit.maxRows(5)) == (0 until 5))
+      query.api.before = () => if (query.api.requests().contains("c16")) 404 else 200
+      assert(failure(query.batch()).condition.name == "HTTP_STATUS")
+      query.api.before = () => 200
+      assert(query.batch() == (5 until 30))
+    }
+  }
+
+  // Loops and ends.
+
+  test("a page that names itself is an error, and nothing of it is delivered") {
+    query(30, "cursor") { query =>
+      query.api.after = from => Some(if (from < 8) s"c${from + 4}" else "c8")
+      val error = failure(query.batch())
+      assert(error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("names itself"))
+      assert(error.getMessage.contains("pagination=cursor"))
+    }
+  }
+
+  test("an API that ignores the cursor, and gives the first page for ever, is an error at its second page") {
+    query(30, "cursor", "nextCursor" -> "/meta/next") { query =>
+      query.api.position = _ => 0
+      val error = failure(query.batch())
+      assert(error.condition.name == "PAGINATION_LOOP" && query.api.requests().size == 2)
+      query.restart("cursorParam" -> "after")
+      assert(failure(query.batch()).condition.name == "PAGINATION_LOOP")
+    }
+  }
+
+  test("a loop over several pages is an error, also when batches and restarts come in between") {
+    query(1000, "link") { query =>
+      query.api.after = from => Some(s"c${if (from == 40) 12 else from + 4}")
+      assert(failure(query.batch()).condition.name == "PAGINATION_LOOP")
+      val error = failure((1 to 100).foreach { i =>
+        query.batch(ReadLimit.maxRows(3))
+        if (i == 7) query.restart()
+      })
+      assert(error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("after other pages"))
+    }
+  }
+
+  test("a token that comes again on a page without records is the end for now, and is polled with") {
+    query(10, "cursor") { query =>
+      query.api.after = from => Some(s"c${math.min(from + 4, query.api.count.toLong)}")
+      assert(query.batch() == (0 until 10) && query.batch().isEmpty)
+      query.api.requests()
+      assert(query.batch().isEmpty && query.api.requests() == Seq("c10"))
+      query.api.count = 13
+      assert(query.batch() == (10 until 13))
+    }
+  }
+
+  test("empty pages in the middle are passed") {
+    query(40, "cursor") { query =>
+      val all = query.api.page
+      query.api.page = from => if (from % 12 == 0) all(from) else Nil
+      assert(query.batch() == Seq(0, 12, 24, 36).flatMap(i => i until i + 4))
+    }
+  }
+
+  test("an API that answers with nothing and a new cursor for ever ends a look, and is read on where it stood") {
+    query(4, "cursor") { query =>
+      query.api.after = from => Some(s"c${from + 4}")
+      assert(query.batch() == (0 until 4))
+      assert(query.batch().isEmpty)
+      val asked = query.api.requests()
+      assert(asked.distinct == asked && asked.size <= 202)
+      query.api.page = from => if (from == 10000) Seq(4L) else Nil
+      assert(Iterator.continually(query.batch()).take(30).find(_.nonEmpty).contains(Seq(4)))
+    }
+  }
+
+  test("more pages than maxPages in one batch are an error; batches that need fewer are not") {
+    query(400, "cursor", "maxPages" -> "10") { query =>
+      val error = failure(query.batch())
+      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 10 pages"))
+      val ids = Iterator.continually(query.batch(ReadLimit.maxRows(40))).takeWhile(_.nonEmpty).flatten.toVector
+      assert(ids == (0 until 400))
+    }
+    query(40, "cursor", "maxPages" -> "10")(query => assert(query.batch() == (0 until 40)))
+  }
+
+  test("the flag says where the list ends, whatever the token says") {
+    query(30, "cursor", "hasMore" -> "/meta/more") { query =>
+      query.api.after = from => Some(s"c${from + 4}")
+      query.api.more = from => s"${from + 4 < query.api.count}"
+      assert(query.batch() == (0 until 30) && query.batch().isEmpty)
+      query.api.count = 33
+      assert(query.batch() == (30 until 33))
+    }
+  }
+
+  test("a flag that promises more without a token, or is not there, is an error and not the end") {
+    Seq("true" -> "but it names no next page", "\"soon\"" -> "is no flag").foreach { case (flag, reason) =>
+      query(8, "cursor", "hasMore" -> "/meta/more") { query =>
+        query.api.more = _ => flag
+        val error = failure(query.batch())
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(reason), error.getMessage)
+      }
+    }
+    query(8, "cursor", "hasMore" -> "/meta/more") { query =>
+      query.api.more = _ => ""
+      assert(failure(query.batch()).getMessage.contains("has no flag at '/meta/more'"))
+    }
+  }
+
+  test("a last page that shrinks is data loss, or with failOnDataLoss=false waited for") {
+    query(10, "cursor") { query =>
+      query.batch()
+      query.api.count = 9
+      val error = failure(query.batch())
+      assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 9 to 10"))
+      query.restart("failOnDataLoss" -> "false")
+      assert(query.batch().isEmpty)
+      query.api.count = 12
+      assert(query.batch() == (10 until 12))
+    }
+  }
+
+  // Secrets, and where links lead.
+
+  test("a link to another origin is refused by name, and nothing is sent there") {
+    ChainApi.using(records = 30) { other =>
+      Seq("link", "next-url").foreach { kind =>
+        query(30, kind, "headers.Authorization" -> "Bearer hunter2") { query =>
+          query.api.address = q => s"${other.url}?$q&key=hunter2"
+          val error = failure(query.batch())
+          assert(error.condition.name == "LINK_REFUSED" && error.getMessage.contains(other.url))
+          assert(other.requests().isEmpty)
+        }
+      }
+    }
+  }
+
+  test("secrets that a link repeats are in no offset and in no segment, and are sent again") {
+    Seq("link", "next-url").foreach { kind =>
+      query(30, kind, "params.api_key" -> "hunter2", "params.lang" -> "en") { query =>
+        assert(query.batch(ReadLimit.maxRows(6)) == (0 until 6))
+        assert(query.at.json.contains("api_key={0}") && !query.at.json.contains("hunter2"))
+        query.segments.foreach(file => assert(!new String(Files.readAllBytes(file)).contains("hunter2")))
+        query.restart()
+        assert(query.batch() == (6 until 30))
+      }
+    }
+  }
+
+  // The journal's faults.
+
+  private def journalled(failOnDataLoss: Boolean)(damage: Path => Any)(check: (Query, Offset) => Any): Unit =
+    query(30, "cursor", "failOnDataLoss" -> failOnDataLoss.toString, "numPartitions" -> "1") { query =>
+      query.batch(ReadLimit.maxRows(6))
+      val end = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(8)).get
+      query.segments.sortBy(_.toString).lastOption.foreach(damage)
+      query.stream = query.start()
+      val _ = check(query, end)
+    }
+
+  private val faults: Seq[(String, Path => Any)] = Seq(
+    "a missing segment" -> (file => Files.delete(file)),
+    "an empty segment" -> (file => Files.write(file, Array.emptyByteArray)),
+    "a torn tail" -> (file => Files.write(file, Files.readAllBytes(file).dropRight(9))),
+    "a segment that was renamed by half" -> { file =>
+      Files.move(file, file.resolveSibling(s".${file.getFileName}.tmp"))
+      Files.write(file, Array.fill[Byte](100)(0))
+    },
+    "a flipped bit" -> { file =>
+      val bytes = Files.readAllBytes(file)
+      bytes(bytes.length - 100) = (bytes(bytes.length - 100) ^ 4).toByte
+      Files.write(file, bytes)
+    }
+  )
+
+  faults.foreach { case (fault, damage) =>
+    test(s"$fault is data loss that says which offsets are gone") {
+      journalled(failOnDataLoss = true)(damage) { (query, end) =>
+        val error = failure(query.read(end))
+        assert(
+          error.condition.name == "DATA_LOSS" && "from offset (8|12) to 14".r.findFirstIn(error.getMessage).nonEmpty)
+        assert(error.getMessage.contains("The journal's segment 0000000000000000008-"))
+      }
+    }
+
+    test(s"$fault, with failOnDataLoss=false, is skipped, and the stream goes on behind it") {
+      journalled(failOnDataLoss = false)(damage) { (query, end) =>
+        val ids = query.read(end)
+        assert(ids.startsWith(Seq(6, 7)) && ids.toSet.subsetOf((6 until 14).toSet) && ids.size < 8)
+        query.at = end
+        assert(query.batch().takeRight(14) == (16 until 30))
+      }
+    }
+  }
+
+  test("a journal that cannot be written is an error that says where, and the position stays") {
+    query(30, "cursor") { query =>
+      query.batch(ReadLimit.maxRows(6))
+      val directory = query.checkpoint.resolve("journal")
+      val aside = directory.resolveSibling("aside")
+      Files.move(directory, aside)
+      Files.write(directory, Array.emptyByteArray)
+      val error = failure(query.batch())
+      assert(error.condition.name == "JOURNAL_UNWRITABLE" && error.getMessage.contains(directory.toString))
+      Files.delete(directory)
+      Files.move(aside, directory)
+      assert(query.batch() == (6 until 30))
+    }
+  }
+
+  test("a checkpoint that is moved is read on") {
+    query(30, "cursor") { query =>
+      query.batch(ReadLimit.maxRows(6))
+      val moved = Files.move(query.checkpoint, query.checkpoint.resolveSibling("moved"))
+      val stream = RestStreams.over(query.api.url, moved, schema, ChainApi.kinds("cursor"): _*)
+      val start = stream.deserializeOffset(query.at.json)
+      val end = MicroBatch.next(stream, start, ReadLimit.allAvailable()).get
+      assert(MicroBatch.read(stream, schema, start, end).map(_.head) == (6 until 30))
+    }
+  }
+
+  test("an offset of another kind of pagination is refused, under the same sourceId too") {
+    query(30, "cursor", "sourceId" -> "s") { query =>
+      query.batch(ReadLimit.maxRows(6))
+      val offset = RestStreams.over(query.api.url, query.checkpoint, schema, "sourceId" -> "s", "records" -> "/data")
+      val error = failure(offset.deserializeOffset(query.at.json))
+      assert(error.condition.name == "OFFSET_INVALID" && error.getMessage.contains("not written with pagination=none"))
+      assert(
+        failure(
+          query.stream.deserializeOffset(RestOffset.toJson("s", RestPosition(5)))).condition.name == "OFFSET_INVALID")
+    }
+  }
+
+  test("a record that does not fit the schema is refused by its number in the stream") {
+    query(10, "cursor") { query =>
+      query.api.page = from => (from until math.min(from + 4, 10L)).map(i => if (i == 6) 99999999999L else i)
+      val error = failure(query.batch())
+      assert(error.condition.name == "RECORD_INVALID" && error.getMessage.contains("Record 6 of"))
+    }
+  }
+}

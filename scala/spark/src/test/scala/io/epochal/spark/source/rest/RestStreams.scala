@@ -1,0 +1,26 @@
+package io.epochal.spark.source.rest
+
+import java.nio.file.Path
+import java.time.Clock
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.InitialOffset
+
+/** Streams as a driver makes them, without a session. */
+object RestStreams {
+
+  def over(url: String, checkpoint: Path, schema: StructType, options: (String, String)*): RestStream = {
+    val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms")
+    new RestStream(
+      RestOptions.read(quick ++ options).fold(throw _, identity),
+      RestReading(schema, "UTC"),
+      new InitialOffset(checkpoint.toString, new Configuration()),
+      2,
+      Clock.systemUTC(),
+      new HttpCounters
+    )
+  }
+}

@@ -1,0 +1,37 @@
+"""A job to be killed: a stream into APIs. Settings come as JSON on the first line of its input.
+
+It starts its session, says ``ready``, waits for a second line, and then streams to the source's end, or until it is
+killed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import epochal
+from crash.job import QUICK, end_with_the_test
+
+
+def main() -> None:
+    settings: dict[str, Any] = json.loads(sys.stdin.readline())
+    spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=QUICK)).getOrCreate()
+    print("ready", flush=True)
+    if not sys.stdin.readline():
+        return
+    threading.Thread(target=end_with_the_test, daemon=True).start()
+    rows = epochal.read.random(spark, rows_per_batch=40, max_rows=settings["rows"], num_partitions=2)
+    queries = [
+        epochal.write.rest(rows.select("id", "value"), available_now=True, **target) for target in settings["targets"]
+    ]
+    for query in queries:
+        query.awaitTermination()
+
+
+if __name__ == "__main__":
+    with epochal.errors.named():
+        main()

@@ -1,0 +1,121 @@
+"""``epochal-rest`` against APIs whose pages name the next one, through Python and into a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from support.api import Api, Request, serve
+from support.data import SCHEMA, as_rows, comments, stored
+from support.databases import Sqlite
+from support.streams import finish, forget_last_commit, rows_by_batch
+
+PAGE = 10
+
+KINDS: dict[str, dict[str, Any]] = {
+    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "has_more": "/meta/more"},
+    "next-url": {"pagination": "next-url", "next_url": "/meta/url"},
+}
+
+
+class ChainedApi(Api):
+    """Serves its records by ``after=<cursor>``; every answer names the next page, by cursor and by URL."""
+
+    def answer(self, request: Request) -> tuple[int, bytes]:
+        self.requests.append(request)
+        if self.failures:
+            return self.failures.popleft(), b""
+        start = int(request.params.get("after", "c0")[1:])
+        more = start + PAGE < len(self.records)
+        cursor = f"c{start + PAGE}" if more else None
+        meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}
+        meta["elsewhere"] = "https://me:s3cret@elsewhere.invalid/x?key=s3cret"
+        return 200, json.dumps({"data": self.records[start : start + PAGE], "meta": meta}).encode()
+
+    def asked(self) -> list[str]:
+        """The cursors of all requests since the last call."""
+        asked = [request.params.get("after", "") for request in self.requests]
+        self.requests.clear()
+        return asked
+
+
+@pytest.fixture
+def pages() -> Iterator[ChainedApi]:
+    """An API without records."""
+    api = ChainedApi()
+    with serve(api):
+        yield api
+
+
+@pytest.fixture
+def copy(spark: SparkSession, pages: ChainedApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., Any]:
+    """Writes what the API has into a table, and gives the query when it has ended."""
+
+    def copy(kind: str, **options: Any) -> Any:
+        frame: DataFrame = epochal.read.rest(
+            spark, pages.url, schema=SCHEMA, records="/data", **(KINDS[kind] | {"max_rows_per_batch": 7} | options)
+        )
+        query = epochal.write.jdbc(
+            frame,
+            sqlite.url,
+            table="comments",
+            checkpoint=checkpoint,
+            sink_id="comments",
+            create_table=True,
+            available_now=True,
+        )
+        with epochal.errors.named():
+            finish(query)
+        return query
+
+    return copy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_are_followed_into_a_table_each_record_once(
+    kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite
+) -> None:
+    for count in (0, 3, 10, 35):
+        pages.records = comments(1, count)
+        copy(kind)
+        if count:
+            assert stored(sqlite) == as_rows(pages.records)
+    assert rows_by_batch(copy(kind)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replay_comes_from_the_journal_and_writes_nothing_twice(
+    kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    pages.records = comments(1, 25)
+    copy(kind)
+    forget_last_commit(checkpoint)
+    pages.asked()
+    pages.records[20:] = [{"id": "changed since"}] * 5
+    copy(kind)
+    assert pages.asked() == ["c20"]
+    assert stored(sqlite) == as_rows(comments(1, 25))
+
+
+def test_a_loop_is_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+    pages.records = comments(1, 25)
+    with pytest.raises(epochal.RecordError, match="PAGINATION_LOOP"):
+        copy("cursor", cursor_param="cursor")
+
+
+def test_more_pages_than_max_pages_are_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+    pages.records = comments(1, 25)
+    with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*2 pages"):
+        copy("next-url", max_pages=2)
+
+
+def test_a_link_to_another_host_is_refused_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
+    pages.records = comments(1, 25)
+    with pytest.raises(epochal.RecordError, match=r"LINK_REFUSED.*gives https://elsewhere.invalid/x as its"):
+        copy("next-url", next_url="/meta/elsewhere")

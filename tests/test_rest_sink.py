@@ -1,0 +1,136 @@
+"""``epochal-rest`` as a sink through Python."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from support.orders import Orders, Sent, serve
+from support.streams import finish, forget_last_commit
+
+NAMESPACE = uuid.UUID("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90")
+ONCE = {
+    "by place": {},
+    "by place, batches": {"batch_size": 4},
+    "by columns": {"key_columns": ["id"]},
+    "by columns, batches": {"key_columns": ["id"], "batch_size": 4, "num_partitions": 2},
+}
+
+
+@pytest.fixture
+def orders() -> Iterator[Orders]:
+    with serve(Orders()) as served:
+        yield served
+
+
+def numbers(spark: SparkSession, count: int) -> DataFrame:
+    rows = epochal.read.random(spark, rows_per_batch=10, max_rows=count, num_partitions=2)
+    return rows.select("id", "value")
+
+
+def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> None:
+    options = {"available_now": True, "retry_initial_delay": "1ms", "sink_id": "orders"} | options
+    with epochal.errors.named():
+        query = epochal.write.rest(frame, options.pop("url", orders.url), checkpoint=checkpoint, **options)
+        finish(query)
+
+
+@pytest.mark.parametrize("way", ONCE)
+@pytest.mark.parametrize("honours", [True, False])
+def test_a_replay_sends_the_same_keys(
+    way: str, honours: bool, spark: SparkSession, orders: Orders, checkpoint: Path
+) -> None:
+    orders.honours = honours
+    for count in (25, 40):
+        send(numbers(spark, count), orders, checkpoint, **ONCE[way])
+        forget_last_commit(checkpoint)
+    send(numbers(spark, 40), orders, checkpoint, **ONCE[way])
+    if honours:
+        assert orders.applied == Counter(range(40))
+    else:
+        assert set(orders.applied) == set(range(40))
+        assert max(orders.applied.values()) > 1
+
+
+def test_anyone_can_work_out_a_key(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
+    send(numbers(spark, 10), orders, checkpoint / "a", key_columns=["id"])
+    for sent in orders.requests:
+        name = '["columns","orders",null]\n' + json.dumps({"id": sent.rows[0]["id"]}, separators=(",", ":"))
+        assert sent.key == str(uuid.uuid5(NAMESPACE, name))
+    orders.requests.clear()
+    send(numbers(spark, 10), orders, checkpoint / "b")
+    keys = {sent.key for sent in orders.requests}
+    rows = {sent.rows[0]["id"]: sent.body for sent in orders.requests}
+    for partition in (0, 1):
+        for place in range(5):
+            possible = {
+                str(uuid.uuid5(NAMESPACE, f'["place","orders","0",{partition},{place},1,[]]\n{body}'))
+                for body in rows.values()
+            }
+            assert len(keys & possible) == 1
+
+
+def test_templates_urls_and_results(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
+    send(
+        numbers(spark, 1),
+        orders,
+        checkpoint / "a",
+        url=orders.url + "/{id}",
+        method="PUT",
+        row_template='{"id": ${id}, "text": "no. ${id}: ${value}"}',
+        headers={"X-Token": "t"},
+        params={"v": "1 2"},
+    )
+    (sent,) = orders.requests
+    assert (sent.method, sent.path, sent.headers["x-token"]) == ("PUT", "/orders/0?v=1%202", "t")
+    assert json.loads(sent.body)["text"].startswith("no. 0: ")
+
+    def each(sent: Sent) -> tuple[int, Any]:
+        return 200, {"items": [{"ok": row["id"] != 3} for row in sent.rows]}
+
+    orders.reply = each
+    letters = checkpoint / "letters"
+    for _ in range(2):
+        send(
+            numbers(spark, 10),
+            orders,
+            checkpoint / "b",
+            batch_size=3,
+            body="array",
+            results="/items",
+            result_status="/ok",
+            dead_letter_path=letters,
+        )
+        forget_last_commit(checkpoint / "b")
+    (letter,) = spark.read.json(str(letters)).collect()
+    assert (letter.sink, letter.epoch, letter.value.id) == ("orders", "0", 3)
+
+
+def test_errors_have_names(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
+    frame = numbers(spark, 10)
+    with pytest.raises(epochal.OptionError, match=r"UNKNOWN_OPTION.*pageSize"), epochal.errors.named():
+        frame.writeStream.format("epochal-rest").option("url", orders.url).option("pageSize", 5).option(
+            "checkpointLocation", str(checkpoint)
+        ).start()
+    with pytest.raises(epochal.ModeError, match=r"ORDER_NOT_REPEATABLE.*Repartition"):
+        send(frame.repartition(3), orders, checkpoint / "a")
+    orders.refuse.append(422)
+    with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*422"):
+        send(frame, orders, checkpoint / "b")
+    with pytest.raises(epochal.OptionError, match="needs 'checkpoint'"):
+        epochal.write.rest(frame, orders.url)
+    with pytest.raises(epochal.OptionError, match=r"batch.*checkpoint"):
+        epochal.write.rest(spark.range(3), orders.url, checkpoint=checkpoint)  # type: ignore[call-overload]
+
+
+def test_a_batch_is_sent(spark: SparkSession, orders: Orders) -> None:
+    epochal.write.rest(spark.range(25), orders.url, batch_size=10)
+    assert orders.applied == Counter(range(25))
