@@ -31,6 +31,7 @@ final private[rest] class RestSinkRun(
   private val sink = settings.keys.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
   @volatile private var answered = false
+  private var held: EpochPartitions = _
 
   /** Whether rows are dealt out and sorted by their key columns. */
   def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
@@ -41,7 +42,8 @@ final private[rest] class RestSinkRun(
   /** An epoch that was begun before must be cut into the same requests. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
     val requests = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
-    metrics.begun(new EpochPartitions(checkpoint, engine.hadoop).hold(epoch, requests))
+    if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
+    metrics.begun(held.hold(epoch, requests))
   }
 
   def factory(everyEpoch: Boolean): RestWriterFactory =
