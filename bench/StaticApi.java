@@ -6,12 +6,14 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 
 /**
  * A paginated API that costs as little as it can: one thread, and pages that are made once, in which only the ids change.
  *
- * <p>{@code java StaticApi.java <records>} prints the port and serves {@code GET /comments?_start=S&_limit=N} until its
- * standard input ends. Record i has the id 10000000 + i; a page of 100 records has 29 KB.
+ * <p>{@code java StaticApi.java <records> [<milliseconds>]} prints the port and serves {@code GET /comments?_start=S&_limit=N}
+ * until its standard input ends; each answer begins so many milliseconds after its request. Record i has the id
+ * 10000000 + i; a page of 100 records has 29 KB.
  */
 final class StaticApi {
   private static final int FIRST_ID = 10_000_000;
@@ -19,12 +21,14 @@ final class StaticApi {
   private static final byte[] END = "]".getBytes(StandardCharsets.US_ASCII);
 
   private final long records;
+  private final long latencyNanos;
+  private final ArrayDeque<SelectionKey> late = new ArrayDeque<>();
   private final byte[] page;
   private final int[] recordStart = new int[MAX_PAGE + 1];
   private final int idAt;
 
   public static void main(String[] args) throws Exception {
-    StaticApi api = new StaticApi(Long.parseLong(args[0]));
+    StaticApi api = new StaticApi(Long.parseLong(args[0]), args.length > 1 ? Long.parseLong(args[1]) : 0);
     ServerSocketChannel server = ServerSocketChannel.open();
     server.bind(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 1024);
     System.out.println(((InetSocketAddress) server.getLocalAddress()).getPort());
@@ -43,8 +47,9 @@ final class StaticApi {
     System.exit(0);
   }
 
-  private StaticApi(long records) {
+  private StaticApi(long records, long latencyMillis) {
     this.records = records;
+    this.latencyNanos = latencyMillis * 1_000_000;
     StringBuilder text = new StringBuilder("[");
     int at = 0;
     for (int i = 0; i < MAX_PAGE; i++) {
@@ -66,7 +71,8 @@ final class StaticApi {
     server.configureBlocking(false);
     server.register(selector, SelectionKey.OP_ACCEPT);
     while (true) {
-      selector.select();
+      selector.select(untilNextIsDue());
+      for (SelectionKey key = due(); key != null; key = due()) write(key);
       for (SelectionKey key : selector.selectedKeys()) {
         if (key.isAcceptable()) {
           SocketChannel client = server.accept();
@@ -81,7 +87,21 @@ final class StaticApi {
     }
   }
 
+  /** Milliseconds, rounded up; 0 when nobody waits. */
+  private long untilNextIsDue() {
+    if (late.isEmpty()) return 0;
+    long nanos = ((Connection) late.peek().attachment()).due - System.nanoTime();
+    return Math.max(1, (nanos + 999_999) / 1_000_000);
+  }
+
+  /** The next connection whose answer is to be sent now, or null. */
+  private SelectionKey due() {
+    boolean isDue = !late.isEmpty() && ((Connection) late.peek().attachment()).due <= System.nanoTime();
+    return isDue ? late.poll() : null;
+  }
+
   private static final class Connection {
+    long due;
     final ByteBuffer in = ByteBuffer.allocateDirect(16 << 10);
     ByteBuffer out = ByteBuffer.allocateDirect(512 << 10).limit(0);
     final byte[] head = new byte[16 << 10];
@@ -97,16 +117,36 @@ final class StaticApi {
           return;
         }
         answer(connection);
+        if (latencyNanos > 0 && connection.out.hasRemaining()) {
+          connection.due = System.nanoTime() + latencyNanos;
+          late.add(key);
+          key.interestOps(0);
+          return;
+        }
       }
-      channel.write(connection.out);
-      key.interestOps(connection.out.hasRemaining() ? SelectionKey.OP_WRITE : SelectionKey.OP_READ);
     } catch (java.io.IOException broken) {
-      key.cancel();
-      try {
-        channel.close();
-      } catch (java.io.IOException ignored) {
-        // It is gone.
-      }
+      close(key);
+      return;
+    }
+    write(key);
+  }
+
+  private static void write(SelectionKey key) {
+    Connection connection = (Connection) key.attachment();
+    try {
+      ((SocketChannel) key.channel()).write(connection.out);
+      key.interestOps(connection.out.hasRemaining() ? SelectionKey.OP_WRITE : SelectionKey.OP_READ);
+    } catch (java.io.IOException | java.nio.channels.CancelledKeyException broken) {
+      close(key);
+    }
+  }
+
+  private static void close(SelectionKey key) {
+    key.cancel();
+    try {
+      key.channel().close();
+    } catch (java.io.IOException ignored) {
+      // It is gone.
     }
   }
 

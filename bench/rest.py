@@ -27,11 +27,14 @@ RECORDS = ROWS_PER_BATCH * BATCHES * 2
 
 
 @contextmanager
-def static_api(records: int) -> Iterator[str]:
+def static_api(records: int, latency_millis: int = 0) -> Iterator[str]:
     """The URL of a server in a JVM of its own, which ends with us."""
     source = Path(__file__).with_name("StaticApi.java")
     with subprocess.Popen(
-        ["java", str(source), str(records)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ["java", str(source), str(records), str(latency_millis)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         try:
             assert server.stdout is not None
@@ -86,15 +89,14 @@ def python_source(spark: SparkSession, url: str) -> float:
     return steady_state(spark.readStream.format("comments").option("url", url).load(), BATCHES)
 
 
-def ours(spark: SparkSession, url: str) -> float:
-    options = {"pagination": "offset", "pageSize": PAGE, "maxRowsPerBatch": ROWS_PER_BATCH, "numPartitions": 2}
+def ours(spark: SparkSession, url: str, batches: int = BATCHES, **more: int) -> float:
+    options = {"pagination": "offset", "pageSize": PAGE, "maxRowsPerBatch": ROWS_PER_BATCH, "numPartitions": 2} | more
     source = spark.readStream.format("epochal-rest").schema(SCHEMA).option("url", url)
-    return steady_state(source.options(**options).load(), BATCHES)
+    return steady_state(source.options(**options).load(), batches)
 
 
-def urllib3_loop(url: str) -> float:
+def urllib3_loop(url: str, rows: int = ROWS_PER_BATCH * 10) -> float:
     """Rows a second of one connection and ``json.loads``, without anything that a query would do with the rows."""
-    rows = ROWS_PER_BATCH * 10
     pool = urllib3.PoolManager()
     begin = time.perf_counter()
     read = 0

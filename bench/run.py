@@ -5,7 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = {"random": "random_source", "rest": "rest", "rest-sink": "rest_sink", "jdbc": "jdbc"}
+BENCHMARKS = {
+    "random": "random_source",
+    "rest": "rest",
+    "rest-latency": "rest_latency",
+    "rest-sink": "rest_sink",
+    "jdbc": "jdbc",
+}
 
 
 def main(names: list[str]) -> int:

@@ -28,7 +28,13 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "epochal-jdbc": epochal.write.jdbc,
 }
 ALIASES = {"table": "dbtable"}
-FAMILIES = {"headers": "headers.*", "params": "params.*", "connection": "connection.*"}
+FAMILIES = {
+    "headers": "headers.*",
+    "params": "params.*",
+    "connection": "connection.*",
+    "oauth_params": "oauth.params.*",
+    "signer": "signer.*",
+}
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "checkpoint", "output_mode", "available_now", "processing_time", "query_name"}
 #: What is an option too, but goes to ``.schema(…)``.
@@ -47,8 +53,8 @@ def option_name(argument: str) -> str:
     if argument in ALIASES | FAMILIES:
         return (ALIASES | FAMILIES)[argument]
     family, _, rest = argument.partition("_")
-    if family == "retry":
-        return f"retry.{option_name(rest)}"
+    if family in ("retry", "oauth", "tls"):
+        return f"{family}.{option_name(rest)}"
     return re.sub(r"_(.)", lambda match: match[1].upper(), argument)
 
 
@@ -101,6 +107,8 @@ def test_argument_types_fit_the_options(source: str, jar_options: dict[str, Any]
             assert kinds == {int, str}, name
         elif option["type"] == "names":
             assert any(get_origin(kind) for kind in kinds), name
+        elif option["type"] == "number":
+            assert kinds == {float}, name
 
 
 class Recorder:
@@ -147,6 +155,8 @@ def test_values_become_the_texts_that_the_jar_reads() -> None:
     assert text(True) == "true"
     assert text(False) == "false"
     assert text(12) == "12"
+    assert text(0.5) == "0.5"
+    assert text([429, "5xx"]) == "429,5xx"
     assert text(timedelta(seconds=1.5)) == "1500ms"
     assert text(timedelta(microseconds=1)) == "1ms"
     assert text(["id", "name"]) == "id,name"

@@ -139,20 +139,58 @@ def test_a_checkpoint_of_another_url_is_refused(
         copy(read(spark, api), sqlite, checkpoint)
 
 
+@pytest.mark.parametrize(
+    "secrets",
+    [
+        {"headers": {"Authorization": "Bearer s3cret"}, "params": {"api_key": "s3cret"}},
+        {"bearer_token": "s3cret", "api_key": "s3cret", "api_key_param": "key"},
+        {"user": "s3cret", "password": "s3cret"},
+        {
+            "oauth_token_url": "http://127.0.0.1:9/token",
+            "oauth_client_id": "me",
+            "oauth_client_secret": "s3cret",
+            "oauth_refresh_token": "s3cret",
+            "oauth_params": {"audience": "s3cret"},
+        },
+    ],
+    ids=["headers", "keys", "basic", "oauth"],
+)
 def test_secrets_are_neither_in_the_plan_nor_in_progress_nor_in_errors(
-    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path, capsys: pytest.CaptureFixture[str]
+    secrets: dict[str, Any],
+    spark: SparkSession,
+    api: Api,
+    sqlite: Sqlite,
+    checkpoint: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     api.failures.extend([401] * 100)
-    frame = read(spark, api, headers={"Authorization": "Bearer s3cret"}, params={"api_key": "s3cret"})
+    frame = read(spark, api, retry_max_attempts=1, **secrets)
     frame.explain(extended=True)
     query = epochal.write.jdbc(
         frame, sqlite.url, table="comments", checkpoint=checkpoint, create_table=True, password="s3cret"
     )
-    with pytest.raises(Exception, match="HTTP_STATUS") as caught:
+    failed = "HTTP_UNREACHABLE" if "oauth_token_url" in secrets else "HTTP_STATUS"
+    with pytest.raises(Exception, match=failed) as caught:
         query.awaitTermination(60)
     said = capsys.readouterr().out + str(caught.value) + str(from_spark(caught.value)) + str(query.recentProgress)
-    assert "HTTP_STATUS" in said
+    assert failed in said
     assert "s3cret" not in said
+
+
+def test_a_token_in_a_file_goes_with_every_request(spark: SparkSession, api: Api, tmp_path: Path) -> None:
+    api.records = comments(1, 25)
+    token = tmp_path / "token"
+    token.write_text("s3cret\n")
+    found = read(
+        spark, api, bearer_token_file=str(token), max_concurrency=3, requests_per_second=200.5, streaming=False
+    )
+    assert [row.id for row in found.collect()] == list(range(1, 26))
+    assert {request.headers["authorization"] for request in api.requests} == {"Bearer s3cret"}
+
+
+def test_a_status_that_is_ignored_is_the_end(spark: SparkSession, api: Api) -> None:
+    api.failures.extend([404] * 10)
+    assert read(spark, api, ignore_statuses=[404], streaming=False).count() == 0
 
 
 def test_progress_tells_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:

@@ -15,7 +15,21 @@ Size = int | str
 #: A place in a file system, local or any that Spark knows.
 Location = str | os.PathLike[str]
 
-_Value = str | bool | int | timedelta | datetime | os.PathLike[str] | Mapping[str, str] | Iterable[str]
+#: Statuses of HTTP answers: numbers and classes, ``[429, "5xx"]``, or the text that lists them.
+Statuses = Iterable[int | str] | str
+
+_Value = (
+    str
+    | bool
+    | int
+    | float
+    | timedelta
+    | datetime
+    | os.PathLike[str]
+    | Mapping[str, str]
+    | Iterable[str]
+    | Iterable[int | str]
+)
 
 
 def text(value: _Value) -> str:
@@ -30,11 +44,11 @@ def text(value: _Value) -> str:
         return instant(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if isinstance(value, Mapping):
         return ",".join(f"{_name(left, ',:')}:{_name(right, ',:')}" for left, right in value.items())
-    return ",".join(_name(name, ",") for name in value)
+    return ",".join(_name(str(name), ",") for name in value)
 
 
 def _name(name: str, separators: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from epochal._options import Duration, Size, given
+from epochal._options import Duration, Size, Statuses, given
 from epochal.errors import named
 
 if TYPE_CHECKING:
@@ -102,11 +102,52 @@ def rest(
     records: str | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
+    max_response_bytes: Size | None = None,
+    requests_per_second: float | None = None,
+    max_concurrency: int | None = None,
+    max_throttle_wait: Duration | None = None,
+    retry_statuses: Statuses | None = None,
+    ignore_statuses: Statuses | None = None,
     retry_max_attempts: int | None = None,
     retry_initial_delay: Duration | None = None,
     retry_max_delay: Duration | None = None,
     retry_deadline: Duration | None = None,
-    max_response_bytes: Size | None = None,
+    bearer_token: str | None = None,
+    bearer_token_file: str | None = None,
+    bearer_token_env: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    password_file: str | None = None,
+    password_env: str | None = None,
+    api_key: str | None = None,
+    api_key_file: str | None = None,
+    api_key_env: str | None = None,
+    api_key_header: str | None = None,
+    api_key_param: str | None = None,
+    oauth_token_url: str | None = None,
+    oauth_client_id: str | None = None,
+    oauth_client_secret: str | None = None,
+    oauth_client_secret_file: str | None = None,
+    oauth_client_secret_env: str | None = None,
+    oauth_refresh_token: str | None = None,
+    oauth_refresh_token_file: str | None = None,
+    oauth_refresh_token_env: str | None = None,
+    oauth_scope: str | None = None,
+    oauth_params: Mapping[str, str] | None = None,
+    oauth_client_auth: Literal["basic", "body"] | None = None,
+    signer_class: str | None = None,
+    signer: Mapping[str, str] | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert_file: str | None = None,
+    tls_key_file: str | None = None,
+    tls_key_password: str | None = None,
+    tls_key_password_file: str | None = None,
+    tls_key_password_env: str | None = None,
+    proxy: str | None = None,
+    proxy_user: str | None = None,
+    proxy_password: str | None = None,
+    proxy_password_file: str | None = None,
+    proxy_password_env: str | None = None,
     max_rows_per_batch: int | None = None,
     min_rows_per_batch: int | None = None,
     max_batch_delay: Duration | None = None,
@@ -134,11 +175,52 @@ def rest(
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
+        max_response_bytes: size of an answer at the most.
+        requests_per_second: requests of the whole query in a second at the most.
+        max_concurrency: requests of the whole query under way at the same time at the most.
+        max_throttle_wait: longest pause that the server may ask for.
+        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` unless told otherwise.
+        ignore_statuses: statuses that count as an answer without records, such as ``[404]``.
         retry_max_attempts: tries in all, the first one included.
         retry_initial_delay: upper bound of the first delay; it doubles with every try.
         retry_max_delay: upper bound of any delay.
         retry_deadline: time for all tries together.
-        max_response_bytes: size of an answer at the most.
+        bearer_token: bearer token; secret.
+        bearer_token_file: file on the driver that holds it.
+        bearer_token_env: environment variable of the driver that holds it.
+        user: name for basic authorization; secret.
+        password: password for basic authorization; secret.
+        password_file: file on the driver that holds it.
+        password_env: environment variable of the driver that holds it.
+        api_key: key, beside any other authorization; secret.
+        api_key_file: file on the driver that holds it.
+        api_key_env: environment variable of the driver that holds it.
+        api_key_header: header that has the key.
+        api_key_param: parameter that has the key, in place of a header.
+        oauth_token_url: address of an OAuth 2 token server.
+        oauth_client_id: the client's id there.
+        oauth_client_secret: the client's secret; secret.
+        oauth_client_secret_file: file on the driver that holds it.
+        oauth_client_secret_env: environment variable of the driver that holds it.
+        oauth_refresh_token: refresh token; without one the client's credentials are the grant; secret.
+        oauth_refresh_token_file: file on the driver that holds it.
+        oauth_refresh_token_env: environment variable of the driver that holds it.
+        oauth_scope: the scopes to ask for.
+        oauth_params: further parameters of the token request, such as ``audience``; secret.
+        oauth_client_auth: where the token request has the client's id and secret.
+        signer_class: class that signs requests, an ``io.epochal.kit.RequestSigner``.
+        signer: what ``signer_class`` is told; secret.
+        tls_ca_file: file on the driver with the authorities to trust, in PEM.
+        tls_cert_file: file on the driver with the client's certificate, in PEM.
+        tls_key_file: file on the driver with the client's private key, in PEM; unset, it is in ``tls_cert_file``.
+        tls_key_password: password of an encrypted private key; secret.
+        tls_key_password_file: file on the driver that holds it.
+        tls_key_password_env: environment variable of the driver that holds it.
+        proxy: HTTP proxy, as ``http://host:port``.
+        proxy_user: name for the proxy's basic authorization; secret.
+        proxy_password: password for the proxy's basic authorization; secret.
+        proxy_password_file: file on the driver that holds it.
+        proxy_password_env: environment variable of the driver that holds it.
         max_rows_per_batch: rows of a micro-batch at the most.
         min_rows_per_batch: rows to wait for before a micro-batch starts.
         max_batch_delay: how long ``min_rows_per_batch`` may hold rows back.
@@ -163,11 +245,50 @@ def rest(
             "records": records,
             "numPartitions": num_partitions,
             "timeout": timeout,
+            "maxResponseBytes": max_response_bytes,
+            "requestsPerSecond": requests_per_second,
+            "maxConcurrency": max_concurrency,
+            "maxThrottleWait": max_throttle_wait,
+            "retry.statuses": retry_statuses,
+            "ignoreStatuses": ignore_statuses,
             "retry.maxAttempts": retry_max_attempts,
             "retry.initialDelay": retry_initial_delay,
             "retry.maxDelay": retry_max_delay,
             "retry.deadline": retry_deadline,
-            "maxResponseBytes": max_response_bytes,
+            "bearerToken": bearer_token,
+            "bearerTokenFile": bearer_token_file,
+            "bearerTokenEnv": bearer_token_env,
+            "user": user,
+            "password": password,
+            "passwordFile": password_file,
+            "passwordEnv": password_env,
+            "apiKey": api_key,
+            "apiKeyFile": api_key_file,
+            "apiKeyEnv": api_key_env,
+            "apiKeyHeader": api_key_header,
+            "apiKeyParam": api_key_param,
+            "oauth.tokenUrl": oauth_token_url,
+            "oauth.clientId": oauth_client_id,
+            "oauth.clientSecret": oauth_client_secret,
+            "oauth.clientSecretFile": oauth_client_secret_file,
+            "oauth.clientSecretEnv": oauth_client_secret_env,
+            "oauth.refreshToken": oauth_refresh_token,
+            "oauth.refreshTokenFile": oauth_refresh_token_file,
+            "oauth.refreshTokenEnv": oauth_refresh_token_env,
+            "oauth.scope": oauth_scope,
+            "oauth.clientAuth": oauth_client_auth,
+            "signerClass": signer_class,
+            "tls.caFile": tls_ca_file,
+            "tls.certFile": tls_cert_file,
+            "tls.keyFile": tls_key_file,
+            "tls.keyPassword": tls_key_password,
+            "tls.keyPasswordFile": tls_key_password_file,
+            "tls.keyPasswordEnv": tls_key_password_env,
+            "proxy": proxy,
+            "proxyUser": proxy_user,
+            "proxyPassword": proxy_password,
+            "proxyPasswordFile": proxy_password_file,
+            "proxyPasswordEnv": proxy_password_env,
             "maxRowsPerBatch": max_rows_per_batch,
             "minRowsPerBatch": min_rows_per_batch,
             "maxBatchDelay": max_batch_delay,
@@ -176,6 +297,8 @@ def rest(
         },
         headers=headers,
         params=params,
+        signer=signer,
+        **{"oauth.params": oauth_params},
     )
     return _load(spark, "epochal-rest", options, schema, streaming)
 

@@ -31,6 +31,24 @@ object Conditions {
     "Leave .schema(...) out."
   )
 
+  val SecretUnreadable = Condition(
+    "SECRET_UNREADABLE",
+    "The secret cannot be read from <option>: <reason>.",
+    "The driver reads it, not the machine that submits the job: put it where the driver runs. A variable counts as it was when the driver's JVM started."
+  )
+
+  val TlsInvalid = Condition(
+    "TLS_INVALID",
+    "The file of <option>=<path> cannot be used: <reason>.",
+    "The driver reads it: put it where the driver runs. Certificates and keys are in PEM, keys in PKCS#8."
+  )
+
+  val SignerInvalid = Condition(
+    "SIGNER_INVALID",
+    "The signer <class> cannot be used: <reason>.",
+    "It is an io.epochal.kit.RequestSigner with a public constructor that takes nothing, in a jar of driver and executors (spark.jars or --jars)."
+  )
+
   // Offsets and checkpoints.
   val OffsetVersion = Condition(
     "OFFSET_VERSION",
@@ -72,7 +90,12 @@ object Conditions {
   val HttpStatus = Condition(
     "HTTP_STATUS",
     "<url> answered with status <status> (<attempts> attempts): <body>",
-    "A 4xx status means that the request is wrong: check url, params.* and headers.*; 5xx and 429 were retried."
+    "A 4xx status means that the request is wrong: check url, params.* and headers.*. retry.statuses says which are tried again, ignoreStatuses which count as an empty answer."
+  )
+  val OAuthRefused = Condition(
+    "OAUTH_REFUSED",
+    "<url> gave no access token: <reason>.",
+    "Check oauth.clientId, its secret, oauth.scope and oauth.clientAuth. A refresh token that expired or was used up must be obtained anew."
   )
   val HttpResponseTooLarge = Condition(
     "HTTP_RESPONSE_TOO_LARGE",
@@ -104,11 +127,6 @@ object Conditions {
     "DATABASE_UNREACHABLE",
     "The database <url> could not be reached: <reason>.",
     "Check url, user and password, and that the server is running."
-  )
-  val PasswordUnreadable = Condition(
-    "PASSWORD_UNREADABLE",
-    "The password cannot be read from <option>: <reason>.",
-    "The driver reads it, not the machine that submits the job: put it where the driver runs. A variable counts as it was when the driver's JVM started."
   )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
@@ -297,6 +315,9 @@ object Conditions {
     SchemaRequired,
     SchemaInvalid,
     SchemaUnsupported,
+    SecretUnreadable,
+    TlsInvalid,
+    SignerInvalid,
     OffsetVersion,
     OffsetInvalid,
     OffsetSourceChanged,
@@ -306,13 +327,13 @@ object Conditions {
     HttpUnreachable,
     HttpTimeout,
     HttpStatus,
+    OAuthRefused,
     HttpResponseTooLarge,
     HttpBodyInvalid,
     RecordsNotFound,
     PaginationMismatch,
     RecordInvalid,
     DatabaseUnreachable,
-    PasswordUnreadable,
     DriverMissing,
     DatabaseError,
     TableMissing,

@@ -44,6 +44,13 @@ object OptionType {
       _.toString
     )
 
+  /** How often a second: a number above 0, with a fraction or without. */
+  val rate: OptionType[Double] =
+    new OptionType[Double]("number", "a number above 0", "5")(
+      s => s.trim.toDoubleOption.filter(n => n > 0 && !n.isInfinite),
+      _.toString
+    )
+
   /** One of a few words, whatever their case; the value is spelled as in `words`. */
   def oneOf(words: String*): OptionType[String] = choice(words)(identity)
 

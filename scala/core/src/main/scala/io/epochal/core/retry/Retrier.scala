@@ -51,12 +51,8 @@ final class Retrier(
   private def delay(failures: Int, error: Throwable): Duration = {
     val drawn = Duration.ofNanos((settings.bound(failures).toNanos * jitter()).toLong)
     classify(error) match {
-      case Verdict.RetryAfter(atLeast) =>
-        atLeast.plus(drawn).compareTo(settings.maxDelay) match {
-          case c if c > 0 => settings.maxDelay
-          case _          => atLeast.plus(drawn)
-        }
-      case _ => drawn
+      case Verdict.RetryAfter(atLeast) => atLeast.plus(drawn)
+      case _                           => drawn
     }
   }
 }

@@ -9,7 +9,7 @@ import java.time.Duration
   * @param initialDelay
   *   bound of the first delay; bounds double with every failure
   * @param maxDelay
-  *   bound of any delay
+  *   bound of any delay that is drawn
   * @param deadline
   *   time for everything together
   */
@@ -31,7 +31,9 @@ object Verdict {
   /** It can succeed if tried again. */
   case object Retry extends Verdict
 
-  /** The other side said how long to wait; capped by `maxDelay`, and the drawn delay is added to it. */
+  /** The other side said how long to wait. The drawn delay is added to it: those that were told the same do not come back
+    * together.
+    */
   final case class RetryAfter(atLeast: Duration) extends Verdict
 
   /** It cannot succeed. */

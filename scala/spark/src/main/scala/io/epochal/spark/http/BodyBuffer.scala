@@ -6,16 +6,26 @@ import java.io.InputStream
 final private[spark] class BodyBuffer {
   private var array = new Array[Byte](BodyBuffer.FirstSize)
   private var used = 0
+  private var none = false
 
   def bytes: Array[Byte] = array
   def length: Int = used
+
+  /** Whether there was no answer to speak of: a status that is ignored, or 204. */
+  def absent: Boolean = none
 
   /** @return
     *   true: nothing is all there was
     */
   def clear(): Boolean = {
     used = 0
+    none = false
     true
+  }
+
+  def markAbsent(): Unit = {
+    used = 0
+    none = true
   }
 
   /** Reads to the end of `in`.
@@ -25,6 +35,7 @@ final private[spark] class BodyBuffer {
     */
   def readFrom(in: InputStream, limit: Long): Boolean = {
     used = 0
+    none = false
     var count = 0
     while (count >= 0 && used <= limit) {
       if (used == array.length) grow(limit)

@@ -14,13 +14,26 @@ import io.epochal.core.error.Redaction
   *   scheme, host and port only
   * @param path
   *   path and query, up to where a page's query is added
+  * @param hasUserInfo
+  *   whether the URL had any; it is a header now
+  * @param secrets
+  *   what must be in no text: the values of headers and parameters, and the user info
   */
-final class Endpoint private (val base: URI, path: String, val headers: Seq[(String, String)]) extends Serializable {
+final class Endpoint private (
+    val base: URI,
+    path: String,
+    val headers: Seq[(String, String)],
+    val hasUserInfo: Boolean,
+    val secrets: Seq[String])
+    extends Serializable {
 
   private val separator = if (!path.contains('?')) "?" else if (path.endsWith("?") || path.endsWith("&")) "" else "&"
 
   /** The request target (RFC 9112, origin form) of one page. */
   def target(query: String): String = if (query.isEmpty) path else path + separator + query
+
+  /** Whether every request has a parameter of that name. */
+  def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
 
   /** What messages may show. */
   override def toString: String = Redaction.url(base.toString + path)
@@ -49,7 +62,10 @@ object Endpoint {
         s"${encode(name)}=${encode(value)}"
       }
       val full = if (query.isEmpty) path else s"$path?${query.mkString("&")}"
-      new Endpoint(base, full, headers ++ credentials(uri))
+      val hidden = headers.filterNot(HttpHeaders.isDefault).flatMap(h => credential(h._2)) ++ params.map(_._2) ++
+        Option(uri.getUserInfo).toSeq.flatMap(_.split(":", 2)) ++
+        query.flatMap(_.split('&')).map(_.dropWhile(_ != '=').drop(1))
+      new Endpoint(base, full, headers ++ credentials(uri), uri.getUserInfo != null, hidden)
     }
 
   /** The names of the parameters that the URL itself has. */
@@ -60,6 +76,9 @@ object Endpoint {
 
   /** Percent-encoding of a query's name or value (RFC 3986). */
   def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")
+
+  /** What of a header's value must be in no text: all of it, and what follows the scheme. */
+  def credential(value: String): Seq[String] = Seq(value, value.drop(value.lastIndexOf(' ') + 1)).distinct
 
   private def credentials(uri: URI): Option[(String, String)] = Option(uri.getUserInfo).map { userInfo =>
     "Authorization" -> s"Basic ${Base64.getEncoder.encodeToString(userInfo.getBytes(UTF_8))}"

@@ -21,7 +21,7 @@ final case class HttpCall(
   */
 final class HttpBody(val contentType: String, val bytes: Array[Byte])
 
-/** An answer of success, but for its body. */
+/** An answer of success, or one with a status that is ignored, but for its body. */
 final private[spark] class HttpAnswer(response: HttpResponse) {
   def status: Int = response.getCode
 

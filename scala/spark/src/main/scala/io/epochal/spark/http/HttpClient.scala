@@ -1,7 +1,7 @@
 package io.epochal.spark.http
 
 import java.io.IOException
-import java.time.Instant
+import java.time.{Duration, Instant}
 import java.util.zip.GZIPInputStream
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -12,13 +12,24 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+import io.epochal.spark.http.auth.{AccessToken, Credentials}
 
-/** Makes requests, with retries. Connections are the JVM's; this object belongs to one stream or one task. */
-final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCounters) {
+/** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
+  * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.
+  *
+  * @param share
+  *   what of the budget the driver has granted; the driver itself has all
+  */
+final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpShare)
+    extends AutoCloseable {
+  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.politeness.budget.whole)
+
   import HttpClient._
-  import settings.endpoint
+  import settings.{endpoint, politeness}
 
-  private val client = HttpConnections.client(settings.timeout)
+  private val gate = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget, share)
+  private val credentials = new Credentials(settings, counters)
+  private val client = HttpConnections.client(settings.transport)
   private val host = HttpHost.create(endpoint.base)
 
   /** Makes a request, in the calling thread; an interrupt ends it soon.
@@ -52,17 +63,38 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     catch { case failure: HttpFailure => throw failure.report(attempts) }
   }
 
+  override def close(): Unit = gate.close(share)
+
   private def retried(event: RetryEvent): Unit = {
     counters.retry(event.delay.toMillis)
     val reason = event.cause match {
-      case failure: HttpFailure => failure.report(event.failures).getMessage
-      case other                => Redaction.text(other.toString)
+      case failure: HttpFailure =>
+        if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
+        failure.report(event.failures).getMessage
+      case other => Redaction.text(other.toString)
     }
     log.warn(s"Trying again in ${event.delay.toMillis} ms: $reason")
   }
 
+  /** A token that the server does not take is renewed once. */
   private def attempt(call: HttpCall, buffer: BodyBuffer): HttpAnswer = {
-    val request = prepared(call)
+    var used = Option.empty[AccessToken]
+    def once(): HttpAnswer = {
+      counters.waited(gate.enter())
+      try {
+        used = credentials.token()
+        exchange(prepared(call, used), buffer)
+      } finally gate.leave()
+    }
+    try once()
+    catch {
+      case failure: HttpFailure if failure.unauthorized && used.isDefined =>
+        used.foreach(credentials.reject)
+        once()
+    }
+  }
+
+  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer): HttpAnswer = {
     counters.request()
     HttpConnections.watch(request)
     try {
@@ -70,22 +102,30 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       var whole = false
       try whole = receive(response, buffer)
       finally close(request, response, whole)
-      if (response.getCode >= 300) throw refused(response, buffer, whole)
-      if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
+      val throttle = exhausted(response)
+      throttle.foreach(gate.pause(_, settings.retry.initialDelay))
+      if (response.getCode == 204 || politeness.ignored.contains(response.getCode)) buffer.markAbsent()
+      else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
+      else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.received(buffer.length.toLong)
       new HttpAnswer(response)
     } catch {
       case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
-      case e: IOException                                         => throw HttpFailure.of(endpoint, settings.timeout, e)
-      case e: HttpException => throw HttpFailure.of(endpoint, settings.timeout, new IOException(e.getMessage, e))
+      case e: IOException => throw HttpFailure.of(endpoint, settings.transport.timeout, e)
+      case e: HttpException =>
+        throw HttpFailure.of(endpoint, settings.transport.timeout, new IOException(e.getMessage, e))
     } finally HttpConnections.unwatch()
   }
 
-  private def prepared(call: HttpCall): HttpUriRequestBase = {
+  private def prepared(call: HttpCall, token: Option[AccessToken]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
-    request.setPath(call.target)
+    request.setPath(credentials.target(call.target))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
+    credentials.headers(token).foreach { case (name, value) => request.setHeader(name, value) }
+    credentials
+      .signature(call, request.getPath, request.getHeaders.toSeq.map(header => header.getName -> header.getValue))
+      .foreach { case (name, value) => request.setHeader(name, value) }
     call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
     request
   }
@@ -114,14 +154,38 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     catch { case _: IOException => () }
   }
 
-  private def refused(response: ClassicHttpResponse, buffer: BodyBuffer, whole: Boolean): HttpFailure = {
+  /** How long the server wants no more requests, after this answer. */
+  private def exhausted(response: ClassicHttpResponse): Option[Duration] =
+    Throttle
+      .exhausted(name => Option(response.getFirstHeader(name)).map(_.getValue), Instant.now())
+      .map(capped)
+
+  private def capped(wait: Duration): Duration =
+    if (wait.compareTo(politeness.maxThrottleWait) > 0) politeness.maxThrottleWait else wait
+
+  /** @param exhausted
+    *   how long the server allows no more requests; some then answer with 403
+    */
+  private def refused(
+      request: HttpUriRequestBase,
+      response: ClassicHttpResponse,
+      buffer: BodyBuffer,
+      whole: Boolean,
+      exhausted: Option[Duration]): HttpFailure = {
+    val code = response.getCode
     val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
-    if (response.getCode == 429 || retryAfter.isDefined) counters.throttle()
+    val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
+    if (throttled) counters.throttle()
+    val retried = politeness.retried.contains(if (code == 403 && throttled) 429 else code)
+    val asked = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
+    val verdict = if (retried) asked.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
       case Some(location) => s"redirects are not followed; this one leads to ${Redaction.url(location.getValue)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
     }
-    HttpFailure.status(endpoint, response.getCode, retryAfter, detail, Instant.now())
+    val authorization =
+      Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
+    HttpFailure.status(endpoint, code, verdict, throttled, settings.masked(detail, authorization))
   }
 }
 

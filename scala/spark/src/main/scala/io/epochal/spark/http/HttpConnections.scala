@@ -1,26 +1,31 @@
 package io.epochal.spark.http
 
-import java.time.Duration
 import java.util.concurrent.ConcurrentHashMap
 
+import org.apache.hc.client5.http.auth.AuthScope
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
+import org.apache.hc.client5.http.impl.auth.CredentialsProviderBuilder
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io.{
   ManagedHttpClientConnectionFactory,
   PoolingHttpClientConnectionManagerBuilder
 }
+import org.apache.hc.client5.http.ssl.ClientTlsStrategyBuilder
+import org.apache.hc.core5.http.HttpHost
 import org.apache.hc.core5.http.config.Http1Config
 import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
+import io.epochal.spark.http.transport.HttpTransport
+
 /** What all tasks of a JVM share: connections that are kept alive, and the watch over interrupts. */
 private[spark] object HttpConnections {
 
-  private val clients = new ConcurrentHashMap[Duration, CloseableHttpClient]()
+  private val clients = new ConcurrentHashMap[HttpTransport, CloseableHttpClient]()
 
-  /** One client, and so one pool of connections, for each timeout that queries ask for. */
-  def client(timeout: Duration): CloseableHttpClient = clients.computeIfAbsent(timeout, build(_))
+  /** One client, and so one pool of connections, for each kind of them that queries ask for. */
+  def client(transport: HttpTransport): CloseableHttpClient = clients.computeIfAbsent(transport, build(_))
 
   /** Says that the thread is waiting for this request: an interrupt breaks it off. Reading from a socket does not notice
     * interrupts by itself, and a query that is stopped must not wait for a slow server.
@@ -48,9 +53,9 @@ private[spark] object HttpConnections {
   }
 
   // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
-  private def build(timeout: Duration): CloseableHttpClient = {
-    val wait = Timeout.of(timeout)
-    val connections = PoolingHttpClientConnectionManagerBuilder
+  private def build(transport: HttpTransport): CloseableHttpClient = {
+    val wait = Timeout.of(transport.timeout)
+    val pool = PoolingHttpClientConnectionManagerBuilder
       .create()
       .setConnectionFactory(
         ManagedHttpClientConnectionFactory
@@ -68,10 +73,19 @@ private[spark] object HttpConnections {
       .setDefaultSocketConfig(SocketConfig.custom().setSoTimeout(wait).setTcpNoDelay(true).build())
       .setMaxConnPerRoute(MaxConnections)
       .setMaxConnTotal(MaxConnections)
-      .build()
-    HttpClients
-      .custom()
-      .setConnectionManager(connections)
+    transport.tls.foreach(tls =>
+      pool.setTlsSocketStrategy(ClientTlsStrategyBuilder.create().setSslContext(tls.context()).buildClassic()))
+    val clients = HttpClients.custom()
+    transport.proxy.foreach { proxy =>
+      clients.setProxy(new HttpHost("http", proxy.host, proxy.port))
+      proxy.login.foreach { case (user, password) =>
+        val scope = new AuthScope(proxy.host, proxy.port)
+        clients.setDefaultCredentialsProvider(
+          CredentialsProviderBuilder.create().add(scope, user, password.toCharArray).build())
+      }
+    }
+    clients
+      .setConnectionManager(pool.build())
       .setDefaultRequestConfig(
         RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()

@@ -4,19 +4,25 @@ import java.util.concurrent.atomic.AtomicLongArray
 
 import org.apache.spark.util.AccumulatorV2
 
-/** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
+/** @param pages
+  *   answers that tasks have taken records from
+  */
 final private[spark] case class HttpCounts(
+    pages: Long,
     requests: Long,
     retries: Long,
     throttled: Long,
     waitedMillis: Long,
     bytes: Long)
 
+/** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
 final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
   import HttpCounters._
 
   // Threads that fetch ahead add to it while Spark reads it.
   private val counts = new AtomicLongArray(Size)
+
+  def page(): Unit = count(Pages, 1)
 
   def request(): Unit = count(Requests, 1)
 
@@ -29,7 +35,10 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
     count(WaitedMillis, waitMillis)
   }
 
+  def waited(millis: Long): Unit = if (millis > 0) count(WaitedMillis, millis)
+
   override def add(more: HttpCounts): Unit = {
+    count(Pages, more.pages)
     count(Requests, more.requests)
     count(Retries, more.retries)
     count(Throttled, more.throttled)
@@ -39,6 +48,7 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
 
   override def value: HttpCounts =
     HttpCounts(
+      counts.get(Pages),
       counts.get(Requests),
       counts.get(Retries),
       counts.get(Throttled),
@@ -69,5 +79,6 @@ private object HttpCounters {
   private val Throttled = 2
   private val WaitedMillis = 3
   private val Bytes = 4
-  private val Size = 5
+  private val Pages = 5
+  private val Size = 6
 }

@@ -2,8 +2,7 @@ package io.epochal.spark.http
 
 import java.io.{IOException, InterruptedIOException}
 import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
-import java.time.format.DateTimeFormatter
-import java.time.{Duration, Instant, ZonedDateTime}
+import java.time.Duration
 import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedException}
 
 import scala.util.Try
@@ -18,13 +17,19 @@ import io.epochal.core.retry.Verdict
   *
   * @param connected
   *   whether there was a server at the other end
+  * @param throttled
+  *   whether it refused because it was asked too often, which concerns all tasks
+  * @param unauthorized
+  *   whether it did not take the token (401)
   * @param report
   *   what the query fails with after so many attempts
   */
 final private[spark] class HttpFailure(
     val verdict: Verdict,
     val connected: Boolean,
-    val report: Int => EpochalException
+    val report: Int => EpochalException,
+    val throttled: Boolean = false,
+    val unauthorized: Boolean = false
 ) extends Exception(null, null, false, false)
 
 private[spark] object HttpFailure {
@@ -34,17 +39,14 @@ private[spark] object HttpFailure {
     * @param detail
     *   the beginning of the body, or where a redirection leads
     */
-  def status(endpoint: Endpoint, code: Int, retryAfter: Option[String], detail: String, now: Instant): HttpFailure = {
-    val verdict =
-      if (code == 408 || code == 429 || code >= 500)
-        retryAfter.flatMap(delay(_, now)).fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_))
-      else Verdict.GiveUp
+  def status(endpoint: Endpoint, code: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
     new HttpFailure(
       verdict,
       connected = true,
       attempts =>
-        Conditions.HttpStatus("url" -> endpoint, "status" -> code, "attempts" -> attempts, "body" -> shown(detail)))
-  }
+        Conditions.HttpStatus("url" -> endpoint, "status" -> code, "attempts" -> attempts, "body" -> shown(detail)),
+      throttled,
+      unauthorized = code == 401)
 
   /** The connection could not be made, or broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
@@ -83,15 +85,6 @@ private[spark] object HttpFailure {
 
   /** Text of a server in a message: on one line, short, without credentials. */
   def shown(text: String): String = Redaction.text(text.replaceAll("\\s+", " ").trim).take(200)
-
-  /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, asks for no particular wait. */
-  private[spark] def delay(text: String, now: Instant): Option[Duration] =
-    text.trim.toLongOption
-      .map(seconds => Duration.ofSeconds(math.min(seconds, 1L << 31)))
-      .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>
-        Duration.between(now, date.toInstant)
-      })
-      .filter(wait => !wait.isNegative && !wait.isZero)
 
   private def unreachable(
       endpoint: Endpoint,

@@ -19,31 +19,37 @@ private[spark] object HttpHeaders {
   def of(format: String, wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
     wanted.toSeq
       .sortBy(_._1)
-      .collectFirst {
-        case (name, _) if !token.matches(name)   => invalid(format, name, "a header's name")
-        case (name, _) if ours(name.toLowerCase) => invalid(format, name, "a header that may be set here")
-        case (name, value) if !text.matches(value.trim) =>
-          invalid(format, name, "a header's value: printable ASCII characters on one line")
+      .flatMap { case (header, content) =>
+        val option = s"headers.$header"
+        name(format, option, header).flatMap(_ => value(format, option, content.trim)).left.toOption
       }
+      .headOption
       .toLeft {
         val names = wanted.keySet.map(_.toLowerCase)
         wanted.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
           defaults.filterNot { case (name, _) => names(name.toLowerCase) }
       }
 
-  /** User info in the URL becomes an Authorization header of its own. */
-  def oneAuthorization(format: String, endpoint: Endpoint): Either[EpochalException, Unit] =
-    Either.cond(
-      endpoint.headers.count { case (name, _) => name.equalsIgnoreCase("Authorization") } <= 1,
-      (),
-      Conditions.OptionsConflict(
-        "format" -> format,
-        "options" -> "user info in url, headers.Authorization",
-        "suggestion" -> "Keep one of them."))
+  /** @param option
+    *   that has the header's name, or is named after it
+    */
+  def name(format: String, option: String, name: String): Either[EpochalException, Unit] =
+    if (!token.matches(name)) Left(invalid(format, option, "a header's name"))
+    else if (ours(name.toLowerCase)) Left(invalid(format, option, "a header that may be set here"))
+    else Right(())
 
-  private def invalid(format: String, name: String, expected: String): EpochalException =
+  def value(format: String, option: String, value: String): Either[EpochalException, Unit] =
+    Either.cond(
+      text.matches(value),
+      (),
+      invalid(format, option, "a header's value: printable ASCII characters on one line"))
+
+  /** Whether a header is one of ours: its value is no secret. */
+  def isDefault(header: (String, String)): Boolean = defaults.contains(header)
+
+  private def invalid(format: String, option: String, expected: String): EpochalException =
     Conditions.OptionInvalid(
-      "option" -> s"headers.$name",
+      "option" -> option,
       "format" -> format,
       "value" -> Redaction.Mask,
       "expected" -> expected,

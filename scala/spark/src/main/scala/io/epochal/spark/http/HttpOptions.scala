@@ -1,8 +1,12 @@
 package io.epochal.spark.http
 
 import java.time.Duration
+import java.util.UUID
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
+import io.epochal.spark.http.auth.AuthOptions
+import io.epochal.spark.http.transport.TransportOptions
 
 /** The options of everything that speaks HTTP. */
 object HttpOptions {
@@ -28,17 +32,61 @@ object HttpOptions {
     OptionType.bytes,
     "Largest answer that is read, after decompression; up to 2g.",
     Some(64L << 20))
+  val RequestsPerSecond: OptionSpec[Double] = OptionSpec(
+    "requestsPerSecond",
+    OptionType.rate,
+    "Requests of the whole query in a second at the most, evenly spread. Unset: no limit.")
+  val MaxConcurrency: OptionSpec[Int] = OptionSpec(
+    "maxConcurrency",
+    OptionType.int(1),
+    "Requests of the whole query under way at the same time at the most. Unset: one for each task.")
+  val MaxThrottleWait: OptionSpec[Duration] = OptionSpec(
+    "maxThrottleWait",
+    OptionType.duration,
+    "Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.",
+    Some(Duration.ofMinutes(1)))
+  val RetryStatuses: OptionSpec[HttpStatuses] = OptionSpec(
+    "retry.statuses",
+    HttpStatuses.option,
+    "Statuses after which a request is made again. All others from 300 on fail the query, but for ignoreStatuses.",
+    Some(HttpStatuses.passing))
+  val IgnoreStatuses: OptionSpec[HttpStatuses] = OptionSpec(
+    "ignoreStatuses",
+    HttpStatuses.option,
+    "Statuses that count as an answer without anything in it, as 404 from an API that has no page after the last.",
+    Some(HttpStatuses.none))
 
   /** What a request is made of. */
   val request: Seq[OptionSpec[_]] = Seq(Headers, Params)
 
   /** How requests are made. */
-  val all: Seq[OptionSpec[_]] = Seq(Timeout, MaxResponseBytes) ++ RetryOptions.all
+  val all: Seq[OptionSpec[_]] = Seq(
+    Timeout,
+    MaxResponseBytes,
+    RequestsPerSecond,
+    MaxConcurrency,
+    MaxThrottleWait,
+    RetryStatuses,
+    IgnoreStatuses) ++ RetryOptions.all ++ AuthOptions.all ++ TransportOptions.all
 
-  def settings(values: OptionValues, endpoint: Endpoint): HttpSettings =
-    HttpSettings(
+  /** @return
+    *   what of the options cannot be, or the settings
+    */
+  def settings(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpSettings] =
+    for {
+      auth <- AuthOptions.read(values, endpoint)
+      transport <- TransportOptions.read(values)
+    } yield HttpSettings(
       endpoint,
-      values(Timeout),
+      transport,
       RetryOptions.settings(values),
-      math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes))
+      math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes),
+      HttpPoliteness(
+        UUID.randomUUID().toString,
+        HttpBudget(values.get(RequestsPerSecond), values.get(MaxConcurrency)),
+        values(MaxThrottleWait),
+        values(RetryStatuses),
+        values(IgnoreStatuses)),
+      auth
+    )
 }

@@ -6,7 +6,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{OnEpochMismatch, OnNewQuery}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
-import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Password}
+import io.epochal.spark.Secret
+import io.epochal.spark.sink.jdbc.connection.ConnectionSettings
 import io.epochal.spark.sink.jdbc.row.NulCharacter
 import io.epochal.spark.sink.jdbc.table.TableName
 import io.epochal.spark.sink.jdbc.transport.BulkRun
@@ -212,12 +213,12 @@ object JdbcOptions {
       RetryOptions.settings(values)
     )
 
-  private def password(values: OptionValues): Option[Password] =
+  private def password(values: OptionValues): Option[Secret] =
     values
       .get(PasswordText)
-      .map(Password.Given(_))
-      .orElse(values.get(PasswordFile).map(Password.InFile(_)))
-      .orElse(values.get(PasswordEnv).map(Password.InEnvironment(_)))
+      .map(Secret.Given(_))
+      .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
+      .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
 
   private def orderWithoutUpsert: EpochalException = Conditions.OptionsConflict(
     "format" -> Format,

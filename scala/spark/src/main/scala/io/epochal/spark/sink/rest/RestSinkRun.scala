@@ -13,6 +13,9 @@ private[rest] trait QueryPlan {
 
   /** The epoch that the calling thread is at. */
   def currentEpoch: Option[Long]
+
+  /** How many tasks can run at a time. */
+  def parallelism: Int
 }
 
 /** One query, from its start to its end, or one batch write.
@@ -46,8 +49,14 @@ final private[rest] class RestSinkRun(
     metrics.begun(held.hold(epoch, requests))
   }
 
-  def factory(everyEpoch: Boolean): RestWriterFactory =
-    new RestWriterFactory(settings, shape, KeyScope(sink, everyEpoch), answered)
+  /** @param partitions
+    *   of the epoch, or of the batch
+    */
+  def factory(everyEpoch: Boolean, partitions: Int): RestWriterFactory = {
+    val atATime = math.max(1, math.min(partitions, plan.parallelism))
+    val shares = settings.http.politeness.budget.shares(atATime).toArray
+    new RestWriterFactory(settings, shape, KeyScope(sink, everyEpoch), shares, answered)
+  }
 
   /** All rows are settled.
     *

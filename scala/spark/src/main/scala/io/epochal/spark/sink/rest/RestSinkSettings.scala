@@ -81,7 +81,7 @@ object RestSinkSettings {
         .left
         .map(expected => invalid(Url, Redaction.url(values(Url)), expected))
       (endpoint, url) = where
-      _ <- HttpHeaders.oneAuthorization(Format, endpoint)
+      http <- HttpOptions.settings(values, endpoint)
       header = values(IdempotencyHeader).trim
       _ <- Either.cond(
         header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"),
@@ -99,7 +99,7 @@ object RestSinkSettings {
       keys = keySettings(values, Option.when(!header.equalsIgnoreCase("none"))(header), body.usesKey)
       _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
     } yield RestSinkSettings(
-      HttpOptions.settings(values, endpoint),
+      http,
       values(Method),
       url,
       body,

@@ -64,7 +64,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
     if (settings.keys.sent && (run.shape.keys.isEmpty || run.sortsByKeys))
       run.hold(query.checkpoint, info.numPartitions)
-    run.factory(everyEpoch = query.outputMode != OutputMode.Append)
+    run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }
 
   private def refused: Option[EpochalException] =
@@ -100,7 +100,7 @@ final private class RestBatchWrite(run: RestSinkRun) extends BatchWrite {
         "reason" -> "the rows of two batches would have the same places, and so the same keys",
         "suggestion" -> "Set keyColumns, or leave sinkId out."
       )
-    run.factory(everyEpoch = false)
+    run.factory(everyEpoch = false, info.numPartitions)
   }
 
   override def useCommitCoordinator(): Boolean = false

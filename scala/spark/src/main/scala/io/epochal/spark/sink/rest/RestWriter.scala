@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 
-import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.http.{HttpCounters, HttpShare}
 import io.epochal.spark.seam.{RowJson, UnsafeRows}
 
 /** What idempotency keys begin with.
@@ -19,6 +19,8 @@ final private[rest] case class KeyScope(sink: String, everyEpoch: Boolean)
 
 /** Travels to the tasks.
   *
+  * @param shares
+  *   of the query's budget, one for each task that runs at a time
   * @param answered
   *   whether the server has answered this query before
   */
@@ -26,15 +28,19 @@ final private[rest] class RestWriterFactory(
     settings: RestSinkSettings,
     shape: RequestShape,
     scope: KeyScope,
+    shares: Array[HttpShare],
     answered: Boolean
 ) extends StreamingDataWriterFactory
     with DataWriterFactory {
 
   override def createWriter(partition: Int, taskId: Long, epoch: Long): DataWriter[InternalRow] =
-    new RestWriter(settings, shape, scope, partition, epoch.toString, answered)
+    writer(partition, epoch.toString)
 
   override def createWriter(partition: Int, taskId: Long): DataWriter[InternalRow] =
-    new RestWriter(settings, shape, scope, partition, RestWriterFactory.Batch, answered)
+    writer(partition, RestWriterFactory.Batch)
+
+  private def writer(partition: Int, epoch: String): RestWriter =
+    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.length), answered)
 }
 
 private[rest] object RestWriterFactory {
@@ -52,11 +58,12 @@ final private class RestWriter(
     scope: KeyScope,
     partition: Int,
     epoch: String,
+    share: HttpShare,
     answered: Boolean
 ) extends DataWriter[InternalRow] {
 
   private val counters = new HttpCounters
-  private val sender = new RowSender(settings, counters, answered)
+  private val sender = new RowSender(settings, counters, share, answered)
   private val keepWhole = settings.deadLetters.isDefined
   private val unsafe = UnsafeRows.converter(shape.schema)
   private val encoder = new RowEncoder(shape, settings.ignoreNullFields)
@@ -94,7 +101,7 @@ final private class RestWriter(
     RestTaskMetrics.values(rows, sender.sentBytes, counters.value)
 
   override def abort(): Unit = ()
-  override def close(): Unit = ()
+  override def close(): Unit = sender.close()
 
   private def waited: Boolean = batch.rows > 0 && System.nanoTime() - begun >= lingerNanos
 

@@ -4,7 +4,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
-import io.epochal.spark.http.{BodyBuffer, HttpBody, HttpCall, HttpClient, HttpCounters}
+import io.epochal.spark.http.{BodyBuffer, HttpBody, HttpCall, HttpClient, HttpCounters, HttpShare}
 
 /** Sends the rows of a request until each is accepted or refused. Belongs to one task.
   *
@@ -12,15 +12,22 @@ import io.epochal.spark.http.{BodyBuffer, HttpBody, HttpCall, HttpClient, HttpCo
   * answer says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
   * a key: the server is still busy with the one before.
   *
+  * @param share
+  *   what of the query's budget the task was granted
   * @param answered
   *   whether the server has answered this query before: one that has not is given up on soon when it cannot be reached
   */
-final private[rest] class RowSender(settings: RestSinkSettings, counters: HttpCounters, answered: Boolean) {
+final private[rest] class RowSender(
+    settings: RestSinkSettings,
+    counters: HttpCounters,
+    share: HttpShare,
+    answered: Boolean
+) extends AutoCloseable {
   import RowSender._
 
-  private val client = new HttpClient(settings.http, counters)
+  private val client = new HttpClient(settings.http, counters, share)
   private val answers = new BodyBuffer
-  private val results = settings.results.map(new ResultReader(_, settings.place))
+  private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 
   /** Requests' bodies so far, in bytes. */
@@ -79,6 +86,8 @@ final private[rest] class RowSender(settings: RestSinkSettings, counters: HttpCo
         Seq.fill(rows.length)(RowResult.Refused(s"${e.values("status")}: ${e.values("body")}$together"))
     }
   }
+
+  override def close(): Unit = client.close()
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 

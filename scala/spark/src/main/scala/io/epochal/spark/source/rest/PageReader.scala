@@ -6,27 +6,35 @@ import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToke
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpFailure, Json}
 
-/** The records of a range, page after page, in the task's own thread.
+/** The records of a range, page after page. They are parsed in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
+  *
+  * @param depth
+  *   requests under way at the same time
+  * @param counters
+  *   are told of each page
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient) {
+final private[rest] class PageReader(
+    options: RestOptions,
+    range: RecordRange,
+    client: HttpClient,
+    depth: Int,
+    counters: HttpCounters)
+    extends AutoCloseable {
   import PageReader._
 
-  private val buffer = new BodyBuffer
+  private val answers = new PagesAhead(options, range, client, depth)
+  private var buffer: BodyBuffer = _
   private var at = range.from
   private var page: Page = _
   private var ended = false
-  private var opened = 0L
 
   /** Of the record that `next` stopped at. */
   def index: Long = at - 1
-
-  /** How many pages were read. */
-  def pages: Long = opened
 
   /** Moves to the next record of the range, if there is one. */
   @scala.annotation.tailrec
@@ -63,6 +71,8 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     }
   }
 
+  override def close(): Unit = answers.close()
+
   private def step(): Boolean =
     try page.cursor.next()
     catch {
@@ -76,8 +86,8 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     else if (page != null && at == page.from) lost()
     else {
       page = new Page(options.pagination.request(at, range.until), at)
-      client.call(options.call(page.request), buffer)(_ => ())
-      opened += 1
+      buffer = answers.answer(page.request)
+      counters.page()
       try open(at)
       catch { case _: JsonProcessingException => reload(at) }
     }

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
 
-/** Steps through the records of one answer, in its bytes.
+/** Steps through the records of one answer, in its bytes. An answer that is absent has none.
   *
   * @param pointer
   *   JSON Pointer to the array
@@ -20,8 +20,8 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
     * record's last token, or skips its children.
     */
   val parser: JsonParser = Json.factory.createParser(buffer.bytes, 0, buffer.length)
-  private var ended = false
-  descend(RecordCursor.segments(pointer))
+  private var ended = buffer.absent
+  if (!ended) descend(RecordCursor.segments(pointer))
 
   /** Moves to the next record, if there is one. */
   def next(): Boolean = {

@@ -10,7 +10,7 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
   * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
   * noticed by the task that cannot read it.
   */
-final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) {
+final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
   private val buffer = new BodyBuffer
   private val finder = new EndFinder(options.pagination, count, options.mismatch)
@@ -40,6 +40,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (!contacted) {
       val _ = count(options.pagination.request(record, record + 1))
     }
+
+  override def close(): Unit = client.close()
 
   private def lost(has: Long, start: Long): Unit = {
     val loss = Conditions.DataLoss(

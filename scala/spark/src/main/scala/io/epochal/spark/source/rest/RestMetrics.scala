@@ -20,15 +20,38 @@ final class RestRetriesMetric extends CustomSumMetric {
   override def description(): String = "requests repeated"
 }
 
+final class RestThrottledMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Throttled
+  override def description(): String = "requests refused as too many"
+}
+
+final class RestWaitedMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Waited
+  override def description(): String = "milliseconds waited before requests"
+}
+
 private[rest] object RestMetrics {
   val Pages = "epochalRestPages"
   val Bytes = "epochalRestBytes"
   val Retries = "epochalRestRetries"
+  val Throttled = "epochalRestThrottled"
+  val Waited = "epochalRestWaitedMillis"
 
-  val ofScan: Array[CustomMetric] = Array(new RestPagesMetric, new RestBytesMetric, new RestRetriesMetric)
+  val ofScan: Array[CustomMetric] =
+    Array(
+      new RestPagesMetric,
+      new RestBytesMetric,
+      new RestRetriesMetric,
+      new RestThrottledMetric,
+      new RestWaitedMetric)
 
-  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
-    Array(value(Pages, pages), value(Bytes, counts.bytes), value(Retries, counts.retries))
+  def ofTask(counts: HttpCounts): Array[CustomTaskMetric] =
+    Array(
+      value(Pages, counts.pages),
+      value(Bytes, counts.bytes),
+      value(Retries, counts.retries),
+      value(Throttled, counts.throttled),
+      value(Waited, counts.waitedMillis))
 
   private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
     override def name(): String = metric

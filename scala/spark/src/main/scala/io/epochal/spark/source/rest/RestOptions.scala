@@ -3,12 +3,11 @@ package io.epochal.spark.source.rest
 import java.net.URI
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
-import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions, SourceOptions}
-import io.epochal.spark.http.{BodyBuffer, Endpoint, HttpCall, HttpHeaders, HttpSettings}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *
@@ -52,17 +51,6 @@ object RestOptions {
     "Address of the list of records. A query in it is kept, and is shown nowhere.",
     required = true,
     sample = Some("https://api.example.com/comments"))
-  val Headers: OptionSpec[String] =
-    OptionSpec(
-      "headers.*",
-      OptionType.string,
-      "Headers of every request: headers.Authorization and so on.",
-      secret = true)
-  val Params: OptionSpec[String] = OptionSpec(
-    "params.*",
-    OptionType.string,
-    "Parameters of every request, encoded and added to the URL's query.",
-    secret = true)
   val PaginationKind: OptionSpec[String] = OptionSpec(
     "pagination",
     OptionType.oneOf("none", "offset", "page"),
@@ -104,51 +92,27 @@ object RestOptions {
     sample = Some("id INT, name STRING"))
   val NumPartitions: OptionSpec[Int] =
     OptionSpec("numPartitions", OptionType.int(1), "Tasks that fetch a batch. Unset: Spark's default parallelism.")
-  val Timeout: OptionSpec[Duration] = OptionSpec(
-    "timeout",
-    OptionType.duration,
-    "How long to wait for a connection, and for the server's next bytes.",
-    Some(Duration.ofSeconds(30)))
-  val MaxResponseBytes: OptionSpec[Long] = OptionSpec(
-    "maxResponseBytes",
-    OptionType.bytes,
-    "Largest answer that is read, after decompression; up to 2g.",
-    Some(64L << 20))
-
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(
-      Url,
-      Schema,
-      Headers,
-      Params,
-      PaginationKind,
-      OffsetParam,
-      LimitParam,
-      PageSize,
-      PageParam,
-      PageSizeParam,
-      FirstPage)
-      ++ Seq(Records, NumPartitions, Timeout, MaxResponseBytes) ++ RetryOptions.all ++ SourceOptions.all)
+    Seq(Url, Schema) ++ HttpOptions.request ++
+      Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
+      Seq(Records, NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
+  )
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)
       pagination <- pagination(values)
-      headers <- HttpHeaders.of(Format, values.family(Headers))
+      headers <- HttpHeaders.of(Format, values.family(HttpOptions.Headers))
       endpoint <- Endpoint
-        .of(values(Url), values.family(Params).toSeq.sortBy(_._1), headers)
+        .of(values(Url), values.family(HttpOptions.Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
       _ <- ownParameters(values, pagination)
-      _ <- HttpHeaders.oneAuthorization(Format, endpoint)
+      http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
-      HttpSettings(
-        endpoint,
-        values(Timeout),
-        RetryOptions.settings(values),
-        math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)),
+      http,
       pagination,
       values.get(Records).getOrElse(""),
       values.get(NumPartitions),
@@ -161,7 +125,7 @@ object RestOptions {
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
   private def identity(values: OptionValues, endpoint: Endpoint, pagination: Pagination): String = {
     val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
-      values.family(Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
+      values.family(HttpOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(pagination.kind) ++
       Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
       values.get(Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
@@ -199,7 +163,7 @@ object RestOptions {
 
   /** The parameters that tell a page are ours to set. */
   private def ownParameters(values: OptionValues, pagination: Pagination): Either[EpochalException, Unit] = {
-    val taken = values.family(Params).keySet ++ Endpoint.parameters(values(Url))
+    val taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
     val ours = pagination match {
       case Pagination.Whole                 => Nil
       case Pagination.ByOffset(from, n, _)  => Seq(from, n)

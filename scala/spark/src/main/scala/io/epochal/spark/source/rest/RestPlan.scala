@@ -2,13 +2,19 @@ package io.epochal.spark.source.rest
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-/** The records of one task. */
-final private[rest] case class RestPartition(range: RecordRange) extends InputPartition
+import io.epochal.spark.http.HttpShare
+
+/** The records of one task, and what of the query's budget it may use to fetch them. */
+final private[rest] case class RestPartition(range: RecordRange, share: HttpShare) extends InputPartition
 
 /** Which records go to which task. Pure: the same offsets always give the same records, on any number of tasks. */
 private[rest] object RestPlan {
 
   def partitions(options: RestOptions, from: Long, until: Long, default: => Int): Array[InputPartition] =
     if (from >= until) Array.empty
-    else options.pagination.split(from, until, options.numPartitions.getOrElse(default)).map(RestPartition(_)).toArray
+    else {
+      val budget = options.http.politeness.budget
+      val ranges = options.pagination.split(from, until, budget.tasks(options.numPartitions.getOrElse(default)))
+      ranges.zip(budget.shares(ranges.size)).map { case (range, share) => RestPartition(range, share) }.toArray
+    }
 }

@@ -3,6 +3,7 @@ package io.epochal.spark.source.rest
 import java.util
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
@@ -108,7 +109,7 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 /** The batch read: all records that the API has when it is planned. */
 final private class RestBatch(options: RestOptions, reading: RestReading) extends Batch {
   private val counters = new HttpCounters
-  private lazy val records = new RestFrontier(options, counters).exists(0, Long.MaxValue)
+  private lazy val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
 
   override def planInputPartitions(): Array[InputPartition] =
     RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)

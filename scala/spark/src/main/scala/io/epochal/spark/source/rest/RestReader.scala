@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, HttpShare}
 import io.epochal.spark.seam.JsonRows
 
 /** What of a record becomes a row.
@@ -23,8 +23,8 @@ final private[rest] class RestReaderFactory(options: RestOptions, reading: RestR
     extends PartitionReaderFactory {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case RestPartition(range) => new RestReader(options, reading, range, counters)
-    case other                => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $other")
+    case RestPartition(range, share) => new RestReader(options, reading, range, share, counters)
+    case other => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $other")
   }
 }
 
@@ -33,11 +33,13 @@ final private[rest] class RestReader(
     options: RestOptions,
     reading: RestReading,
     range: RecordRange,
+    share: HttpShare,
     counters: HttpCounters
 ) extends PartitionReader[InternalRow] {
 
   private val counts = new HttpCounters
-  private val pages = new PageReader(options, range, new HttpClient(options.http, counts))
+  private val client = new HttpClient(options.http, counts, share)
+  private val pages = new PageReader(options, range, client, share.concurrency.getOrElse(1), counts)
   private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
   private val rows = new JsonRows(reading.schema, reading.timeZone)
   private val parse: JsonParser => InternalRow = rows.row
@@ -59,10 +61,12 @@ final private[rest] class RestReader(
 
   override def get(): InternalRow = current
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(pages.pages, counts.value)
+  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(counts.value)
 
   override def close(): Unit = if (!closed) {
     closed = true
+    pages.close()
+    client.close()
     counters.add(counts.value)
   }
 

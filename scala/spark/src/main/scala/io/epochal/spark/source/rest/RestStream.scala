@@ -97,7 +97,9 @@ final class RestStream private[rest] (
       Map("rowsBehind" -> behind.toString, "rowsBehindExact" -> extent.exact.toString) ++
         seconds.map(s => "secondsBehind" -> s.toString)
     }
-    val sums = Map(
+    val sums = Map[String, Any](
+      "server" -> options.endpoint.base,
+      "pages" -> counts.pages,
       "requests" -> counts.requests,
       "retries" -> counts.retries,
       "throttled" -> counts.throttled,
@@ -117,7 +119,7 @@ final class RestStream private[rest] (
   /** Nothing is kept for a replay: the API is asked again. */
   override def commit(end: Offset): Unit = ()
 
-  override def stop(): Unit = ()
+  override def stop(): Unit = frontier.close()
 
   /** Spark's progress calls the source by this. */
   override def toString: String = s"${RestOptions.Format}[${options.source}]"

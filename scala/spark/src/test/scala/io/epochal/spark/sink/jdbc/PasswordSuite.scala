@@ -7,8 +7,8 @@ import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.spark.Secret
 import io.epochal.spark.seam.{RunningQuery, SinkEngine}
-import io.epochal.spark.sink.jdbc.connection.Password
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 import io.epochal.spark.sink.jdbc.transport.{BulkTransport, Transports}
 
@@ -51,7 +51,7 @@ final class PasswordSuite extends AnyFunSuite {
   test(
     "a file that cannot be read and a variable that is not set are refused before the query starts, by their names") {
     val empty = Files.createTempFile("epochal", "password")
-    def place(more: (String, String)): String = refused(Conditions.PasswordUnreadable)(look(more)).getMessage
+    def place(more: (String, String)): String = refused(Conditions.SecretUnreadable)(look(more)).getMessage
     assert(
       place("passwordFile" -> "/no/such/password").contains("passwordFile=/no/such/password: there is no such file"))
     assert(place("passwordFile" -> empty.toString).contains("it is empty"))
@@ -62,7 +62,7 @@ final class PasswordSuite extends AnyFunSuite {
 
   test("a variable of the driver's environment gives the password") {
     val (name, value) = sys.env.find { case (name, value) => value.length > 5 && name.matches("[A-Z]+") }.get
-    assert(Password.InEnvironment(name).read() == value)
+    assert(Secret.InEnvironment("passwordEnv", name).read() == value)
   }
 
   test("the password has one place only") {

@@ -2,84 +2,22 @@ package io.epochal.spark.source.rest
 
 import java.io.{BufferedReader, ByteArrayOutputStream, InputStreamReader}
 import java.net.{InetAddress, ServerSocket}
-import java.nio.file.Files
-import java.time.{Clock, Duration, Instant}
+import java.time.Duration
 import java.util.zip.GZIPOutputStream
 
 import scala.util.Using
 
-import com.github.tomakehurst.wiremock.WireMockServer
-import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder
 import com.github.tomakehurst.wiremock.client.WireMock._
-import com.github.tomakehurst.wiremock.core.WireMockConfiguration.options
 import com.github.tomakehurst.wiremock.http.Fault
-import com.github.tomakehurst.wiremock.stubbing.Scenario
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
-import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
-import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 
-import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.{HttpCounters, HttpFailure}
-import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.MicroBatch
 
 /** The source against a server that fails in every way that a server can. */
-final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with BeforeAndAfterEach {
+final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
 
-  private val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
-  private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
-  private val page = """[{"id":0,"name":"a"},{"id":1,"name":"b"},{"id":2,"name":"c"}]"""
   private val limitedPages = Seq("pagination" -> "offset", "pageSize" -> "2")
-
-  override def beforeAll(): Unit = server.start()
-  override def afterAll(): Unit = server.stop()
-  override def beforeEach(): Unit = server.resetAll()
-
-  private def url: String = s"${server.baseUrl()}/c"
-
-  private def stream(more: (String, String)*): RestStream = {
-    val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms", "numPartitions" -> "1")
-    new RestStream(
-      RestOptions.read(quick ++ more).fold(throw _, identity),
-      RestReading(schema, "UTC"),
-      new InitialOffset(Files.createTempDirectory("rest").resolve("0").toString, new Configuration()),
-      1,
-      Clock.systemUTC(),
-      new HttpCounters
-    )
-  }
-
-  /** Everything there is, as Spark would read it. */
-  private def readAll(source: RestStream): Seq[Seq[Any]] = {
-    val start = source.initialOffset()
-    MicroBatch.next(source, start, ReadLimit.allAvailable()).toSeq.flatMap(MicroBatch.read(source, schema, start, _))
-  }
-
-  private def failure(body: => Any): EpochalException = {
-    val error = intercept[EpochalException] { val _ = body }
-    assert(!error.getMessage.contains("hunter2"))
-    error
-  }
-
-  private def metric(source: RestStream, name: String): Long =
-    source.metrics(java.util.Optional.empty()).get(name).toLong
-
-  private def good: ResponseDefinitionBuilder = okJson(page)
-
-  /** The n-th request gets the n-th answer, and all further ones the last. */
-  private def answers(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (answer, i) =>
-    server.stubFor(
-      get(urlPathEqualTo("/c"))
-        .inScenario("turns")
-        .whenScenarioStateIs(if (i == 0) Scenario.STARTED else s"$i")
-        .willReturn(answer)
-        .willSetStateTo(if (i + 1 < all.size) s"${i + 1}" else if (i == 0) Scenario.STARTED else s"$i")
-    )
-  }
-
-  private def requests: Int = server.getAllServeEvents.size
 
   Seq(
     "status 503" -> status(503),
@@ -152,20 +90,6 @@ final class RestFaultsSuite extends AnyFunSuite with BeforeAndAfterAll with Befo
   test("a redirect is not followed, and the error says where it leads, without its query") {
     answers(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
     assert(failure(readAll(stream())).getMessage.contains("this one leads to http://elsewhere/c"))
-  }
-
-  test("Retry-After is waited for, in seconds or as a date, up to retry.maxDelay") {
-    val now = Instant.parse("2026-01-01T00:00:00Z")
-    assert(HttpFailure.delay("7", now).contains(Duration.ofSeconds(7)))
-    assert(HttpFailure.delay(" Thu, 01 Jan 2026 00:01:00 GMT ", now).contains(Duration.ofSeconds(60)))
-    Seq("0", "-5", "Wed, 31 Dec 2025 23:59:59 GMT", "soon", "").foreach(text =>
-      assert(HttpFailure.delay(text, now).isEmpty))
-    answers(status(429).withHeader("Retry-After", "1"), good)
-    val source = stream("retry.maxDelay" -> "150ms")
-    val begin = System.nanoTime()
-    assert(readAll(source).size == 3)
-    assert(Duration.ofNanos(System.nanoTime() - begin).toMillis >= 150)
-    assert(metric(source, "throttled") == 1 && metric(source, "waitedMillis") >= 150)
   }
 
   test("a refused connection at the very first request is given up on after a few attempts") {

@@ -5,12 +5,13 @@ import java.sql.SQLException
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
+import io.epochal.spark.Secret
 
 /** How to connect. Prints without user, password and properties. */
 final case class ConnectionSettings(
     url: String,
     user: Option[String],
-    password: Option[Password],
+    password: Option[Secret],
     driver: Option[String],
     properties: Map[String, String]
 ) {
@@ -30,7 +31,7 @@ final case class ConnectionSettings(
   }
 
   /** The same with the password read, for where it cannot be read: on executors. */
-  def resolved: ConnectionSettings = copy(password = password.map(p => Password.Given(p.read())))
+  def resolved: ConnectionSettings = copy(password = password.map(p => Secret.Given(p.read())))
 
   private def secrets: Seq[String] =
     (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values)

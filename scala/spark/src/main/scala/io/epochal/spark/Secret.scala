@@ -1,0 +1,66 @@
+package io.epochal.spark
+
+import java.io.IOException
+import java.nio.charset.CharacterCodingException
+import java.nio.file.{Files, InvalidPathException, NoSuchFileException, Paths}
+
+import io.epochal.core.error.{Conditions, Redaction}
+
+/** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
+  * changed counts from then on. Prints without it, and travels to the executors as it was read when it left.
+  */
+sealed trait Secret extends Serializable {
+
+  /** @throws EpochalException
+    *   SECRET_UNREADABLE, when it is not there
+    */
+  def read(): String
+}
+
+object Secret {
+
+  final case class Given(text: String) extends Secret {
+    override def read(): String = text
+    override def toString: String = Redaction.Mask
+  }
+
+  /** All of a file but one line break at its end.
+    *
+    * @param option
+    *   that names the file
+    */
+  final case class InFile(option: String, path: String) extends Secret {
+    override def read(): String = {
+      val text =
+        try Files.readString(Paths.get(path))
+        catch {
+          case _: NoSuchFileException      => unreadable("there is no such file on the driver")
+          case _: CharacterCodingException => unreadable("it is not valid UTF-8")
+          case e: InvalidPathException     => unreadable(e.getReason)
+          case e: IOException              => unreadable(e.getClass.getSimpleName)
+        }
+      val secret = text.stripSuffix("\n").stripSuffix("\r")
+      if (secret.isEmpty) unreadable("it is empty") else secret
+    }
+
+    private def unreadable(reason: String): Nothing =
+      throw Conditions.SecretUnreadable("option" -> s"$option=$path", "reason" -> reason)
+
+    private def writeReplace(): AnyRef = Given(read())
+  }
+
+  /** A variable of the driver's environment.
+    *
+    * @param option
+    *   that names the variable
+    */
+  final case class InEnvironment(option: String, name: String) extends Secret {
+    override def read(): String = Option(System.getenv(name)).filter(_.nonEmpty).getOrElse {
+      throw Conditions.SecretUnreadable(
+        "option" -> s"$option=$name",
+        "reason" -> "the driver's environment has no such variable, or it is empty")
+    }
+
+    private def writeReplace(): AnyRef = Given(read())
+  }
+}
