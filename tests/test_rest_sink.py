@@ -128,7 +128,7 @@ def test_errors_have_names(spark: SparkSession, orders: Orders, checkpoint: Path
     with pytest.raises(epochal.OptionError, match="needs 'checkpoint'"):
         epochal.write.rest(frame, orders.url)
     with pytest.raises(epochal.OptionError, match=r"batch.*checkpoint"):
-        epochal.write.rest(spark.range(3), orders.url, checkpoint=checkpoint)  # type: ignore[call-overload]
+        epochal.write.rest(spark.range(3), orders.url, checkpoint=checkpoint)
 
 
 def test_a_batch_is_sent(spark: SparkSession, orders: Orders) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal
 
-from epochal._options import Duration, Location, Size, given
+from epochal._options import Duration, Location, Size, Statuses, given
 from epochal._start import OutputMode, Stream, start
 
 if TYPE_CHECKING:
@@ -13,80 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-@overload
-def rest(
-    df: DataFrame,
-    url: str,
-    *,
-    checkpoint: Location,
-    output_mode: OutputMode = "append",
-    available_now: bool = False,
-    processing_time: Duration | None = None,
-    query_name: str | None = None,
-    method: Literal["POST", "PUT", "PATCH"] | None = None,
-    body: Literal["object", "array", "ndjson"] | None = None,
-    row_template: str | None = None,
-    body_template: str | None = None,
-    content_type: str | None = None,
-    ignore_null_fields: bool | None = None,
-    batch_size: int | None = None,
-    batch_bytes: Size | None = None,
-    linger: Duration | None = None,
-    key_columns: Sequence[str] | None = None,
-    num_partitions: int | None = None,
-    sink_id: str | None = None,
-    idempotency_header: str | None = None,
-    results: str | None = None,
-    result_status: str | None = None,
-    result_success: Sequence[str] | None = None,
-    result_reason: str | None = None,
-    dead_letter_path: Location | None = None,
-    reject_statuses: str | None = None,
-    max_bad_rows: int | None = None,
-    headers: Mapping[str, str] | None = None,
-    params: Mapping[str, str] | None = None,
-    timeout: Duration | None = None,
-    max_response_bytes: Size | None = None,
-    retry_max_attempts: int | None = None,
-    retry_initial_delay: Duration | None = None,
-    retry_max_delay: Duration | None = None,
-    retry_deadline: Duration | None = None,
-) -> StreamingQuery: ...
-@overload
-def rest(
-    df: DataFrame,
-    url: str,
-    *,
-    checkpoint: None = None,
-    method: Literal["POST", "PUT", "PATCH"] | None = None,
-    body: Literal["object", "array", "ndjson"] | None = None,
-    row_template: str | None = None,
-    body_template: str | None = None,
-    content_type: str | None = None,
-    ignore_null_fields: bool | None = None,
-    batch_size: int | None = None,
-    batch_bytes: Size | None = None,
-    linger: Duration | None = None,
-    key_columns: Sequence[str] | None = None,
-    num_partitions: int | None = None,
-    sink_id: str | None = None,
-    idempotency_header: str | None = None,
-    results: str | None = None,
-    result_status: str | None = None,
-    result_success: Sequence[str] | None = None,
-    result_reason: str | None = None,
-    dead_letter_path: Location | None = None,
-    reject_statuses: str | None = None,
-    max_bad_rows: int | None = None,
-    headers: Mapping[str, str] | None = None,
-    params: Mapping[str, str] | None = None,
-    timeout: Duration | None = None,
-    max_response_bytes: Size | None = None,
-    retry_max_attempts: int | None = None,
-    retry_initial_delay: Duration | None = None,
-    retry_max_delay: Duration | None = None,
-    retry_deadline: Duration | None = None,
-) -> None: ...
 def rest(
     df: DataFrame,
     url: str,
@@ -114,12 +40,53 @@ def rest(
     result_success: Sequence[str] | None = None,
     result_reason: str | None = None,
     dead_letter_path: Location | None = None,
-    reject_statuses: str | None = None,
+    reject_statuses: Statuses | None = None,
     max_bad_rows: int | None = None,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     timeout: Duration | None = None,
     max_response_bytes: Size | None = None,
+    requests_per_second: float | None = None,
+    max_concurrency: int | None = None,
+    max_throttle_wait: Duration | None = None,
+    retry_statuses: Statuses | None = None,
+    ignore_statuses: Statuses | None = None,
+    bearer_token: str | None = None,
+    bearer_token_file: str | None = None,
+    bearer_token_env: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    password_file: str | None = None,
+    password_env: str | None = None,
+    api_key: str | None = None,
+    api_key_file: str | None = None,
+    api_key_env: str | None = None,
+    api_key_header: str | None = None,
+    api_key_param: str | None = None,
+    oauth_token_url: str | None = None,
+    oauth_client_id: str | None = None,
+    oauth_client_secret: str | None = None,
+    oauth_client_secret_file: str | None = None,
+    oauth_client_secret_env: str | None = None,
+    oauth_refresh_token: str | None = None,
+    oauth_refresh_token_file: str | None = None,
+    oauth_refresh_token_env: str | None = None,
+    oauth_scope: str | None = None,
+    oauth_params: Mapping[str, str] | None = None,
+    oauth_client_auth: Literal["basic", "body"] | None = None,
+    signer_class: str | None = None,
+    signer: Mapping[str, str] | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert_file: str | None = None,
+    tls_key_file: str | None = None,
+    tls_key_password: str | None = None,
+    tls_key_password_file: str | None = None,
+    tls_key_password_env: str | None = None,
+    proxy: str | None = None,
+    proxy_user: str | None = None,
+    proxy_password: str | None = None,
+    proxy_password_file: str | None = None,
+    proxy_password_env: str | None = None,
     retry_max_attempts: int | None = None,
     retry_initial_delay: Duration | None = None,
     retry_max_delay: Duration | None = None,
@@ -156,12 +123,53 @@ def rest(
         result_success: values there that mean success; unset, 200 to 299 and true.
         result_reason: JSON Pointer, within an entry, to why a row was refused.
         dead_letter_path: the directory for rows that are refused, as JSON lines; unset, such a row fails its epoch.
-        reject_statuses: statuses of a whole answer for which its rows are at fault, such as ``"400,422"``.
+        reject_statuses: statuses of a whole answer for which its rows are at fault, such as ``[400, 422]``.
         max_bad_rows: rows of one epoch that it takes at the most.
-        headers: headers of every request; secret.
-        params: parameters of every request, encoded and added to the URL's query; secret.
-        timeout: how long to wait for a connection, and for the server's next bytes.
-        max_response_bytes: the largest answer that is read.
+        headers: request headers; secret.
+        params: query parameters that stay the same; secret.
+        timeout: time for one answer.
+        max_response_bytes: size of an answer at the most.
+        requests_per_second: requests of the whole query in a second at the most.
+        max_concurrency: requests of the whole query under way at the same time at the most.
+        max_throttle_wait: longest pause that the server may ask for.
+        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` unless told otherwise.
+        ignore_statuses: statuses that count as success, such as ``[409]``.
+        bearer_token: bearer token; secret.
+        bearer_token_file: file on the driver that holds it.
+        bearer_token_env: environment variable of the driver that holds it.
+        user: name for basic authorization; secret.
+        password: password for basic authorization; secret.
+        password_file: file on the driver that holds it.
+        password_env: environment variable of the driver that holds it.
+        api_key: key, beside any other authorization; secret.
+        api_key_file: file on the driver that holds it.
+        api_key_env: environment variable of the driver that holds it.
+        api_key_header: header that has the key.
+        api_key_param: parameter that has the key, in place of a header.
+        oauth_token_url: address of an OAuth 2 token server.
+        oauth_client_id: the client's id there.
+        oauth_client_secret: the client's secret; secret.
+        oauth_client_secret_file: file on the driver that holds it.
+        oauth_client_secret_env: environment variable of the driver that holds it.
+        oauth_refresh_token: refresh token; without one the client's credentials are the grant; secret.
+        oauth_refresh_token_file: file on the driver that holds it.
+        oauth_refresh_token_env: environment variable of the driver that holds it.
+        oauth_scope: the scopes to ask for.
+        oauth_params: further parameters of the token request, such as ``audience``; secret.
+        oauth_client_auth: where the token request has the client's id and secret.
+        signer_class: class that signs requests, an ``io.epochal.kit.RequestSigner``.
+        signer: what ``signer_class`` is told; secret.
+        tls_ca_file: file on the driver with the authorities to trust, in PEM.
+        tls_cert_file: file on the driver with the client's certificate, in PEM.
+        tls_key_file: file on the driver with the client's private key, in PEM; unset, it is in ``tls_cert_file``.
+        tls_key_password: password of an encrypted private key; secret.
+        tls_key_password_file: file on the driver that holds it.
+        tls_key_password_env: environment variable of the driver that holds it.
+        proxy: HTTP proxy, as ``http://host:port``.
+        proxy_user: name for the proxy's basic authorization; secret.
+        proxy_password: password for the proxy's basic authorization; secret.
+        proxy_password_file: file on the driver that holds it.
+        proxy_password_env: environment variable of the driver that holds it.
         retry_max_attempts: tries in all, the first one included.
         retry_initial_delay: upper bound of the first delay; it doubles with every try.
         retry_max_delay: upper bound of any delay.
@@ -200,6 +208,45 @@ def rest(
             "maxBadRows": max_bad_rows,
             "timeout": timeout,
             "maxResponseBytes": max_response_bytes,
+            "requestsPerSecond": requests_per_second,
+            "maxConcurrency": max_concurrency,
+            "maxThrottleWait": max_throttle_wait,
+            "retry.statuses": retry_statuses,
+            "ignoreStatuses": ignore_statuses,
+            "bearerToken": bearer_token,
+            "bearerTokenFile": bearer_token_file,
+            "bearerTokenEnv": bearer_token_env,
+            "user": user,
+            "password": password,
+            "passwordFile": password_file,
+            "passwordEnv": password_env,
+            "apiKey": api_key,
+            "apiKeyFile": api_key_file,
+            "apiKeyEnv": api_key_env,
+            "apiKeyHeader": api_key_header,
+            "apiKeyParam": api_key_param,
+            "oauth.tokenUrl": oauth_token_url,
+            "oauth.clientId": oauth_client_id,
+            "oauth.clientSecret": oauth_client_secret,
+            "oauth.clientSecretFile": oauth_client_secret_file,
+            "oauth.clientSecretEnv": oauth_client_secret_env,
+            "oauth.refreshToken": oauth_refresh_token,
+            "oauth.refreshTokenFile": oauth_refresh_token_file,
+            "oauth.refreshTokenEnv": oauth_refresh_token_env,
+            "oauth.scope": oauth_scope,
+            "oauth.clientAuth": oauth_client_auth,
+            "signerClass": signer_class,
+            "tls.caFile": tls_ca_file,
+            "tls.certFile": tls_cert_file,
+            "tls.keyFile": tls_key_file,
+            "tls.keyPassword": tls_key_password,
+            "tls.keyPasswordFile": tls_key_password_file,
+            "tls.keyPasswordEnv": tls_key_password_env,
+            "proxy": proxy,
+            "proxyUser": proxy_user,
+            "proxyPassword": proxy_password,
+            "proxyPasswordFile": proxy_password_file,
+            "proxyPasswordEnv": proxy_password_env,
             "retry.maxAttempts": retry_max_attempts,
             "retry.initialDelay": retry_initial_delay,
             "retry.maxDelay": retry_max_delay,
@@ -207,6 +254,8 @@ def rest(
         },
         headers=headers,
         params=params,
+        signer=signer,
+        **{"oauth.params": oauth_params},
     )
     return start(
         df,

@@ -4,6 +4,7 @@ import java.util
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
@@ -56,6 +57,7 @@ final class RestSinkProvider extends TableProvider {
 private object ActivePlan extends QueryPlan {
   override def hindrance(queryId: String): Either[EpochalException, Option[String]] = RowOrder.hindrance(queryId)
   override def currentEpoch: Option[Long] = RunningQuery.currentEpoch
+  override def parallelism: Int = SparkSession.active.sparkContext.defaultParallelism
 }
 
 /** The target of one query, from its start to its end. */

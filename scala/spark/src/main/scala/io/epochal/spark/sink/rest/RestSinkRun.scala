@@ -13,6 +13,9 @@ private[rest] trait QueryPlan {
 
   /** The epoch that the calling thread is at. */
   def currentEpoch: Option[Long]
+
+  /** How many tasks can run at a time. */
+  def parallelism: Int
 }
 
 /** One query, from its start to its end, or one batch write.
@@ -31,6 +34,7 @@ final private[rest] class RestSinkRun(
   private val sink = settings.keys.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
   @volatile private var answered = false
+  private var held: EpochPartitions = _
 
   /** Whether rows are dealt out and sorted by their key columns. */
   def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
@@ -41,15 +45,17 @@ final private[rest] class RestSinkRun(
   /** An epoch that was begun before must be cut into the same requests. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
     val requests = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
-    metrics.begun(new EpochPartitions(checkpoint, engine.hadoop).hold(epoch, requests))
+    if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
+    metrics.begun(held.hold(epoch, requests))
   }
 
-  /** @param tasks
-    *   that run at the same time at the most: they share the budget
+  /** @param partitions
+    *   of the epoch, or of the batch
     */
-  def factory(everyEpoch: Boolean, tasks: Int): RestWriterFactory = {
+  def factory(everyEpoch: Boolean, partitions: Int): RestWriterFactory = {
     val budget = settings.http.politeness.budget
-    val shares = budget.shares(budget.tasks(math.max(1, tasks)))
+    val atATime = budget.tasks(math.max(1, math.min(partitions, plan.parallelism)))
+    val shares = budget.shares(atATime).toArray
     new RestWriterFactory(settings, shape, KeyScope(sink, everyEpoch), shares, answered)
   }
 

@@ -81,6 +81,7 @@ object RestSinkSettings {
         .left
         .map(expected => invalid(Url, Redaction.url(values(Url)), expected))
       (endpoint, url) = where
+      http <- HttpOptions.settings(values, endpoint)
       header = values(IdempotencyHeader).trim
       _ <- Either.cond(
         header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"),
@@ -95,7 +96,6 @@ object RestSinkSettings {
         .parse(values.get(RowTemplate).getOrElse(RequestShape.WholeRow))
         .left
         .map(invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
-      http <- HttpOptions.settings(values, endpoint)
       keys = keySettings(values, Option.when(!header.equalsIgnoreCase("none"))(header), body.usesKey)
       _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
     } yield RestSinkSettings(

@@ -1,6 +1,5 @@
 package io.epochal.spark.sink.rest
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, NamedReference, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.metric.CustomMetric
@@ -40,13 +39,6 @@ private class RestWrite(run: RestSinkRun) extends Write {
   override def supportedCustomMetrics(): Array[CustomMetric] = RestTaskMetrics.supported
 }
 
-private object RestWrite {
-
-  /** Those of an epoch that can run at the same time. */
-  def tasks(info: PhysicalWriteInfo): Int =
-    math.min(info.numPartitions, SparkSession.active.sparkContext.defaultParallelism)
-}
-
 /** Requests of several rows whose keys are made of columns: Spark deals the rows out by these columns to a fixed number of
   * tasks and sorts them, so that an epoch's rows make the same requests in whatever order and partitions they come.
   */
@@ -72,7 +64,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
     if (settings.keys.sent && (run.shape.keys.isEmpty || run.sortsByKeys))
       run.hold(query.checkpoint, info.numPartitions)
-    run.factory(everyEpoch = query.outputMode != OutputMode.Append, RestWrite.tasks(info))
+    run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }
 
   private def refused: Option[EpochalException] =
@@ -108,7 +100,7 @@ final private class RestBatchWrite(run: RestSinkRun) extends BatchWrite {
         "reason" -> "the rows of two batches would have the same places, and so the same keys",
         "suggestion" -> "Set keyColumns, or leave sinkId out."
       )
-    run.factory(everyEpoch = false, RestWrite.tasks(info))
+    run.factory(everyEpoch = false, info.numPartitions)
   }
 
   override def useCommitCoordinator(): Boolean = false

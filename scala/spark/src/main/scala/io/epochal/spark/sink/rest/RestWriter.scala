@@ -20,7 +20,7 @@ final private[rest] case class KeyScope(sink: String, everyEpoch: Boolean)
 /** Travels to the tasks.
   *
   * @param shares
-  *   parts of the query's budget, for as many tasks as run at the same time
+  *   of the query's budget, one for each task that runs at a time
   * @param answered
   *   whether the server has answered this query before
   */
@@ -28,7 +28,7 @@ final private[rest] class RestWriterFactory(
     settings: RestSinkSettings,
     shape: RequestShape,
     scope: KeyScope,
-    shares: Seq[HttpShare],
+    shares: Array[HttpShare],
     answered: Boolean
 ) extends StreamingDataWriterFactory
     with DataWriterFactory {
@@ -39,8 +39,8 @@ final private[rest] class RestWriterFactory(
   override def createWriter(partition: Int, taskId: Long): DataWriter[InternalRow] =
     writer(partition, RestWriterFactory.Batch)
 
-  private def writer(partition: Int, epoch: String): DataWriter[InternalRow] =
-    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.size), answered)
+  private def writer(partition: Int, epoch: String): RestWriter =
+    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.length), answered)
 }
 
 private[rest] object RestWriterFactory {

@@ -18,8 +18,12 @@ private[rest] object RowResult {
   final case class Refused(reason: String) extends RowResult
 }
 
-/** Reads what an answer tells of each row. Belongs to one task. */
-final private[rest] class ResultReader(settings: ResultSettings, place: String) {
+/** Reads what an answer tells of each row. Belongs to one task.
+  *
+  * @param retried
+  *   statuses of rows that are to be sent again
+  */
+final private[rest] class ResultReader(settings: ResultSettings, retried: HttpStatuses, place: String) {
   import RowResult._
 
   private val mapper = new ObjectMapper(Json.factory)
@@ -57,7 +61,7 @@ final private[rest] class ResultReader(settings: ResultSettings, place: String) 
     if (told.isMissingNode || told.isNull || told.isContainerNode)
       throw invalid(rows, s"entry $index has ${describe(told)} at '${settings.status}'")
     else if (isSuccess(told, code)) Accepted
-    else if (code.exists(HttpStatuses.passing.contains)) Again(why(entry, told))
+    else if (code.exists(retried.contains)) Again(why(entry, told))
     else if (code.isDefined || told.isBoolean || settings.success.nonEmpty) Refused(why(entry, told))
     else
       throw invalid(

@@ -12,6 +12,8 @@ import io.epochal.spark.http.{BodyBuffer, HttpBody, HttpCall, HttpClient, HttpCo
   * answer says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
   * a key: the server is still busy with the one before.
   *
+  * @param share
+  *   what of the query's budget the task was granted
   * @param answered
   *   whether the server has answered this query before: one that has not is given up on soon when it cannot be reached
   */
@@ -25,7 +27,7 @@ final private[rest] class RowSender(
 
   private val client = new HttpClient(settings.http, counters, share)
   private val answers = new BodyBuffer
-  private val results = settings.results.map(new ResultReader(_, settings.place))
+  private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 
   /** Requests' bodies so far, in bytes. */
@@ -69,8 +71,6 @@ final private[rest] class RowSender(
     catch { case left: RowsAgain => throw new RowsLeft(left.first, left.reason, round) }
   }
 
-  override def close(): Unit = client.close()
-
   private def post(batch: RequestBatch, target: String, key: String, rows: Array[Int]): Seq[RowResult] = {
     val body = batch.body(settings.body, key, rows)
     val header = settings.keys.header.map(_ -> key).toSeq
@@ -86,6 +86,8 @@ final private[rest] class RowSender(
         Seq.fill(rows.length)(RowResult.Refused(s"${e.values("status")}: ${e.values("body")}$together"))
     }
   }
+
+  override def close(): Unit = client.close()
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 

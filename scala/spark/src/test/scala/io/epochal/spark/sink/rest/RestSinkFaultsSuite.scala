@@ -77,6 +77,17 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
+  test("requestsPerSecond holds for what is sent, from one task to the next; ignoreStatuses count as success") {
+    RestSinkFixture.using() { on =>
+      val begin = System.nanoTime()
+      on.run("requestsPerSecond" -> "50").epoch(0, rows(on, 0 until 6), rows(on, 6 until 12))
+      assert(on.api.applied == (0L until 12L))
+      assert(System.nanoTime() - begin >= 220L * 1000000)
+      on.api.intercept = _ => Some(Answer(409))
+      on.run("ignoreStatuses" -> "409").epoch(1, rows(on, 0 until 3))
+    }
+  }
+
   test("a server that cannot be reached at the start is given up on after three attempts") {
     RestSinkFixture.using() { on =>
       val url = on.api.url

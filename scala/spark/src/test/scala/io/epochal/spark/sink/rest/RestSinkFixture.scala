@@ -46,6 +46,7 @@ final class RestSinkFixture(val api: OrdersApi) {
       override def hindrance(id: String): Right[EpochalException, Option[String]] = Right(
         RestSinkFixture.this.hindrance)
       override def currentEpoch: Option[Long] = Some(epoch)
+      override def parallelism: Int = 2
     }
     private val settings = RestSinkSettings.read(RestSinkFixture.options(api) ++ more).fold(throw _, identity)
     private val table =

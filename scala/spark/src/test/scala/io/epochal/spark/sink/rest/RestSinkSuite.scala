@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.rest
 
+import java.nio.file.Files
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering
 import org.apache.spark.sql.streaming.OutputMode
@@ -162,6 +164,20 @@ final class RestSinkSuite extends AnyFunSuite {
       assert(
         again.metrics("repeatedEpochs") == "1" && again.metrics("epoch") == "3" && again.metrics("requests") == "1")
       on.run("keyColumns" -> "id").epoch(3, rows(on, 0 until 1))
+    }
+  }
+
+  test("a note of how an epoch was begun that was not finished stands for one of which nothing was sent") {
+    RestSinkFixture.using() { on =>
+      on.run().begin(3, partitions = 2)
+      val note = on.checkpoint.resolve("epochal-rest").resolve("3")
+      Seq("", "{\"v\":1,\"requests\":\"2 partit").foreach { torn =>
+        Files.writeString(note, torn)
+        on.run().begin(3, partitions = 4)
+        assert(Files.readString(note).contains("4 partitions"))
+      }
+      on.run().begin(103, partitions = 2)
+      assert(Files.notExists(note))
     }
   }
 
