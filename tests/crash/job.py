@@ -38,17 +38,16 @@ def main() -> None:
     if not sys.stdin.readline():
         return
     threading.Thread(target=end_with_the_test, daemon=True).start()
-    comments = epochal.read.rest(
-        spark,
-        settings["api"],
-        schema=SCHEMA,
-        pagination="offset",
-        page_size=settings["rows_per_batch"],
-        max_rows_per_batch=settings["rows_per_batch"],
-    )
+    size = settings["rows_per_batch"]
+    usual = {"pagination": "offset", "page_size": size, "max_rows_per_batch": size}
+    reads = [target.pop("read", usual) for target in settings["targets"]]
     queries = [
-        epochal.write.jdbc(comments, available_now=settings["available_now"], **target)
-        for target in settings["targets"]
+        epochal.write.jdbc(
+            epochal.read.rest(spark, settings["api"], schema=SCHEMA, **read),
+            available_now=settings["available_now"],
+            **target,
+        )
+        for read, target in zip(reads, settings["targets"], strict=True)
     ]
     if settings["available_now"]:
         for query in queries:

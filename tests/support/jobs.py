@@ -13,7 +13,8 @@ class Job(Program):
     """``crash/job.py``. It waits for ``go``.
 
     Args:
-        settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (arguments of ``epochal.write.jdbc``).
+        settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (arguments of
+            ``epochal.write.jdbc``, and in ``read`` those of ``epochal.read.rest`` where they are not the usual ones).
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ def rest(
     schema: str | StructType,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
-    pagination: Literal["none", "offset", "page", "cursor", "link", "next-url"] | None = None,
+    pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
     page_size: int | None = None,
@@ -104,6 +104,7 @@ def rest(
     cursor_param: str | None = None,
     cursor_header: str | None = None,
     first_cursor: str | None = None,
+    key_field: str | None = None,
     link_rel: str | None = None,
     next_url: str | None = None,
     has_more: str | None = None,
@@ -176,7 +177,7 @@ def rest(
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
-            ``"cursor"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
+            ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
         offset_param: the parameter that carries the number of records to skip.
         limit_param: the parameter that carries the page's size under ``"offset"``.
         page_size: records in a page.
@@ -185,9 +186,10 @@ def rest(
         first_page: the number of the first page.
         next_cursor: JSON Pointer to the next page's cursor in an answer.
         next_cursor_header: the header of an answer that has it, in place of ``next_cursor``.
-        cursor_param: the parameter that sends the cursor.
+        cursor_param: the parameter that sends the cursor, or the key.
         cursor_header: the header that sends it, in place of ``cursor_param``.
-        first_cursor: the cursor of the first page, where that needs one.
+        first_cursor: the cursor or key of the first page, where that needs one.
+        key_field: JSON Pointer within a record to its key, by which the next page is asked for.
         link_rel: the relation of the ``Link`` header that leads to the next page.
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
@@ -268,6 +270,7 @@ def rest(
             "cursorParam": cursor_param,
             "cursorHeader": cursor_header,
             "firstCursor": first_cursor,
+            "keyField": key_field,
             "linkRel": link_rel,
             "nextUrl": next_url,
             "hasMore": has_more,

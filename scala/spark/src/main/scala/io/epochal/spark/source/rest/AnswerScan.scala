@@ -16,8 +16,16 @@ import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
   *   the byte after that array
   * @param values
   *   the values at the pointers asked for that are neither missing nor null; an object or array is None
+  * @param keys
+  *   of the first and the last record, where they were asked for and there are records; None without a value
   */
-final private[rest] case class ScannedAnswer(records: Int, from: Int, until: Int, values: Map[String, Option[String]])
+final private[rest] case class ScannedAnswer(
+    records: Int,
+    from: Int,
+    until: Int,
+    values: Map[String, Option[String]],
+    keys: Option[(Option[String], Option[String])] = None
+)
 
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
   * whole JSON then.
@@ -26,13 +34,25 @@ final private[rest] case class ScannedAnswer(records: Int, from: Int, until: Int
   *   JSON Pointer to the array; null in its place is an empty one
   * @param pointers
   *   JSON Pointers to the values
+  * @param key
+  *   JSON Pointer within a record
   */
-final private[rest] class AnswerScan(records: String, pointers: Seq[String], endpoint: Endpoint) {
+final private[rest] class AnswerScan(
+    records: String,
+    pointers: Seq[String],
+    endpoint: Endpoint,
+    key: Option[String] = None
+) {
   import AnswerScan._
 
   private val root = new Node
   root.at(segments(records)).isRecords = true
   pointers.foreach(pointer => root.at(segments(pointer)).pointer = Some(pointer))
+  private val inRecord = key.map { pointer =>
+    val record = new Node
+    record.at(segments(pointer)).pointer = Some(pointer)
+    record
+  }
 
   /** @param skip
     *   records at the front that are not asked for: the answer's bytes are changed, so that an array begins behind them
@@ -45,8 +65,12 @@ final private[rest] class AnswerScan(records: String, pointers: Seq[String], end
     if (buffer.absent) ScannedAnswer(0, 0, 0, Map.empty) else scan(buffer, skip)
 
   private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
-    val pass = new Pass(Json.factory.createParser(buffer.bytes, 0, buffer.length), skip)
-    val answer = pass.run()
+    val pass = new Pass(parser(buffer, 0), skip)
+    val scanned = pass.run()
+    val answer = scanned.copy(keys = for {
+      record <- inRecord
+      (first, last) <- pass.firstAndLast
+    } yield (keyOf(record, buffer, first), keyOf(record, buffer, last)))
     if (answer.from < 0) {
       // Says what is there in place of the array.
       val found = RecordCursor.count(buffer, records, endpoint)
@@ -55,8 +79,16 @@ final private[rest] class AnswerScan(records: String, pointers: Seq[String], end
     answer
   }
 
+  private def parser(buffer: BodyBuffer, from: Int): JsonParser =
+    Json.factory.createParser(buffer.bytes, from, buffer.length - from)
+
+  private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] =
+    new Pass(parser(buffer, from), 0).pick(record).values.headOption.flatten
+
   final private class Pass(parser: JsonParser, skip: Long) {
     private val values = mutable.Map.empty[String, Option[String]]
+    private var first = -1
+    private var last = -1
     private var count = 0
     private var from = -1
     private var until = -1
@@ -66,6 +98,16 @@ final private[rest] class AnswerScan(records: String, pointers: Seq[String], end
       walk(root)
       while (parser.nextToken() != null) {}
       ScannedAnswer(count, from, until, values.toMap)
+    }
+
+    /** The bytes at which the first and the last record begin; only where keys are asked for. */
+    def firstAndLast: Option[(Int, Int)] = Option.when(first >= 0)((first, last))
+
+    /** The values of the value that comes next. */
+    def pick(node: Node): Map[String, Option[String]] = {
+      parser.nextToken()
+      walk(node)
+      values.toMap
     }
 
     /** From the first token of a value to its last. */
@@ -103,6 +145,10 @@ final private[rest] class AnswerScan(records: String, pointers: Seq[String], end
       while (parser.nextToken() != JsonToken.END_ARRAY) {
         // The byte before a record that is not the first is a comma, or white space after one.
         if (count == skip && skip > 0) from = at(parser.currentTokenLocation().getByteOffset) - 1
+        if (inRecord.nonEmpty) {
+          last = at(parser.currentTokenLocation().getByteOffset)
+          if (first < 0) first = last
+        }
         parser.skipChildren()
         count += 1
       }

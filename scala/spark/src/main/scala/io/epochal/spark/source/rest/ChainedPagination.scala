@@ -15,6 +15,9 @@ sealed trait ChainedPagination extends Paging {
   /** JSON Pointers to what is wanted of an answer. */
   def pointers: Seq[String]
 
+  /** JSON Pointer to what is wanted of the last record. */
+  def key: Option[String] = None
+
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
@@ -22,8 +25,8 @@ sealed trait ChainedPagination extends Paging {
     *
     * @param asked
     *   the request that was answered
-    * @param values
-    *   those at `pointers`
+    * @param scanned
+    *   what is at `pointers` and `key`
     * @return
     *   else why it cannot be followed
     */
@@ -31,7 +34,7 @@ sealed trait ChainedPagination extends Paging {
       endpoint: Endpoint,
       asked: HttpCall,
       answer: HttpAnswer,
-      values: Map[String, Option[String]]): Either[NoPage, Option[String]]
+      scanned: ScannedAnswer): Either[NoPage, Option[String]]
 
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
@@ -60,12 +63,15 @@ object ChainedPagination {
   final case class InBody(pointer: String) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
 
+  /** The last record's own key: the next page has the records with greater ones. */
+  final case class InLastRecord(pointer: String) extends CursorFrom
+
   /** Where a cursor stands in a request. */
   sealed trait CursorTo
   final case class AsParameter(name: String) extends CursorTo
   final case class AsHeader(name: String) extends CursorTo
 
-  /** `cursor`: a token in the answer that goes into the next request.
+  /** `cursor`: a token in the answer that goes into the next request. `keyset`: the last record's key does.
     *
     * @param first
     *   the token of the first page, where that has one
@@ -73,7 +79,9 @@ object ChainedPagination {
   final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], hasMore: Option[String])
       extends ChainedPagination {
 
-    override def kind: String = "cursor"
+    override def kind: String = if (key.isEmpty) "cursor" else "keyset"
+
+    override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
 
     override def pointers: Seq[String] = hasMore.toSeq ++ Some(from).collect { case InBody(pointer) => pointer }
 
@@ -88,10 +96,11 @@ object ChainedPagination {
         endpoint: Endpoint,
         asked: HttpCall,
         answer: HttpAnswer,
-        values: Map[String, Option[String]]): Either[NoPage, Option[String]] = {
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
       val token = from match {
-        case InBody(pointer) => text(pointer, values)
-        case InHeader(name)  => Right(answer.header(name))
+        case InBody(pointer)       => text(pointer, scanned.values)
+        case InHeader(name)        => Right(answer.header(name))
+        case InLastRecord(pointer) => lastKey(endpoint, pointer, asked, scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
@@ -101,13 +110,26 @@ object ChainedPagination {
     }
 
     override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+
+    /** An API that begins with the key itself, and not behind it, gives that record twice. */
+    private def lastKey(
+        endpoint: Endpoint,
+        pointer: String,
+        asked: HttpCall,
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
+      case None => Right(None)
+      case Some((Some(key), _)) if asked == call(endpoint, Some(key)) =>
+        Left(NoPage.Mismatch("it gives the record again that it was asked to begin after"))
+      case Some((_, Some(key))) => Right(Some(key))
+      case Some((_, None))      => Left(NoPage.Mismatch(s"its last record has no value at '$pointer'"))
+    }
   }
 
   /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
   sealed trait ByAddress extends ChainedPagination {
 
     /** As the answer has it. */
-    protected def address(answer: HttpAnswer, values: Map[String, Option[String]]): Either[NoPage, Option[String]]
+    protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]]
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
       HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
@@ -116,8 +138,8 @@ object ChainedPagination {
         endpoint: Endpoint,
         asked: HttpCall,
         answer: HttpAnswer,
-        values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
-      address(answer, values).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      address(answer, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
         case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
         case None      => Right(None)
       }
@@ -131,9 +153,7 @@ object ChainedPagination {
     override def kind: String = "link"
     override def pointers: Seq[String] = hasMore.toSeq
 
-    override protected def address(
-        answer: HttpAnswer,
-        values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
       Right(LinkHeader.find(answer.headers("Link"), rel))
   }
 
@@ -142,9 +162,8 @@ object ChainedPagination {
     override def kind: String = "next-url"
     override def pointers: Seq[String] = hasMore.toSeq :+ pointer
 
-    override protected def address(
-        answer: HttpAnswer,
-        values: Map[String, Option[String]]): Either[NoPage, Option[String]] = text(pointer, values)
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      text(pointer, scanned.values)
   }
 
   private def text(pointer: String, values: Map[String, Option[String]]): Either[NoPage, Option[String]] =

@@ -6,8 +6,14 @@ import io.epochal.core.journal.{Segment, SegmentWriter}
   *
   * @param start
   *   the position
+  * @param segmentBytes
+  *   a segment that is longer is ended
   */
-final private[rest] class JournalTail(journal: RestJournal, val start: RestPosition) {
+final private[rest] class JournalTail(
+    journal: RestJournal,
+    val start: RestPosition,
+    segmentBytes: Long = JournalTail.SegmentBytes
+) {
   private val before = start.journal.fold(Seq.empty[Segment])(_.from(start.records).segments)
   private var segments = before
   private var open = Option.empty[SegmentWriter]
@@ -30,7 +36,7 @@ final private[rest] class JournalTail(journal: RestJournal, val start: RestPosit
       val writer = open.getOrElse(journal.begin(until))
       open = Some(writer)
       journal.append(writer, records, bytes, from, length)
-      if (writer.bytes >= JournalTail.SegmentBytes) seal()
+      if (writer.bytes >= segmentBytes) seal()
     }
     page = follows
   }
@@ -46,7 +52,7 @@ final private[rest] class JournalTail(journal: RestJournal, val start: RestPosit
   /** The tail after the position where the next batch starts; None where that is not one that this tail gave. */
   def after(position: RestPosition): Option[JournalTail] =
     if (position == start) Some(this)
-    else if (taken.contains(position)) Some(new JournalTail(journal, position))
+    else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes))
     else None
 
   /** Removes what no offset was given for. Segments that an offset could name stay: who knows whether Spark has logged it. */
@@ -63,6 +69,6 @@ final private[rest] class JournalTail(journal: RestJournal, val start: RestPosit
 
 private object JournalTail {
 
-  /** A segment that is longer is ended: what was delivered of a long backlog can be removed sooner. */
+  /** What was delivered of a long backlog can be removed before all of it is. */
   val SegmentBytes: Long = 128L << 20
 }

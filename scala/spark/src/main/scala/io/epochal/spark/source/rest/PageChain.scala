@@ -29,7 +29,7 @@ final private[rest] class PageChain(
   import PageChain._
   import options.endpoint
 
-  private val scan = new AnswerScan(options.records, pagination.pointers, endpoint)
+  private val scan = new AnswerScan(options.records, pagination.pointers, endpoint, pagination.key)
   private val guard = new LoopGuard
   private var at = start
   private var ended = false
@@ -55,7 +55,7 @@ final private[rest] class PageChain(
     var follows = Option.empty[String]
     val answer = client.call(asked, buffer, !contacted) { answer =>
       val scanned = scan.read(buffer, at.taken)
-      follows = followed(scanned.values, pagination.next(endpoint, asked, answer, scanned.values))
+      follows = followed(scanned.values, pagination.next(endpoint, asked, answer, scanned))
       scanned
     }
     contacted = true

@@ -2,15 +2,17 @@ package io.epochal.spark.source.rest
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.spark.http.HttpHeaders
+import io.epochal.spark.source.rest.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
 /** The options that say how an API is asked for its pages. Each kind of pagination has its own; those of another are refused. */
 private[rest] object PagingOptions {
 
   val PaginationKind: OptionSpec[String] = OptionSpec(
     "pagination",
-    OptionType.oneOf("none", "offset", "page", "cursor", "link", "next-url"),
+    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
     "How the API is asked for a part of its records: all in one answer, by offset and limit, by page number, or by what the page " +
-      "before says: a cursor, a Link header, a URL.",
+      "before says: a cursor, its last record's key, a Link header, a URL.",
     Some("none")
   )
   val OffsetParam: OptionSpec[String] =
@@ -50,17 +52,28 @@ private[rest] object PagingOptions {
     "Header of an answer with the next page's cursor (pagination=cursor, or else nextCursor).",
     sample = Some("X-Next-Cursor"))
   val CursorParam: OptionSpec[String] =
-    OptionSpec("cursorParam", OptionType.string, "Parameter that sends the cursor (pagination=cursor).", Some("cursor"))
+    OptionSpec(
+      "cursorParam",
+      OptionType.string,
+      "Parameter that sends the cursor, or the key (pagination=cursor, keyset).",
+      Some("cursor"))
   val CursorHeader: OptionSpec[String] = OptionSpec(
     "cursorHeader",
     OptionType.string,
-    "Header that sends the cursor, in place of cursorParam (pagination=cursor).",
+    "Header that sends the cursor, or the key, in place of cursorParam (pagination=cursor, keyset).",
     sample = Some("X-Cursor"))
   val FirstCursor: OptionSpec[String] = OptionSpec(
     "firstCursor",
     OptionType.string,
-    "Cursor of the first page (pagination=cursor). Unset: the first page is asked for without one.",
+    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is asked for without one.",
     sample = Some("*"))
+  val KeyField: OptionSpec[String] = OptionSpec(
+    "keyField",
+    OptionType.jsonPointer,
+    "JSON Pointer within a record to its key: the next page is asked for with the last one's, and has the records with greater keys " +
+      "(pagination=keyset).",
+    sample = Some("/id")
+  )
   val LinkRel: OptionSpec[String] = OptionSpec(
     "linkRel",
     OptionType.string,
@@ -75,28 +88,28 @@ private[rest] object PagingOptions {
   val HasMore: OptionSpec[String] = OptionSpec(
     "hasMore",
     OptionType.jsonPointer,
-    "JSON Pointer to a flag in an answer: where it is false no page follows, whatever else the answer says (pagination=cursor, link, " +
-      "next-url).",
+    "JSON Pointer to a flag in an answer: where it is false no page follows, whatever else the answer says (pagination=cursor, " +
+      "keyset, link, next-url).",
     sample = Some("/has_more")
   )
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
-    "Pages that one batch may ask for; an API that goes on for longer is taken to be endless, and an error (pagination=cursor, link, " +
-      "next-url).",
+    "Pages that one batch may ask for; an API that goes on for longer is taken to be endless, and an error (pagination=cursor, " +
+      "keyset, link, next-url).",
     Some(100000)
   )
   val Journal: OptionSpec[Boolean] = OptionSpec(
     "journal",
     OptionType.boolean,
     "Whether answers are kept in the checkpoint until they are delivered, so that a replay does not ask the API again. " +
-      "Always so with pagination=cursor, link and next-url.",
+      "Always so with pagination=cursor, keyset, link and next-url.",
     Some(false)
   )
 
   val all: Seq[OptionSpec[_]] =
     Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
-      Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, LinkRel, NextUrl, HasMore) ++
+      Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, KeyField, LinkRel, NextUrl, HasMore) ++
       Seq(MaxPages, Journal)
 
   /** Each kind of pagination with the options that not all have. */
@@ -105,6 +118,7 @@ private[rest] object PagingOptions {
     "offset" -> Seq(OffsetParam, LimitParam, PageSize),
     "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize),
     "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, MaxPages),
+    "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, MaxPages),
     "link" -> Seq(LinkRel, HasMore, MaxPages),
     "next-url" -> Seq(NextUrl, HasMore, MaxPages)
   )
@@ -120,6 +134,7 @@ private[rest] object PagingOptions {
           val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
           Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
         case "cursor"   => cursor(values)
+        case "keyset"   => keyset(values)
         case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), values.get(HasMore)))
         case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, values.get(HasMore)))
         case _          => Right(Pagination.Whole)
@@ -132,10 +147,10 @@ private[rest] object PagingOptions {
   /** The parameters that tell a page are ours to set. */
   def ownParameters(values: OptionValues, paging: Paging, taken: Set[String]): Either[EpochalException, Unit] = {
     val ours = paging match {
-      case Pagination.ByOffset(from, n, _)                                          => Seq(from, n)
-      case Pagination.ByPage(page, n, _, _)                                         => Seq(page, n)
-      case ChainedPagination.ByCursor(_, ChainedPagination.AsParameter(name), _, _) => Seq(name)
-      case _                                                                        => Nil
+      case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
+      case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
+      case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
+      case _                                                      => Nil
     }
     ours
       .find(taken)
@@ -151,18 +166,28 @@ private[rest] object PagingOptions {
     case _                                                => None
   }
 
-  private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] = {
-    import ChainedPagination._
+  private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
     for {
       _ <- values.exclusive("Keep the one that the API has.")(NextCursor, NextCursorHeader)
-      _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
-      from <- values.get(NextCursorHeader).map(InHeader(_)) match {
-        case Some(header) => Right(header)
-        case None         => required(values, NextCursor).map(InBody(_))
+      from <- values.get(NextCursorHeader) match {
+        case Some(header) => Right(ChainedPagination.InHeader(header))
+        case None         => required(values, NextCursor).map(ChainedPagination.InBody(_))
       }
+      paging <- sent(values, from)
+    } yield paging
+
+  private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    required(values, KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
+
+  private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
+    val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
+    for {
+      _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
+      _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
+        HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
     } yield {
-      val to = values.get(CursorHeader).fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
-      ByCursor(from, to, values.get(FirstCursor), values.get(HasMore))
+      val to = header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
+      ChainedPagination.ByCursor(from, to, first, values.get(HasMore))
     }
   }
 

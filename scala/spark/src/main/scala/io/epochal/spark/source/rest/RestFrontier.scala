@@ -67,9 +67,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   private def shownToMove(): Boolean = {
     val step = options.pagination match {
-      case Pagination.Whole      => Long.MaxValue
+      case Pagination.Whole        => Long.MaxValue
       case page: Pagination.ByPage => page.pageSize
-      case _                     => 1L
+      case _                       => 1L
     }
     val last = seen.exists - 1
     def at(index: Long) = records(options.pagination.request(index, index + 1))

@@ -8,7 +8,7 @@ import com.sun.net.httpserver.{HttpExchange, HttpServer}
 
 /** An API with `count` records `{"id":0,"name":"record 0"}`, … in pages that each name the next one: by a cursor in the body
   * (`/meta/next`) and in a header (`X-Next`), by a `Link` header, and by a URL in the body (`/meta/url`). The cursor is read from the
-  * parameter `cursor` or the header `X-Cursor`.
+  * parameter `cursor` or the header `X-Cursor`; one that is a number alone is the id of the record before the page.
   */
 final class ChainApi extends AutoCloseable {
   @volatile var count: Int = 0
@@ -16,7 +16,8 @@ final class ChainApi extends AutoCloseable {
 
   /** The cursor of the page from a record on, and the other way round. */
   @volatile var cursor: Long => String = from => s"c$from"
-  @volatile var position: String => Long = _.drop(1).toLong
+  @volatile var position: String => Long =
+    token => if (token.startsWith("c")) token.drop(1).toLong else token.toLong + 1
 
   /** The cursor after the page that begins at a record; None where it is the last. */
   @volatile var after: Long => Option[String] =
@@ -46,7 +47,7 @@ final class ChainApi extends AutoCloseable {
 
   def url: String = s"http://127.0.0.1:${server.getAddress.getPort}/records"
 
-  /** The cursors of all requests since the last call, "" for none. */
+  /** The cursors of all requests since the last call, "" for none; of an id that of the page. */
   def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
 
   private def answer(exchange: HttpExchange): Unit =
@@ -57,7 +58,7 @@ final class ChainApi extends AutoCloseable {
         name -> URLDecoder.decode(value, UTF_8)
       }.toMap
       val token = params.get("cursor").orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
-      asked.add(token.getOrElse(""))
+      asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
       val status = before()
       if (status != 200) exchange.sendResponseHeaders(status, -1)
       else {
@@ -90,6 +91,7 @@ object ChainApi {
   val kinds: Map[String, Seq[(String, String)]] = Map(
     "cursor" -> Seq("pagination" -> "cursor", "nextCursor" -> "/meta/next"),
     "cursor in headers" -> Seq("pagination" -> "cursor", "nextCursorHeader" -> "X-Next", "cursorHeader" -> "X-Cursor"),
+    "keyset" -> Seq("pagination" -> "keyset", "keyField" -> "/id"),
     "link" -> Seq("pagination" -> "link"),
     "next-url" -> Seq("pagination" -> "next-url", "nextUrl" -> "/meta/url")
   ).map { case (kind, options) => kind -> (options :+ ("records" -> "/data")) }

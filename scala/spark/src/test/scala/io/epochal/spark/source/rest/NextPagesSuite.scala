@@ -136,6 +136,17 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("the keys of the first and the last record are picked, and of no other") {
+    def keys(json: String, pointer: String) =
+      new AnswerScan("/d", Nil, endpoint, Some(pointer)).read(buffer(json.getBytes(UTF_8)), 0).keys
+    assert(
+      keys("{\"d\":[ {\"a\":{\"id\":5}}, {} , {\"id\":1,\"a\":{\"x\":[1],\"id\":\"ü\"}}]}", "/a/id").contains(
+        (Some("5"), Some("ü"))))
+    assert(keys("{\"d\":[{\"id\":7}]}", "/id").contains((Some("7"), Some("7"))))
+    assert(keys("{\"d\":[{\"id\":null},[1]]}", "/id").contains((None, None)))
+    assert(keys("{\"d\":[]}", "/id").isEmpty)
+  }
+
   test("an answer that is no whole JSON, in no UTF-8, or without the array is refused") {
     Seq("", "{", "[1", "[1] x", "[1,]", "{\"d\":[1]").foreach { json =>
       intercept[JsonProcessingException](scan(json, if (json.startsWith("{")) "/d" else "", 0))

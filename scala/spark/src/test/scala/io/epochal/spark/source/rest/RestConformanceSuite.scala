@@ -87,6 +87,7 @@ abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
 
 final class RestByCursorConformanceSuite extends RestChainConformanceSuite("cursor")
 final class RestByHeaderConformanceSuite extends RestChainConformanceSuite("cursor in headers")
+final class RestByKeysetConformanceSuite extends RestChainConformanceSuite("keyset")
 final class RestByLinkConformanceSuite extends RestChainConformanceSuite("link")
 final class RestByNextUrlConformanceSuite extends RestChainConformanceSuite("next-url")
 final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")

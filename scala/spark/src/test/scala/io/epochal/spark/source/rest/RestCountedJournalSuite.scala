@@ -2,12 +2,15 @@ package io.epochal.spark.source.rest
 
 import java.nio.file.{Files, Path}
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.testkit.MicroBatch
+import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.HadoopFileStore
+import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** `journal=true` for APIs whose records are counted, and APIs that do not know the parameters they are asked by. */
 final class RestCountedJournalSuite extends AnyFunSuite {
@@ -79,6 +82,54 @@ final class RestCountedJournalSuite extends AnyFunSuite {
         assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 8 to 10"))
       }
     }
+  }
+
+  test("a long backlog is journalled in several segments, which are read as one") {
+    val directory = Files.createTempDirectory("rest").resolve("journal")
+    val store = new HadoopFileStore(directory.toString, new Configuration())
+    val options = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "journal" -> "true")).fold(throw _, identity)
+    val journal = new RestJournal(options, store, 3)
+    val tail = new JournalTail(journal, RestPosition(0), segmentBytes = 200)
+    (0 until 30).foreach { i =>
+      val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
+      tail.add(2, page, 0, page.length, None)
+    }
+    val middle = tail.take(31)
+    val after = tail.after(middle).get
+    val end = after.take(29)
+    assert(middle.journal.get.segments.size > 5 && end.journal.get.segments.size < middle.journal.get.segments.size)
+    val reader = new RestReaderFactory(options, RestReading(schema, "UTC"), new HttpCounters, Some(store))
+    val ids = Seq(RestPosition(0) -> middle, middle -> end).flatMap { case (from, until) =>
+      journal.partitions(from, until).toSeq.flatMap { partition =>
+        val rows = reader.createReader(Serialization.copy(partition))
+        Iterator.continually(rows).takeWhile(_.next()).map(_.get().getInt(0)).toVector
+      }
+    }
+    assert(ids == (0 until 60))
+    assert(RestOffset.fromJson("s", RestOffset.toJson("s", middle)).contains(middle))
+  }
+
+  test("a journal's directory travels to the executors with the settings of its file system") {
+    val directory = Files.createTempDirectory("rest").resolve("journal")
+    val hadoop = new Configuration(false)
+    hadoop.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
+    val store = new HadoopFileStore(directory.toUri.toString, hadoop)
+    val out = store.create("a")
+    out.write(Array[Byte](1, 2, 3), 0, 3)
+    out.sync()
+    out.close()
+    val copy = Serialization.copy(store)
+    val bytes = new Array[Byte](2)
+    val in = copy.open("a")
+    in.read(1, bytes, 0, 2)
+    assert(bytes.toSeq == Seq[Byte](2, 3) && in.length == 3 && copy.names() == Seq("a"))
+    intercept[java.io.EOFException](in.read(2, bytes, 0, 2))
+    in.close()
+    intercept[java.nio.file.NoSuchFileException](copy.open("b"))
+    intercept[java.io.IOException](copy.create("a"))
+    copy.delete("a")
+    copy.delete("a")
+    assert(store.names().isEmpty)
   }
 
   test("pages are fetched several at a time, each once, and journalled in order") {

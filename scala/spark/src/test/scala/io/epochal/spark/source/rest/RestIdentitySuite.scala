@@ -19,6 +19,7 @@ final class RestIdentitySuite extends AnyFunSuite {
       source("pagination" -> "page", "firstPage" -> "0"),
       source("pagination" -> "link"),
       source("pagination" -> "cursor", "nextCursorHeader" -> "X"),
+      source("pagination" -> "keyset", "keyField" -> "/id"),
       source("pagination" -> "cursor", "nextCursorHeader" -> "X", "firstCursor" -> "*"),
       source("pagination" -> "next-url", "nextUrl" -> "/next", "records" -> "/data"))
     assert(all.distinct == all)

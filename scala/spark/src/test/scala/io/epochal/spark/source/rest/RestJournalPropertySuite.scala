@@ -68,7 +68,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   ChainApi.kinds.foreach { case (kind, options) =>
     test(s"$kind: records are delivered once, whatever the API does and whenever the query is killed") {
-      forAll(Gen.choose(1, 9), steps, minSuccessful(40)) { (size, course) =>
+      forAll(Gen.choose(1, 9), steps, minSuccessful(15)) { (size, course) =>
         ChainApi.using(records = 0) { api =>
           api.pageSize = size
           def fail(requests: Int): Unit = {
@@ -83,7 +83,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   Seq("none", "offset", "page").foreach { kind =>
     test(s"$kind with a journal: records are delivered once, whenever the query is killed") {
-      forAll(Gen.choose(1, 9), steps, minSuccessful(30)) { (size, course) =>
+      forAll(Gen.choose(1, 9), steps, minSuccessful(10)) { (size, course) =>
         RecordsApi.using(records = 0) { api =>
           val options = Seq("pagination" -> kind, "journal" -> "true", "numPartitions" -> "3") ++
             Option.when(kind != "none")("pageSize" -> s"$size")

@@ -66,6 +66,8 @@ final class RestOptionsSuite extends AnyFunSuite {
       refused(Seq(url, "pagination" -> kind, "records" -> "/data") ++ options: _*).getMessage
     assert(refusal("cursor").contains("needs the option 'nextCursor'"))
     assert(refusal("next-url").contains("needs the option 'nextUrl'"))
+    assert(refusal("keyset").contains("needs the option 'keyField'"))
+    assert(refusal("keyset", "keyField" -> "/id", "cursorHeader" -> "Host").contains("OPTION_INVALID"))
     assert(refusal("cursor", "nextCursor" -> "/n", "nextCursorHeader" -> "X").contains("OPTIONS_CONFLICT"))
     assert(
       refusal("cursor", "nextCursor" -> "/n", "cursorParam" -> "c", "cursorHeader" -> "X").contains("cursorHeader"))
@@ -73,7 +75,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(refusal("link", "hasMore" -> "/data").contains("into the records"))
     assert(refusal("next-url", "nextUrl" -> "next").contains("OPTION_INVALID"))
     assert(refusal("cursor", "nextCursor" -> "/n", "pageSize" -> "5").contains("Set pagination=offset or page"))
-    assert(refusal("offset", "hasMore" -> "/m").contains("Set pagination=cursor or link or next-url"))
+    assert(refusal("offset", "hasMore" -> "/m").contains("Set pagination=cursor or keyset or link or next-url"))
     assert(refusal("link", "journal" -> "false").contains("always journalled"))
     assert(refusal("cursor", "nextCursor" -> "/n", "params.cursor" -> "x").contains("the parameter 'cursor'"))
     val bare = refused(url, "pagination" -> "cursor", "nextCursor" -> "/n")

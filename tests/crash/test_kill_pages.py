@@ -1,0 +1,92 @@
+"""Queries of every kind of pagination, journalled and not, killed together with SIGKILL at random moments and resumed.
+
+``EPOCHAL_CRASH=full`` kills twenty times; ``EPOCHAL_KILL_SEED`` repeats the moments. The seed stands in the output.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.api import serve
+from support.data import as_rows, comments, create_comments, stored
+from support.databases import Sqlite
+from support.jobs import Job
+from support.pages import ChainedApi
+from support.waiting import until
+
+KILLS = 20 if os.environ.get("EPOCHAL_CRASH") == "full" else 3
+SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+
+#: Batches end inside of pages, so that a restart goes on there.
+READS: dict[str, dict[str, Any]] = {
+    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
+    "next-url": {"pagination": "next-url", "next_url": "/meta/url", "max_rows_per_batch": 3},
+    "keyset": {"pagination": "keyset", "key_field": "/id", "cursor_param": "since", "max_rows_per_batch": 13},
+    "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7},
+    "offset-journalled": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
+    "page-journalled": {"pagination": "page", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
+}
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * KILLS)]
+
+
+def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_the_queries_are_killed(
+    tmp_path: Path,
+) -> None:
+    draw = random.Random(SEED)
+    print(f"\nseed {SEED}, {KILLS} kills of {len(READS)} queries")
+    tables = {name: Sqlite(tmp_path / f"{name}.db") for name in READS}
+    for table in tables.values():
+        create_comments(table)
+    targets = [
+        {
+            "url": tables[name].url,
+            "table": "comments",
+            "sink_id": "comments",
+            "checkpoint": str(tmp_path / f"checkpoint-{name}"),
+            "read": read | {"records": "/data"},
+        }
+        for name, read in READS.items()
+    ]
+    api = ChainedApi()
+
+    def start() -> Job:
+        return Job({"api": api.url, "rows_per_batch": 10, "available_now": False, "targets": targets})
+
+    def smallest() -> int:
+        return min(len(stored(table)) for table in tables.values())
+
+    def reaches(job: Job, rows: int) -> None:
+        def there() -> bool:
+            job.assert_runs()
+            return smallest() >= rows
+
+        until(there, f"{rows} rows in every table", timeout=240)
+
+    with serve(api):
+        for kill in range(KILLS + 1):
+            before = len(api.records)
+            api.records += comments(before + 1, draw.randrange(30, 120))
+            job = start()
+            try:
+                job.go()
+                if kill == KILLS:
+                    reaches(job, len(api.records))
+                else:
+                    reaches(job, before + draw.randrange(len(api.records) - before))
+                    time.sleep(draw.uniform(0, 0.5))
+                    job.assert_runs()
+            finally:
+                job.kill()
+            for name, table in tables.items():
+                rows = stored(table)
+                assert rows == as_rows(api.records)[: len(rows)], f"{name} differs from the source (seed {SEED})"
+            print(f"kill {kill + 1}: {[len(stored(table)) for table in tables.values()]} of {len(api.records)} rows")
+    for name, table in tables.items():
+        assert stored(table) == as_rows(api.records), f"{name} differs from the source (seed {SEED})"

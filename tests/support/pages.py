@@ -1,0 +1,46 @@
+"""An API whose answers name the next page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from support.api import Api, Request
+
+PAGE = 10
+
+
+class ChainedApi(Api):
+    """Serves its records in pages of ten, as ``data``.
+
+    Asked by ``after=<cursor>``, by ``since=<id>`` (behind that record; ids count from 1), or as ``Api`` is.
+    ``meta`` names the next page by cursor and by URL, says whether there is ``more``, and has an address
+    ``elsewhere``, on another host.
+    """
+
+    def start(self, params: dict[str, str]) -> int | None:
+        """The page's first record; None where it is asked for by number."""
+        if "since" in params:
+            return int(params["since"])
+        return None if "_start" in params or "page" in params else int(params.get("after", "c0")[1:])
+
+    def answer(self, request: Request) -> tuple[int, bytes]:
+        self.requests.append(request)
+        self.hold.wait(60)
+        if self.failures:
+            return self.failures.popleft(), b""
+        start = self.start(request.params)
+        if start is None:
+            return 200, json.dumps({"data": self.page(request.params)}).encode()
+        records = list(self.records)
+        more = start + PAGE < len(records)
+        cursor = f"c{start + PAGE}" if more else None
+        meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}
+        meta["elsewhere"] = "https://me:s3cret@elsewhere.invalid/x?key=s3cret"
+        return 200, json.dumps({"data": records[start : start + PAGE], "meta": meta}).encode()
+
+    def asked(self) -> list[str]:
+        """The cursors of all requests since the last call; for an id that of the page behind it."""
+        asked = [p.get("after", f"c{p['since']}" if "since" in p else "") for p in (r.params for r in self.requests)]
+        self.requests.clear()
+        return asked
