@@ -6,7 +6,7 @@ means "not set": the default of the jar holds (``docs/OPTIONS.md``). They work o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -100,6 +100,10 @@ def rest(
     page_size_param: str | None = None,
     first_page: int | None = None,
     records: str | None = None,
+    mode: Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"] | None = None,
+    column_name_of_corrupt_record: str | None = None,
+    rescued_data_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
     retry_max_attempts: int | None = None,
@@ -116,7 +120,8 @@ def rest(
 ) -> DataFrame:
     """The records of a JSON API, in the order in which it lists them.
 
-    Columns: those of ``schema``. The API must keep its order and may only grow at its end.
+    Columns: those of ``schema``, then those that ``mode``, ``rescued_data_column`` and ``metadata_columns`` add. The API
+    must keep its order and may only grow at its end.
 
     Args:
         spark: the session.
@@ -132,6 +137,11 @@ def rest(
         page_size_param: the parameter that carries the page's size under ``"page"``.
         first_page: the number of the first page.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
+        mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what fits
+            and the record itself in a column, ``"DROPMALFORMED"`` drops it.
+        column_name_of_corrupt_record: that column.
+        rescued_data_column: a column for the fields that have none, as JSON.
+        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``: columns that tell where a record came from.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
         retry_max_attempts: tries in all, the first one included.
@@ -161,6 +171,10 @@ def rest(
             "pageSizeParam": page_size_param,
             "firstPage": first_page,
             "records": records,
+            "mode": mode,
+            "columnNameOfCorruptRecord": column_name_of_corrupt_record,
+            "rescuedDataColumn": rescued_data_column,
+            "metadataColumns": metadata_columns,
             "numPartitions": num_partitions,
             "timeout": timeout,
             "retry.maxAttempts": retry_max_attempts,

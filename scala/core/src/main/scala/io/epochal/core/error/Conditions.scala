@@ -96,7 +96,7 @@ object Conditions {
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",
-    "Correct the schema (a STRING column takes any JSON value)."
+    "Correct the schema (a STRING column takes any JSON value); mode=PERMISSIVE keeps such records in a column, mode=DROPMALFORMED drops them."
   )
 
   // Databases: checks before the start.

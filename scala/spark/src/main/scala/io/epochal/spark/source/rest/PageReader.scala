@@ -2,31 +2,57 @@ package io.epochal.spark.source.rest
 
 import scala.util.control.NonFatal
 
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
+import com.fasterxml.jackson.core.JsonProcessingException
+import org.apache.spark.sql.catalyst.InternalRow
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
+import io.epochal.core.error.Conditions
+
+/** A record that gives no row as it stands.
+  *
+  * @param row
+  *   what fits, NULL in the other columns
+  * @param record
+  *   its bytes
+  * @param reason
+  *   by names and types, without a value
+  */
+final private[rest] case class Misfit(row: InternalRow, record: Array[Byte], reason: String)
 
 /** The records of a range, page after page, in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient) {
+final private[rest] class PageReader(
+    options: RestOptions,
+    columns: RowColumns,
+    range: RecordRange,
+    source: PageSource
+) {
   import PageReader._
 
-  private val buffer = new BodyBuffer
-  private var at = range.from
+  private val format = options.rules.format
+  private val rows = format.rows(columns)
+  private val marked = options.rules.mode != RecordMode.FailFast
+  private var records: Records[format.Rows] = _
   private var page: Page = _
+  private var at = range.from
   private var ended = false
   private var opened = 0L
+  private var unfit: Misfit = _
+
+  /** What the record came in. */
+  val answer: Answer = new Answer
 
   /** Of the record that `next` stopped at. */
   def index: Long = at - 1
 
   /** How many pages were read. */
   def pages: Long = opened
+
+  /** Why `row` gave none. */
+  def misfit: Misfit = unfit
 
   /** Moves to the next record of the range, if there is one. */
   @scala.annotation.tailrec
@@ -40,35 +66,41 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
       next()
     }
 
-  def skip(): Unit = {
-    val _ = page.cursor.parser.skipChildren()
-  }
+  def pass(): Unit = records.pass()
 
-  /** Converts the record.
-    *
-    * @param reason
-    *   why the record that begins at a byte of the answer cannot be converted
-    */
-  def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
-    val parser = page.cursor.parser
-    if (parser.currentToken != JsonToken.START_OBJECT)
-      throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
-    try convert(parser)
+  /** The record as a row; null where it does not fit, and `misfit` tells more. */
+  def row(): InternalRow =
+    try records.row(rows)
     catch {
       case NonFatal(e) =>
-        if (page.proven || isJson) throw invalid(why(reason).getOrElse(HttpFailure.shown(e.toString)))
-        reload(index)
-        val _ = page.cursor.next()
-        read(convert)(reason)
+        if (page.proven || isWhole) {
+          examine(e)
+          null
+        } else {
+          reload(index)
+          val _ = records.next()
+          row()
+        }
     }
+
+  private def examine(error: Throwable): Unit = {
+    if (!marked) {
+      open(index, marked = true)
+      val _ = records.next()
+    }
+    val examined = records.examine(rows)
+    unfit = Misfit(
+      examined.row,
+      records.bytes,
+      examined.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})"))
   }
 
   private def step(): Boolean =
-    try page.cursor.next()
+    try records.next()
     catch {
       case _: JsonProcessingException if !page.proven =>
         reload(at)
-        page.cursor.next()
+        records.next()
     }
 
   private def turn(): Unit =
@@ -76,35 +108,34 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     else if (page != null && at == page.from) lost()
     else {
       page = new Page(options.pagination.request(at, range.until), at)
-      client.call(options.call(page.request), buffer)(_ => ())
+      source.fetch(page.request, answer)(())
       opened += 1
-      try open(at)
+      try open(at, marked)
       catch { case _: JsonProcessingException => reload(at) }
     }
 
   /** Positions the page before a record. */
-  private def open(record: Long): Unit = {
-    page.cursor = new RecordCursor(buffer, options.records, options.endpoint)
-    val _ = page.cursor.skip(record - page.request.first)
+  private def open(record: Long, marked: Boolean): Unit = {
+    records = format.open(answer.body, options.endpoint, marked)
+    val _ = records.skip(record - page.request.first)
   }
 
-  /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
+  /** Asks for the page again, this time until the answer is what it should be from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    val _ = client.call(options.call(page.request), buffer)(_ => count(buffer))
+    source.fetch(page.request, answer)(count())
     page.proven = true
-    open(record)
+    open(record, marked)
   }
 
-  private def isJson: Boolean =
-    try count(buffer) >= 0
-    catch { case _: JsonProcessingException => false }
+  private def isWhole: Boolean =
+    try {
+      count()
+      page.proven = true
+      true
+    } catch { case _: JsonProcessingException => false }
 
-  private def count(buffer: BodyBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
-
-  private def why(reason: (BodyBuffer, Int) => Option[String]): Option[String] = {
-    open(index)
-    val _ = page.cursor.next()
-    reason(buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
+  private def count(): Unit = {
+    val _ = format.count(answer.body, options.endpoint)
   }
 
   private def lost(): Unit = {
@@ -117,9 +148,6 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     log.warn(loss.getMessage)
     ended = true
   }
-
-  private def invalid(reason: String): EpochalException =
-    Conditions.RecordInvalid("index" -> index, "url" -> options.endpoint, "reason" -> reason)
 }
 
 private[rest] object PageReader {
@@ -129,9 +157,8 @@ private[rest] object PageReader {
     *   the first record that is read from it
     */
   final private class Page(val request: PageRequest, val from: Long) {
-    var cursor: RecordCursor = _
 
-    /** Whether the answer is known to be JSON from end to end. */
+    /** Whether the answer is known to be what it should be from end to end. */
     var proven: Boolean = false
   }
 }

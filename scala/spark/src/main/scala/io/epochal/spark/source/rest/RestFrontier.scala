@@ -54,8 +54,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   private def count(request: PageRequest): Long = {
     val records =
-      client.call(options.call(request), buffer, !contacted)(_ =>
-        RecordCursor.count(buffer, options.records, options.endpoint))
+      client.call(options.call(request), buffer, !contacted)(_ => options.rules.format.count(buffer, options.endpoint))
     contacted = true
     records
   }

@@ -20,15 +20,22 @@ final class RestRetriesMetric extends CustomSumMetric {
   override def description(): String = "requests repeated"
 }
 
+final class RestMalformedMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Malformed
+  override def description(): String = "records that do not fit the schema"
+}
+
 private[rest] object RestMetrics {
   val Pages = "epochalRestPages"
   val Bytes = "epochalRestBytes"
   val Retries = "epochalRestRetries"
+  val Malformed = "epochalRestMalformed"
 
-  val ofScan: Array[CustomMetric] = Array(new RestPagesMetric, new RestBytesMetric, new RestRetriesMetric)
+  val ofScan: Array[CustomMetric] =
+    Array(new RestPagesMetric, new RestBytesMetric, new RestRetriesMetric, new RestMalformedMetric)
 
-  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
-    Array(value(Pages, pages), value(Bytes, counts.bytes), value(Retries, counts.retries))
+  def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
+    Array(value(Pages, pages), value(Bytes, counts.bytes), value(Retries, counts.retries), value(Malformed, malformed))
 
   private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
     override def name(): String = metric

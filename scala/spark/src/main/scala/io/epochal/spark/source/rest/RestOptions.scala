@@ -14,8 +14,8 @@ import io.epochal.spark.http.{BodyBuffer, Endpoint, HttpCall, HttpHeaders, HttpS
   *
   * @param http
   *   where requests go, and how
-  * @param records
-  *   JSON Pointer to the array of records
+  * @param rules
+  *   what of an answer becomes rows
   * @param numPartitions
   *   None: as many as Spark's default parallelism
   * @param schema
@@ -26,7 +26,7 @@ import io.epochal.spark.http.{BodyBuffer, Endpoint, HttpCall, HttpHeaders, HttpS
 final case class RestOptions(
     http: HttpSettings,
     pagination: Pagination,
-    records: String,
+    rules: RecordRules,
     numPartitions: Option[Int],
     limit: ReadLimit,
     failOnDataLoss: Boolean,
@@ -38,6 +38,9 @@ final case class RestOptions(
 
   /** The request for a page. */
   def call(page: PageRequest): HttpCall = HttpCall("GET", endpoint.target(page.query))
+
+  /** Its address without what may be secret: user info, the URL's own query, parameters. */
+  def shown(page: PageRequest): String = if (page.query.isEmpty) endpoint.toString else s"$endpoint?${page.query}"
 
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
@@ -92,11 +95,6 @@ object RestOptions {
       Some("per_page"))
   val FirstPage: OptionSpec[Int] =
     OptionSpec("firstPage", OptionType.int(0), "Number of the first page (pagination=page).", Some(1))
-  val Records: OptionSpec[String] = OptionSpec(
-    "records",
-    OptionType.jsonPointer,
-    "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
-    sample = Some("/data/items"))
   val Schema: OptionSpec[String] = OptionSpec(
     "schema",
     OptionType.string,
@@ -130,7 +128,7 @@ object RestOptions {
       PageParam,
       PageSizeParam,
       FirstPage)
-      ++ Seq(Records, NumPartitions, Timeout, MaxResponseBytes) ++ RetryOptions.all ++ SourceOptions.all)
+      ++ RecordOptions.all ++ Seq(NumPartitions, Timeout, MaxResponseBytes) ++ RetryOptions.all ++ SourceOptions.all)
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
@@ -143,6 +141,7 @@ object RestOptions {
         .map(expected => urlInvalid(values, expected))
       _ <- ownParameters(values, pagination)
       _ <- HttpHeaders.oneAuthorization(Format, endpoint)
+      rules <- RecordOptions.rules(values)
     } yield RestOptions(
       HttpSettings(
         endpoint,
@@ -150,7 +149,7 @@ object RestOptions {
         RetryOptions.settings(values),
         math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)),
       pagination,
-      values.get(Records).getOrElse(""),
+      rules,
       values.get(NumPartitions),
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
@@ -164,7 +163,7 @@ object RestOptions {
       values.family(Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(pagination.kind) ++
       Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
-      values.get(Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
       Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
     s"$endpoint (${parts.mkString(", ")})"
   }

@@ -54,7 +54,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
   ): Table = {
     val options = RestProvider.options(properties)
     PlanRedaction.hide(RestOptions.group)
-    new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
+    new RestTable(options, RestSchema.of(schema, options.schema, options.rules).fold(throw _, identity))
   }
 }
 
@@ -79,13 +79,13 @@ final private class RestTable(options: RestOptions, columnsGiven: StructType) ex
     new RestScanBuilder(options, columnsGiven)
 }
 
-/** Columns that a query does not use are passed over in the JSON. */
+/** Columns that a query does not use are passed over in the answers, unless it depends on them which records give rows. */
 final private class RestScanBuilder(options: RestOptions, schema: StructType)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
   private var needed = schema
 
-  override def pruneColumns(required: StructType): Unit = needed = required
+  override def pruneColumns(required: StructType): Unit = if (options.rules.prunable) needed = required
 
   override def build(): Scan =
     new RestScan(options, RestReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
