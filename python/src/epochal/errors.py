@@ -206,6 +206,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "HTTP_BODY_INVALID": HttpError,
     "PAGINATION_MISMATCH": RecordError,
     "RECORDS_NOT_FOUND": RecordError,
+    "CSV_HEADER_MISMATCH": RecordError,
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
     "DATABASE_ERROR": DatabaseError,

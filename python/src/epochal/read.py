@@ -99,7 +99,11 @@ def rest(
     page_param: str | None = None,
     page_size_param: str | None = None,
     first_page: int | None = None,
+    body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    null_value: str | None = None,
     mode: Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"] | None = None,
     column_name_of_corrupt_record: str | None = None,
     rescued_data_column: str | None = None,
@@ -136,7 +140,11 @@ def rest(
         page_param: the parameter that carries the page's number.
         page_size_param: the parameter that carries the page's size under ``"page"``.
         first_page: the number of the first page.
+        body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
+        sep: the character between the fields of CSV.
+        header: whether the first line of each answer in CSV names its fields.
+        null_value: unquoted text that is NULL in CSV.
         mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what fits
             and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
@@ -170,7 +178,11 @@ def rest(
             "pageParam": page_param,
             "pageSizeParam": page_size_param,
             "firstPage": first_page,
+            "bodyFormat": body_format,
             "records": records,
+            "sep": sep,
+            "header": header,
+            "nullValue": null_value,
             "mode": mode,
             "columnNameOfCorruptRecord": column_name_of_corrupt_record,
             "rescuedDataColumn": rescued_data_column,

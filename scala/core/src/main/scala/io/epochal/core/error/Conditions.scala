@@ -81,13 +81,18 @@ object Conditions {
   )
   val HttpBodyInvalid = Condition(
     "HTTP_BODY_INVALID",
-    "<url> answered with a body that is not JSON (<attempts> attempts): <reason>.",
+    "<url> answered with a body that cannot be read (<attempts> attempts): <reason>.",
     "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place."
   )
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
     "The response of <url> has no array at '<pointer>', but <found>.",
     "Set 'records' to the JSON Pointer of the array, for example /data/items."
+  )
+  val CsvHeaderMismatch = Condition(
+    "CSV_HEADER_MISMATCH",
+    "The header of the CSV that <url> gives <reason>.",
+    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas."
   )
   val PaginationMismatch = Condition(
     "PAGINATION_MISMATCH",
@@ -277,6 +282,7 @@ object Conditions {
     HttpResponseTooLarge,
     HttpBodyInvalid,
     RecordsNotFound,
+    CsvHeaderMismatch,
     PaginationMismatch,
     RecordInvalid,
     DatabaseUnreachable,

@@ -1,10 +1,10 @@
 package io.epochal.spark.source.rest
 
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
-import io.epochal.spark.seam.JsonRows
+import io.epochal.spark.seam.{CsvRows, JsonRows}
 
 /** How an answer holds its records. */
-sealed trait BodyFormat extends Serializable {
+sealed abstract class BodyFormat(val name: String) extends Serializable {
 
   /** What makes rows of records. */
   type Rows
@@ -35,12 +35,44 @@ object BodyFormat {
     * @param pointer
     *   JSON Pointer to the array
     */
-  final case class Json(pointer: String) extends BodyFormat {
+  final case class Json(pointer: String) extends BodyFormat("JSON") {
     override type Rows = JsonRows
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
     override private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
       new RecordCursor(body, pointer, endpoint, marked)
+  }
+
+  /** One JSON value after another, each on its line.
+    *
+    * @param tolerant
+    *   whether a line that is no JSON is a record, and not a fault of the answer
+    */
+  final case class Ndjson(tolerant: Boolean) extends BodyFormat("JSON") {
+    override type Rows = JsonRows
+
+    override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
+
+    override private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
+      new NdjsonCursor(body, marked, tolerant)
+  }
+
+  /** Lines of fields (RFC 4180).
+    *
+    * @param header
+    *   whether the first line of each answer names the fields; without it they are the columns in their order
+    * @param separator
+    *   an ASCII character
+    * @param nullText
+    *   an unquoted text that means NULL, as an empty one does
+    */
+  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends BodyFormat("CSV") {
+    override type Rows = CsvRows
+
+    override private[rest] def rows(columns: RowColumns): CsvRows = columns.csv
+
+    override private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[CsvRows] =
+      new CsvCursor(body, this, endpoint)
   }
 }

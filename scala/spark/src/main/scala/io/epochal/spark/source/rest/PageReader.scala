@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** A record that gives no row as it stands.
   *
@@ -72,6 +72,7 @@ final private[rest] class PageReader(
   def row(): InternalRow =
     try records.row(rows)
     catch {
+      case e: EpochalException => throw e
       case NonFatal(e) =>
         if (page.proven || isWhole) {
           examine(e)

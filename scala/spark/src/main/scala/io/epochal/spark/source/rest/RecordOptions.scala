@@ -11,6 +11,23 @@ object RecordOptions {
     OptionType.jsonPointer,
     "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
     sample = Some("/data/items"))
+  val Format: OptionSpec[String] = OptionSpec(
+    "bodyFormat",
+    OptionType.oneOf("json", "ndjson", "csv"),
+    "How an answer holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
+    Some("json"))
+  val Separator: OptionSpec[String] =
+    OptionSpec("sep", OptionType.string, "Character between the fields of CSV (bodyFormat=csv).", Some(","))
+  val Header: OptionSpec[Boolean] = OptionSpec(
+    "header",
+    OptionType.boolean,
+    "Whether the first line of each answer in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
+    Some(true))
+  val NullValue: OptionSpec[String] = OptionSpec(
+    "nullValue",
+    OptionType.string,
+    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).",
+    sample = Some("NA"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
     OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
@@ -32,14 +49,16 @@ object RecordOptions {
     "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP.",
     sample = Some("_url,_fetchedAt"))
 
-  val all: Seq[OptionSpec[_]] = Seq(Records, Mode, CorruptColumn, RescuedColumn, MetadataColumns)
+  val all: Seq[OptionSpec[_]] =
+    Seq(Format, Records, Separator, Header, NullValue, Mode, CorruptColumn, RescuedColumn, MetadataColumns)
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {
       _ <- only(values, CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
+      format <- format(values)
       answer <- metadata(values)
       rules = RecordRules(
-        BodyFormat.Json(values.get(Records).getOrElse("")),
+        format,
         values(Mode) match {
           case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
           case "DROPMALFORMED" => RecordMode.DropMalformed
@@ -56,18 +75,46 @@ object RecordOptions {
         .toLeft(())
     } yield rules
 
+  /** The header Accept that asks for the format, where it is not JSON. */
+  private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
+    case "ndjson" => Some("Accept" -> "application/x-ndjson")
+    case "csv"    => Some("Accept" -> "text/csv")
+    case _        => None
+  }
+
+  /** What of the format decides which records there are; None for JSON. */
+  private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
+    case "json"                   => None
+    case "csv" if !values(Header) => Some("csv, header=false")
+    case other                    => Some(other)
+  }
+
+  private def format(values: OptionValues): Either[EpochalException, BodyFormat] = {
+    val kind = values(Format)
+    for {
+      _ <- only(values, Records)(kind == "json", "bodyFormat=json")
+      _ <- only(values, Separator)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, Header)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
+      separator <- separator(values)
+    } yield kind match {
+      case "ndjson" => BodyFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
+      case "csv"    => BodyFormat.Csv(values(Header), separator, values.get(NullValue))
+      case _        => BodyFormat.Json(values.get(Records).getOrElse(""))
+    }
+  }
+
+  private def separator(values: OptionValues): Either[EpochalException, Char] = values(Separator) match {
+    case "\\t"                                                                   => Right('\t')
+    case text if text.length == 1 && text.head < 128 && !"\"\r\n".contains(text) => Right(text.head)
+    case other => Left(invalid(Separator, other, "one ASCII character, and no quote or line break"))
+  }
+
   private def metadata(values: OptionValues): Either[EpochalException, Seq[AnswerColumn]] = {
     val wanted = values.get(MetadataColumns).getOrElse(Nil)
     wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
       case Some(name) =>
-        Left(
-          Conditions.OptionInvalid(
-            "option" -> MetadataColumns.name,
-            "format" -> RestOptions.Format,
-            "value" -> name,
-            "expected" -> s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}",
-            "example" -> MetadataColumns.example
-          ))
+        Left(invalid(MetadataColumns, name, s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}"))
       case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
     }
   }
@@ -81,6 +128,14 @@ object RecordOptions {
       holds || !values.isSet(spec),
       (),
       conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+
+  private def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
+    Conditions.OptionInvalid(
+      "option" -> spec.name,
+      "format" -> RestOptions.Format,
+      "value" -> value,
+      "expected" -> expected,
+      "example" -> spec.example)
 
   private def conflict(options: String, suggestion: String): EpochalException =
     Conditions.OptionsConflict("format" -> RestOptions.Format, "options" -> options, "suggestion" -> suggestion)

@@ -30,7 +30,12 @@ final case class RecordRules(
   /** Whether columns that a query does not use can be left out, and change neither which records give rows nor what is in
     * the other columns.
     */
-  def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty
+  def prunable: Boolean = mode == RecordMode.FailFast && unknown.isEmpty && !byPosition
+
+  private def byPosition: Boolean = format match {
+    case csv: BodyFormat.Csv => !csv.header
+    case _                   => false
+  }
 }
 
 /** A column that tells where a record came from. */

@@ -134,7 +134,7 @@ object RestOptions {
     for {
       values <- group.parse(raw)
       pagination <- pagination(values)
-      headers <- HttpHeaders.of(Format, values.family(Headers))
+      headers <- HttpHeaders.of(Format, headers(values))
       endpoint <- Endpoint
         .of(values(Url), values.family(Params).toSeq.sortBy(_._1), headers)
         .left
@@ -157,6 +157,11 @@ object RestOptions {
       values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, pagination))
     )
 
+  private def headers(values: OptionValues): Map[String, String] = {
+    val wanted = values.family(Headers)
+    if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
+  }
+
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
   private def identity(values: OptionValues, endpoint: Endpoint, pagination: Pagination): String = {
     val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
@@ -164,6 +169,7 @@ object RestOptions {
     val parts = Seq(pagination.kind) ++
       Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
       values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      RecordOptions.identity(values) ++
       Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
     s"$endpoint (${parts.mkString(", ")})"
   }

@@ -30,8 +30,8 @@ private[rest] object RestSchema {
         .headOption
         .map(name => invalid(declared.toDDL, s"it has two columns '$name'"))
         .toLeft(())
-      _ <- declared.flatMap(field => unsupported(field.name, field.dataType)).headOption.toLeft(()).left.map {
-        case (place, kind) => invalid(declared.toDDL, s"$place is ${kind.sql}, which JSON has no value for")
+      _ <- declared.flatMap(unsupported(_, rules.format)).headOption.toLeft(()).left.map { case (place, kind) =>
+        invalid(declared.toDDL, s"$place is ${kind.sql}, which ${rules.format.name} has no value for")
       }
       _ <- declared
         .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
@@ -60,6 +60,13 @@ private[rest] object RestSchema {
     case MapType(key, value, _) => MapType(key, nullable(value), valueContainsNull = true)
     case other                  => other
   }).asInstanceOf[T]
+
+  private def unsupported(field: StructField, format: BodyFormat): Option[(String, DataType)] =
+    (format, field.dataType) match {
+      case (_: BodyFormat.Csv, kind @ (_: StructType | _: ArrayType | _: MapType | VariantType)) =>
+        Some(field.name -> kind)
+      case (_, kind) => unsupported(field.name, kind)
+    }
 
   private def unsupported(place: String, kind: DataType): Option[(String, DataType)] = kind match {
     case struct: StructType    => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption

@@ -3,13 +3,14 @@ package io.epochal.spark.source.rest
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.spark.seam.JsonRows
+import io.epochal.spark.seam.{CsvRows, JsonRows}
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
 final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
   import reading.schema
 
   private val apart = rules.apart.map(_.name).toSet
+  private val unknown = rules.unknown.filter(schema.fieldNames.contains(_))
   private val corrupt = index(rules.corrupt)
   private val url = index(rules.answer.collectFirst { case AnswerColumn.Url => AnswerColumn.Url.name })
   private val status = index(rules.answer.collectFirst { case AnswerColumn.Status => AnswerColumn.Status.name })
@@ -23,8 +24,9 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
   /** Whether nothing at all of a record is needed. */
   val none: Boolean = schema.isEmpty && rules.prunable
 
-  def json: JsonRows =
-    new JsonRows(schema, reading.timeZone, apart, rules.unknown.filter(schema.fieldNames.contains(_)))
+  def json: JsonRows = new JsonRows(schema, reading.timeZone, apart, unknown)
+
+  def csv: CsvRows = new CsvRows(schema, reading.timeZone, apart, unknown)
 
   /** The first column that must have a value, and has none; -1: all have. */
   def lacking(row: InternalRow): Int = {

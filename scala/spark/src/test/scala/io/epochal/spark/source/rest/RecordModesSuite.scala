@@ -31,7 +31,7 @@ final class RecordModesSuite extends StreamTest {
 
   test("FAILFAST is the default: the query fails with the record's index, and with no value of it") {
     using(9) { api =>
-      val error = intercept[Exception](frame(api, streaming = false, ddl).collect())
+      val error = intercept[Exception](frame(api, streaming = false, ddl, "numPartitions" -> "1").collect())
       val ours = EpochalException.in(error).get
       assert(ours.condition.name == "RECORD_INVALID" && ours.getMessage.contains("Record 2 of"))
       assert(!ours.getMessage.contains("no 2"))
