@@ -190,6 +190,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "OPTION_INVALID": OptionError,
     "OPTIONS_CONFLICT": OptionError,
     "SCHEMA_REQUIRED": SchemaError,
+    "SCHEMA_NOT_INFERRED": SchemaError,
+    "SCHEMA_CHANGED": SchemaError,
     "SCHEMA_INVALID": SchemaError,
     "SCHEMA_MISMATCH": SchemaError,
     "SCHEMA_UNSUPPORTED": SchemaError,

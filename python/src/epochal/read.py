@@ -89,9 +89,11 @@ def rest(
     spark: SparkSession,
     url: str,
     *,
-    schema: str | StructType,
+    schema: str | StructType | None = None,
+    infer_schema: bool | None = None,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
+    request_body: str | None = None,
     pagination: Literal["none", "offset", "page"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
@@ -108,6 +110,7 @@ def rest(
     column_name_of_corrupt_record: str | None = None,
     rescued_data_column: str | None = None,
     metadata_columns: Sequence[str] | None = None,
+    max_record_bytes: Size | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
     retry_max_attempts: int | None = None,
@@ -122,17 +125,20 @@ def rest(
     source_id: str | None = None,
     streaming: bool = True,
 ) -> DataFrame:
-    """The records of a JSON API, in the order in which it lists them.
+    """The records of an API, in the order in which it lists them.
 
-    Columns: those of ``schema``, then those that ``mode``, ``rescued_data_column`` and ``metadata_columns`` add. The API
-    must keep its order and may only grow at its end.
+    Columns: those of ``schema``, then those that ``mode``, ``rescued_data_column`` and ``metadata_columns`` add. The
+    API must keep its order and may only grow at its end.
 
     Args:
         spark: the session.
-        url: what to GET, without the query's parameters.
+        url: what to GET (to POST, with ``request_body``), without the query's parameters.
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
+        infer_schema: whether Spark infers the schema from the first page; a query keeps the one that it began with.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
+        request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, or ``${page}`` and
+            ``${pageSize}``, in it tell the page; secret.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once.
         offset_param: the parameter that carries the number of records to skip.
         limit_param: the parameter that carries the page's size under ``"offset"``.
@@ -145,11 +151,12 @@ def rest(
         sep: the character between the fields of CSV.
         header: whether the first line of each answer in CSV names its fields.
         null_value: unquoted text that is NULL in CSV.
-        mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what fits
-            and the record itself in a column, ``"DROPMALFORMED"`` drops it.
+        mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what
+            fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
         rescued_data_column: a column for the fields that have none, as JSON.
         metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``: columns that tell where a record came from.
+        max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
         retry_max_attempts: tries in all, the first one included.
@@ -166,11 +173,13 @@ def rest(
 
     Raises:
         OptionError: a value that the source refuses.
-        SchemaError: the schema cannot be read.
+        SchemaError: there is no schema, or it cannot be read or inferred.
     """
     options = given(
         {
             "url": url,
+            "inferSchema": infer_schema,
+            "requestBody": request_body,
             "pagination": pagination,
             "offsetParam": offset_param,
             "limitParam": limit_param,
@@ -187,6 +196,7 @@ def rest(
             "columnNameOfCorruptRecord": column_name_of_corrupt_record,
             "rescuedDataColumn": rescued_data_column,
             "metadataColumns": metadata_columns,
+            "maxRecordBytes": max_record_bytes,
             "numPartitions": num_partitions,
             "timeout": timeout,
             "retry.maxAttempts": retry_max_attempts,

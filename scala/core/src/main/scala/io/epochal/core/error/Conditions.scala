@@ -17,7 +17,17 @@ object Conditions {
   val SchemaRequired = Condition(
     "SCHEMA_REQUIRED",
     "<format> was given no schema.",
+    "Give one with .schema(\"id INT, name STRING\") or the option 'schema'; inferSchema=true looks at the first page."
+  )
+  val SchemaNotInferred = Condition(
+    "SCHEMA_NOT_INFERRED",
+    "The schema of <format> cannot be inferred from the first page of <url>: <reason>.",
     "Give one with .schema(\"id INT, name STRING\") or the option 'schema'."
+  )
+  val SchemaChanged = Condition(
+    "SCHEMA_CHANGED",
+    "The schema that <format> infers now is <found>, but the query began with <expected>.",
+    "Go on with the first one, as the option 'schema' in place of inferSchema; a new schema needs a new checkpoint."
   )
   val SchemaInvalid =
     Condition(
@@ -268,6 +278,8 @@ object Conditions {
     OptionInvalid,
     OptionsConflict,
     SchemaRequired,
+    SchemaNotInferred,
+    SchemaChanged,
     SchemaInvalid,
     SchemaUnsupported,
     OffsetVersion,

@@ -44,7 +44,7 @@ object BodyFormat {
       new RecordCursor(body, pointer, endpoint, marked)
   }
 
-  /** One JSON value after another, each on its line.
+  /** JSON values, each on its line.
     *
     * @param tolerant
     *   whether a line that is no JSON is a record, and not a fault of the answer
@@ -55,7 +55,7 @@ object BodyFormat {
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
     override private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
-      new NdjsonCursor(body, marked, tolerant)
+      new NdjsonCursor(body, tolerant)
   }
 
   /** Lines of fields (RFC 4180).

@@ -18,7 +18,9 @@ final private[rest] class CsvCursor(buffer: BodyBuffer, format: BodyFormat.Csv, 
   BodyProblem.refuse(body, "<", "CSV")
 
   private val line = new CsvLine(body, format.separator.toByte, format.nullText)
-  private val header =
+
+  /** The names of the fields, where a header gives them. */
+  val header: Option[Seq[String]] =
     Option.when(format.header && line.next())((0 until line.size).map(field => String.valueOf(line.text(field))))
   private var layout: CsvLayout = _
 

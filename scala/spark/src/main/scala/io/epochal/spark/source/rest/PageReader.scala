@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest
 
+import java.util.Arrays
+
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -34,7 +36,9 @@ final private[rest] class PageReader(
 
   private val format = options.rules.format
   private val rows = format.rows(columns)
-  private val marked = options.rules.mode != RecordMode.FailFast
+  private val largest = options.rules.maxBytes.getOrElse(Long.MaxValue)
+  private val limited = largest < Long.MaxValue
+  private val marked = limited || options.rules.mode != RecordMode.FailFast
   private var records: Records[format.Rows] = _
   private var page: Page = _
   private var at = range.from
@@ -70,8 +74,13 @@ final private[rest] class PageReader(
 
   /** The record as a row; null where it does not fit, and `misfit` tells more. */
   def row(): InternalRow =
-    try records.row(rows)
-    catch {
+    try {
+      val row = records.row(rows)
+      if (limited && records.size > largest) {
+        tooLarge()
+        null
+      } else row
+    } catch {
       case e: EpochalException => throw e
       case NonFatal(e) =>
         if (page.proven || isWhole) {
@@ -90,10 +99,17 @@ final private[rest] class PageReader(
       val _ = records.next()
     }
     val examined = records.examine(rows)
-    unfit = Misfit(
-      examined.row,
-      records.bytes,
-      examined.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})"))
+    if (limited && records.size > largest) tooLarge()
+    else {
+      val reason = examined.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})")
+      unfit = Misfit(examined.row, records.bytes, reason)
+    }
+  }
+
+  /** Keeps the beginning of it only. */
+  private def tooLarge(): Unit = {
+    val reason = s"it has ${records.size} bytes, and maxRecordBytes is $largest"
+    unfit = Misfit(columns.empty, Arrays.copyOf(records.bytes, largest.toInt), reason)
   }
 
   private def step(): Boolean =

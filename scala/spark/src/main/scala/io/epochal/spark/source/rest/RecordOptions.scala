@@ -43,14 +43,35 @@ object RecordOptions {
     OptionType.string,
     "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are passed over.",
     sample = Some("_rescued_data"))
+  val InferSchema: OptionSpec[Boolean] = OptionSpec(
+    "inferSchema",
+    OptionType.boolean,
+    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: it is in the checkpoint, and another one is refused.",
+    Some(false))
   val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
     "metadataColumns",
     OptionType.names,
     "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP.",
     sample = Some("_url,_fetchedAt"))
 
+  val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
+    "maxRecordBytes",
+    OptionType.bytes,
+    "Largest record; a larger one does not fit, and mode says what becomes of it. Unset: as large as an answer may be.",
+    sample = Some("1m"))
+
   val all: Seq[OptionSpec[_]] =
-    Seq(Format, Records, Separator, Header, NullValue, Mode, CorruptColumn, RescuedColumn, MetadataColumns)
+    Seq(
+      Format,
+      Records,
+      Separator,
+      Header,
+      NullValue,
+      Mode,
+      CorruptColumn,
+      RescuedColumn,
+      MetadataColumns,
+      MaxRecordBytes)
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {
@@ -65,7 +86,8 @@ object RecordOptions {
           case _               => RecordMode.FailFast
         },
         values.get(RescuedColumn),
-        answer
+        answer,
+        values.get(MaxRecordBytes)
       )
       names = rules.apart.map(_.name)
       _ <- names

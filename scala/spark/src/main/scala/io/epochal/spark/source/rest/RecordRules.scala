@@ -8,12 +8,15 @@ import org.apache.spark.sql.types.{DataType, IntegerType, StringType, StructFiel
   *   the column that takes the fields without a column
   * @param answer
   *   columns that tell of the answer itself
+  * @param maxBytes
+  *   the largest record; a larger one does not fit
   */
 final case class RecordRules(
     format: BodyFormat,
     mode: RecordMode,
     unknown: Option[String],
-    answer: Seq[AnswerColumn]
+    answer: Seq[AnswerColumn],
+    maxBytes: Option[Long] = None
 ) {
 
   /** The column that takes a record which does not fit. */

@@ -14,33 +14,42 @@ import io.epochal.spark.http.{BodyBuffer, Endpoint, HttpCall, HttpHeaders, HttpS
   *
   * @param http
   *   where requests go, and how
+  * @param pageCall
+  *   how a page is asked for
   * @param rules
   *   what of an answer becomes rows
   * @param numPartitions
   *   None: as many as Spark's default parallelism
   * @param schema
   *   DDL, where it came as an option
+  * @param inferSchema
+  *   whether the schema is that of the first page
   * @param source
   *   the identity that offsets carry
   */
 final case class RestOptions(
     http: HttpSettings,
     pagination: Pagination,
+    pageCall: PageCall,
     rules: RecordRules,
     numPartitions: Option[Int],
     limit: ReadLimit,
     failOnDataLoss: Boolean,
     schema: Option[String],
+    inferSchema: Boolean,
     source: String
 ) {
 
   def endpoint: Endpoint = http.endpoint
 
   /** The request for a page. */
-  def call(page: PageRequest): HttpCall = HttpCall("GET", endpoint.target(page.query))
+  def call(page: PageRequest): HttpCall = pageCall.of(endpoint, pagination, page)
 
   /** Its address without what may be secret: user info, the URL's own query, parameters. */
-  def shown(page: PageRequest): String = if (page.query.isEmpty) endpoint.toString else s"$endpoint?${page.query}"
+  def shown(page: PageRequest): String = {
+    val query = pageCall.query(page)
+    if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
+  }
 
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
@@ -119,8 +128,10 @@ object RestOptions {
     Seq(
       Url,
       Schema,
+      RecordOptions.InferSchema,
       Headers,
       Params,
+      PageCall.RequestBody,
       PaginationKind,
       OffsetParam,
       LimitParam,
@@ -139,9 +150,14 @@ object RestOptions {
         .of(values(Url), values.family(Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
-      _ <- ownParameters(values, pagination)
+      pageCall <- PageCall.read(values, pagination, values.family(Headers))
+      _ <- if (pageCall.inUrl) ownParameters(values, pagination) else Right(())
       _ <- HttpHeaders.oneAuthorization(Format, endpoint)
       rules <- RecordOptions.rules(values)
+      _ <- Either.cond(
+        !values(RecordOptions.InferSchema) || !values.isSet(Schema),
+        (),
+        conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
     } yield RestOptions(
       HttpSettings(
         endpoint,
@@ -149,11 +165,13 @@ object RestOptions {
         RetryOptions.settings(values),
         math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)),
       pagination,
+      pageCall,
       rules,
       values.get(NumPartitions),
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
       values.get(Schema),
+      values(RecordOptions.InferSchema),
       values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, pagination))
     )
 
@@ -170,6 +188,7 @@ object RestOptions {
       Option.when(pagination.isInstanceOf[Pagination.ByPage])(s"firstPage=${values(FirstPage)}") ++
       values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
       RecordOptions.identity(values) ++
+      values.get(PageCall.RequestBody).map(body => s"body #${shortHash(body)}") ++
       Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
     s"$endpoint (${parts.mkString(", ")})"
   }

@@ -24,6 +24,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.seam.SessionHadoop
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
   *
@@ -37,12 +38,20 @@ final class RestProvider extends TableProvider with DataSourceRegister {
 
   override def shortName(): String = RestOptions.Format
 
+  /** What this provider inferred for the table that it is asked for next. */
+  private var inferred = Option.empty[StructType]
+
   /** Asked only where the reader was given no schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
-    val ddl = RestProvider.options(options.asCaseSensitiveMap).schema
-    RestSchema
-      .parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format)))
-      .fold(throw _, identity)
+    val ours = RestProvider.options(options.asCaseSensitiveMap)
+    ours.schema match {
+      case Some(ddl) => RestSchema.parse(ddl).fold(throw _, identity)
+      case None if ours.inferSchema =>
+        PlanRedaction.hide(RestOptions.group)
+        inferred = Some(SchemaInference.of(ours))
+        inferred.get
+      case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
+    }
   }
 
   override def supportsExternalMetadata(): Boolean = true
@@ -54,6 +63,11 @@ final class RestProvider extends TableProvider with DataSourceRegister {
   ): Table = {
     val options = RestProvider.options(properties)
     PlanRedaction.hide(RestOptions.group)
+    if (options.inferSchema && !inferred.contains(schema))
+      throw Conditions.OptionsConflict(
+        "format" -> RestOptions.Format,
+        "options" -> ".schema(...), inferSchema=true",
+        "suggestion" -> "Give the schema, or let it be inferred.")
     new RestTable(options, RestSchema.of(schema, options.schema, options.rules).fold(throw _, identity))
   }
 }
@@ -100,7 +114,10 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 
   override def toBatch: Batch = new RestBatch(options, reading)
 
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RestStream(options, reading, checkpoint)
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    if (options.inferSchema) SchemaInference.fix(reading.schema, checkpoint, SessionHadoop.configuration)
+    RestStream(options, reading, checkpoint)
+  }
 
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
 }

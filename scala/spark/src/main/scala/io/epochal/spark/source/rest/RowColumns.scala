@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.{CsvRows, JsonRows}
@@ -34,6 +35,9 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
     while (i < required.length && !row.isNullAt(required(i))) i += 1
     if (i < required.length) required(i) else -1
   }
+
+  /** A row without any value. */
+  def empty: InternalRow = new GenericInternalRow(schema.length)
 
   def name(column: Int): String = schema(column).name
 

@@ -89,16 +89,12 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         "3").zip(lines))
   }
 
-  test("lines are counted alike, whether records are read, passed over or examined") {
-    val pieces =
-      Gen.oneOf("""{"id":1}""", """{"id":"x"}""", """{"id":2""", "nope", "\"a", """{"name":"b\"c"}""", "", "}")
-    forAll(Gen.listOf(pieces)) { lines =>
+  test("bad lines are records of their own, wherever they stand, and lines are counted alike") {
+    val pieces = Seq("""{"id":1}""", """{"id":"x"}""", """{"id":2}}""", """{"id":2""", "nope", "\"a", "}", "7", "")
+    forAll(Gen.listOf(Gen.oneOf(pieces)).suchThat(_.forall(pieces.contains))) { lines =>
       val text = lines.mkString("", "\n", "\n")
-      whenever(!text.trim.startsWith("<")) {
-        val expected = lines.count(_.trim.nonEmpty)
-        assert(count(tolerant, text) == expected)
-        assert(read(tolerant, "id INT", text).map(_._2) == lines.filter(_.trim.nonEmpty))
-      }
+      assert(read(tolerant, "id INT", text).map(_._2) == lines.filter(_.nonEmpty))
+      assert(count(tolerant, text) == lines.count(_.nonEmpty))
     }
   }
 

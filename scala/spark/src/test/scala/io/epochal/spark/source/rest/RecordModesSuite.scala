@@ -135,6 +135,26 @@ final class RecordModesSuite extends StreamTest {
     }
   }
 
+  test("a record larger than maxRecordBytes does not fit, whatever else it is, and is kept no longer than that") {
+    using(4) { api =>
+      val large = "x" * 2000
+      api.record = i => if (i < 2) odd(i) else s"""{"id":${if (i == 2) "2" else "{}"},"name":"$large"}"""
+      val limit = "maxRecordBytes" -> "1k"
+      val error = intercept[Exception](frame(api, streaming = false, ddl, limit).collect())
+      val ours = EpochalException.in(error).get.getMessage
+      assert(ours.contains("Record 2 of") && ours.contains("it has 2018 bytes, and maxRecordBytes is 1024"))
+      checkAnswer(frame(api, streaming = false, ddl, limit, "mode" -> "DROPMALFORMED"), Seq(Row(0, "n0"), Row(1, "n1")))
+      checkAnswer(
+        frame(api, streaming = false, ddl, limit, "mode" -> "PERMISSIVE")
+          .where("id IS NULL")
+          .selectExpr("name", "length(_corrupt_record)"),
+        Seq(Row(null, 1024), Row(null, 1024)))
+      checkAnswer(
+        frame(api, streaming = false, "id STRING, name STRING", "maxRecordBytes" -> "2019").select("id"),
+        Seq("0", "1", "2", "{}").map(Row(_)))
+    }
+  }
+
   test("columns that stand apart must have their type and a name of their own") {
     assert(refusal("mode" -> "PERMISSIVE")("id INT, _corrupt_record INT").getMessage.contains("must be STRING"))
     assert(refusal("metadataColumns" -> "_status")("id INT, _status STRING").getMessage.contains("must be INT"))
