@@ -73,6 +73,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     */
   def row(line: CsvFields, layout: CsvLayout): InternalRow = {
     if (!line.isSplit || line.size != layout.columns.length) throw new IllegalArgumentException
+    if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](converters.length)
     var field = 0
     while (field < layout.columns.length) {
@@ -85,7 +86,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
 
   /** The line once more, with what is wrong with it. */
   def examine(line: CsvFields, layout: CsvLayout): Examined = {
-    if (unknownFields != null) { val _ = unknownFields.take() }
+    if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](converters.length)
     val reason =
       if (!line.isSplit) Some("a quoted field is followed by more text")

@@ -44,6 +44,7 @@ final class JsonRows(
     *   of many classes, where the record does not fit the schema or is no JSON
     */
   def row(parser: JsonParser): InternalRow = {
+    if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
     var expected = 0
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
@@ -65,7 +66,7 @@ final class JsonRows(
     *   its bytes and no others, in UTF-8
     */
   def examine(record: Array[Byte]): Examined = {
-    if (unknownFields != null) { val _ = unknownFields.take() }
+    if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
     val reason = new JsonMisfits(spark.makeConverter).of(record) { (name, parser) =>
       val column = columnOf(name, 0)

@@ -33,6 +33,9 @@ final private[seam] class UnknownFields {
     else quoted(text)
   }
 
+  /** Forgets the fields of a record that was left half way. */
+  def clear(): Unit = used = 0
+
   /** The object, and an empty one from now on; null where there was no field. */
   def take(): UTF8String =
     if (used == 0) null

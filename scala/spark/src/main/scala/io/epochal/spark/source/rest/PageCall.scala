@@ -1,6 +1,10 @@
 package io.epochal.spark.source.rest
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import scala.util.Try
+
+import org.apache.hc.core5.http.ContentType
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.{Endpoint, HttpBody, HttpCall}
 
@@ -50,6 +54,17 @@ object PageCall {
     val strange = names.filterNot((needed ++ possible).contains(_))
     val missing = if (names.isEmpty) Nil else needed.filterNot(names.contains(_))
     for {
+      _ <- Either.cond(
+        contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
+        (),
+        Conditions.OptionInvalid(
+          "option" -> "headers.Content-Type",
+          "format" -> RestOptions.Format,
+          "value" -> Redaction.Mask,
+          "expected" -> "a media type with a character set that this JVM knows",
+          "example" -> "headers.Content-Type=application/json"
+        )
+      )
       _ <- Either.cond(
         strange.isEmpty,
         (),

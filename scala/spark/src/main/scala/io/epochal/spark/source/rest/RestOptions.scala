@@ -151,7 +151,7 @@ object RestOptions {
         .left
         .map(expected => urlInvalid(values, expected))
       pageCall <- PageCall.read(values, pagination, values.family(Headers))
-      _ <- if (pageCall.inUrl) ownParameters(values, pagination) else Right(())
+      _ <- if (pageCall.inUrl) ownParameters(values, pagination) else noParameters(values)
       _ <- HttpHeaders.oneAuthorization(Format, endpoint)
       rules <- RecordOptions.rules(values)
       _ <- Either.cond(
@@ -220,6 +220,13 @@ object RestOptions {
           s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
       })
   }
+
+  /** A page that the body tells has no parameters. */
+  private def noParameters(values: OptionValues): Either[EpochalException, Unit] =
+    Seq(OffsetParam, LimitParam, PageParam, PageSizeParam)
+      .find(values.isSet(_))
+      .map(spec => conflict(s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out."))
+      .toLeft(())
 
   /** The parameters that tell a page are ours to set. */
   private def ownParameters(values: OptionValues, pagination: Pagination): Either[EpochalException, Unit] = {

@@ -149,11 +149,16 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   test("fields without a column are gathered as they were written, where a column asks for them") {
     val reader =
       new JsonRows(StructType.fromDDL("rest STRING, id INT"), "UTC", apart = Set("rest"), unknown = Some("rest"))
-    val json = """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"id":"no","y":true}]"""
+    val json =
+      """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"y":[1],"id":"no"},{"id":9,"z":2},{"id":"no","y":true}]"""
     val cursor = new RecordCursor(buffer(json), "", endpoint, marked = true)
     def taken(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
     assert(cursor.next() && taken() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
     assert(cursor.next() && taken() == "null")
+    assert(cursor.next())
+    intercept[Exception](cursor.row(reader))
+    val _ = cursor.size
+    assert(cursor.next() && taken() == """{"z":2}""", "what a record left half way had is in none after it")
     assert(cursor.next())
     intercept[Exception](cursor.row(reader))
     assert(cursor.examine(reader).row.getUTF8String(0).toString == """{"y":true}""")

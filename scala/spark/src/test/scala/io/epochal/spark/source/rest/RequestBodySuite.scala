@@ -54,6 +54,13 @@ final class RequestBodySuite extends StreamTest {
     }
   }
 
+  test("names of parameters beside a body that tells the page, and a Content-Type that is none, are refused") {
+    val body = "requestBody" -> "${offset} ${limit}"
+    assert(refused(offsets ++ Seq(body, "offsetParam" -> "from"): _*).getMessage.contains("Leave offsetParam out"))
+    val error = refused(offsets ++ Seq(body, "headers.content-type" -> "text/plain; charset=nope"): _*)
+    assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains("Content-Type"))
+  }
+
   test("the body is shown nowhere, and belongs to the identity") {
     val one = read("requestBody" -> """{"key":"s3cret"}""")
     assert(!one.toString.contains("s3cret") && !one.source.contains("s3cret"))
