@@ -129,6 +129,32 @@ def test_a_record_that_does_not_fit_the_schema_fails_the_query_by_name(
         copy(read(spark, api), sqlite, checkpoint)
 
 
+def test_a_record_that_does_not_fit_is_kept_or_dropped_as_the_mode_says(spark: SparkSession, api: Api) -> None:
+    api.records = [*comments(1, 5), {"id": "none", "more": [1]}]
+    kept = read(spark, api, mode="PERMISSIVE", rescued_data_column="rest", streaming=False).collect()
+    assert [row.id for row in kept] == [1, 2, 3, 4, 5, None]
+    assert kept[-1]["_corrupt_record"] == '{"id": "none", "more": [1]}'
+    assert kept[-1].rest == '{"more":[1]}'
+    assert read(spark, api, mode="DROPMALFORMED", streaming=False).count() == 5
+
+
+def test_rows_tell_where_they_came_from(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 12)
+    columns = ["_url", "_status", "_fetchedAt"]
+    found = read(spark, api, metadata_columns=columns, params={"key": "s3cret"}, streaming=False).collect()
+    assert {row["_url"] for row in found} == {f"{api.url}?_start=0&_limit=10", f"{api.url}?_start=10&_limit=2"}
+    assert all(row["_status"] == 200 and row["_fetchedAt"] for row in found)
+
+
+def test_the_schema_is_inferred_on_request(spark: SparkSession, api: Api) -> None:
+    api.records = comments(1, 12)
+    found = read(spark, api, schema=None, infer_schema=True, streaming=False)
+    assert set(found.columns) == set(api.records[0])
+    assert found.count() == 12
+    with pytest.raises(epochal.SchemaError, match="SCHEMA_REQUIRED"):
+        read(spark, api, schema=None)
+
+
 def test_a_checkpoint_of_another_url_is_refused(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:

@@ -6,7 +6,7 @@ means "not set": the default of the jar holds (``docs/OPTIONS.md``). They work o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -89,9 +89,11 @@ def rest(
     spark: SparkSession,
     url: str,
     *,
-    schema: str | StructType,
+    schema: str | StructType | None = None,
+    infer_schema: bool | None = None,
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
+    request_body: str | None = None,
     pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
@@ -110,7 +112,16 @@ def rest(
     has_more: str | None = None,
     max_pages: int | None = None,
     journal: bool | None = None,
+    body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    null_value: str | None = None,
+    mode: Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"] | None = None,
+    column_name_of_corrupt_record: str | None = None,
+    rescued_data_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
+    max_record_bytes: Size | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
     max_response_bytes: Size | None = None,
@@ -166,16 +177,20 @@ def rest(
     source_id: str | None = None,
     streaming: bool = True,
 ) -> DataFrame:
-    """The records of a JSON API, in the order in which it lists them.
+    """The records of an API, in the order in which it lists them.
 
-    Columns: those of ``schema``. The API must keep its order and may only grow at its end.
+    Columns: those of ``schema``, then those that ``mode``, ``rescued_data_column`` and ``metadata_columns`` add. The
+    API must keep its order and may only grow at its end.
 
     Args:
         spark: the session.
-        url: what to GET, without the query's parameters.
+        url: what to GET (to POST, with ``request_body``), without the query's parameters.
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
+        infer_schema: whether Spark infers the schema from the first page; a query keeps the one that it began with.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
+        request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, or ``${page}`` and
+            ``${pageSize}``, in it tell the page; secret.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
             ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
         offset_param: the parameter that carries the number of records to skip.
@@ -195,7 +210,17 @@ def rest(
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
         max_pages: pages that one batch may ask for; an API that goes on for longer is an error.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
+        body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
+        sep: the character between the fields of CSV.
+        header: whether the first line of each answer in CSV names its fields.
+        null_value: unquoted text that is NULL in CSV.
+        mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what
+            fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
+        column_name_of_corrupt_record: that column.
+        rescued_data_column: a column for the fields that have none, as JSON.
+        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``: columns that tell where a record came from.
+        max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
         max_response_bytes: size of an answer at the most.
@@ -253,11 +278,13 @@ def rest(
 
     Raises:
         OptionError: a value that the source refuses.
-        SchemaError: the schema cannot be read.
+        SchemaError: there is no schema, or it cannot be read or inferred.
     """
     options = given(
         {
             "url": url,
+            "inferSchema": infer_schema,
+            "requestBody": request_body,
             "pagination": pagination,
             "offsetParam": offset_param,
             "limitParam": limit_param,
@@ -276,7 +303,16 @@ def rest(
             "hasMore": has_more,
             "maxPages": max_pages,
             "journal": journal,
+            "bodyFormat": body_format,
             "records": records,
+            "sep": sep,
+            "header": header,
+            "nullValue": null_value,
+            "mode": mode,
+            "columnNameOfCorruptRecord": column_name_of_corrupt_record,
+            "rescuedDataColumn": rescued_data_column,
+            "metadataColumns": metadata_columns,
+            "maxRecordBytes": max_record_bytes,
             "numPartitions": num_partitions,
             "timeout": timeout,
             "maxResponseBytes": max_response_bytes,

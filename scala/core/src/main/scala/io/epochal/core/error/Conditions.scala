@@ -17,7 +17,17 @@ object Conditions {
   val SchemaRequired = Condition(
     "SCHEMA_REQUIRED",
     "<format> was given no schema.",
+    "Give one with .schema(\"id INT, name STRING\") or the option 'schema'; inferSchema=true looks at the first page."
+  )
+  val SchemaNotInferred = Condition(
+    "SCHEMA_NOT_INFERRED",
+    "The schema of <format> cannot be inferred from the first page of <url>: <reason>.",
     "Give one with .schema(\"id INT, name STRING\") or the option 'schema'."
+  )
+  val SchemaChanged = Condition(
+    "SCHEMA_CHANGED",
+    "The schema that <format> infers now is <found>, but the query began with <expected>.",
+    "Go on with the first one, as the option 'schema' in place of inferSchema; a new schema needs a new checkpoint."
   )
   val SchemaInvalid =
     Condition(
@@ -104,13 +114,18 @@ object Conditions {
   )
   val HttpBodyInvalid = Condition(
     "HTTP_BODY_INVALID",
-    "<url> answered with a body that is not JSON (<attempts> attempts): <reason>.",
+    "<url> answered with a body that cannot be read (<attempts> attempts): <reason>.",
     "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place."
   )
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
     "The response of <url> has no array at '<pointer>', but <found>.",
     "Set 'records' to the JSON Pointer of the array, for example /data/items."
+  )
+  val CsvHeaderMismatch = Condition(
+    "CSV_HEADER_MISMATCH",
+    "The header of the CSV that <url> gives <reason>.",
+    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas."
   )
   val PaginationMismatch = Condition(
     "PAGINATION_MISMATCH",
@@ -139,7 +154,7 @@ object Conditions {
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",
-    "Correct the schema (a STRING column takes any JSON value)."
+    "Correct the schema (a STRING column takes any JSON value); mode=PERMISSIVE keeps such records in a column, mode=DROPMALFORMED drops them."
   )
 
   // Databases: checks before the start.
@@ -333,6 +348,8 @@ object Conditions {
     OptionInvalid,
     OptionsConflict,
     SchemaRequired,
+    SchemaNotInferred,
+    SchemaChanged,
     SchemaInvalid,
     SchemaUnsupported,
     SecretUnreadable,
@@ -351,6 +368,7 @@ object Conditions {
     HttpResponseTooLarge,
     HttpBodyInvalid,
     RecordsNotFound,
+    CsvHeaderMismatch,
     PaginationMismatch,
     PaginationLoop,
     TooManyPages,

@@ -33,5 +33,5 @@ private[spark] object Json {
 
   /** What is wrong, without the text around it. */
   def problem(error: JsonProcessingException): String =
-    s"${error.getOriginalMessage}, at byte ${Option(error.getLocation).fold(-1L)(_.getByteOffset)}"
+    error.getOriginalMessage + Option(error.getLocation).fold("")(place => s", at byte ${place.getByteOffset}")
 }

@@ -16,11 +16,13 @@ import org.apache.hadoop.fs.Path
   *
   * @param checkpoint
   *   the directory that Spark hands the stream
+  * @param name
+  *   of the file: what else must be the same at every start is kept in a file of its own
   */
-final class InitialOffset(checkpoint: String, hadoop: Configuration) {
+final class InitialOffset(checkpoint: String, hadoop: Configuration, name: String = InitialOffset.FileName) {
 
   private val directory = new Path(checkpoint)
-  private val file = new Path(directory, InitialOffset.FileName)
+  private val file = new Path(directory, name)
 
   /** Another directory in the stream's part of the checkpoint. */
   def beside(name: String): HadoopFileStore = new HadoopFileStore(new Path(directory, name).toString, hadoop)
@@ -31,7 +33,7 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration) {
     if (!fs.exists(file)) {
       val text = first
       fs.mkdirs(directory)
-      val unfinished = new Path(directory, s".${InitialOffset.FileName}.${UUID.randomUUID()}")
+      val unfinished = new Path(directory, s".$name.${UUID.randomUUID()}")
       Using.resource(fs.create(unfinished, false))(_.write(text.getBytes(UTF_8)))
       if (!fs.rename(unfinished, file)) fs.delete(unfinished, false)
     }

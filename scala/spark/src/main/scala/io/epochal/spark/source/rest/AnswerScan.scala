@@ -73,7 +73,7 @@ final private[rest] class AnswerScan(
     } yield (keyOf(record, buffer, first), keyOf(record, buffer, last)))
     if (answer.from < 0) {
       // Says what is there in place of the array.
-      val found = RecordCursor.count(buffer, records, endpoint)
+      val found = BodyFormat.Json(records).count(buffer, endpoint)
       throw new IllegalStateException(s"$found records at '$records' were not seen")
     } else if (skip > 0 && answer.records > skip) buffer.bytes(answer.from) = '['
     answer

@@ -8,8 +8,12 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient}
 /** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last. */
 private[rest] case object ChainPartition extends InputPartition
 
-final private[rest] class ChainPages(options: RestOptions, pagination: ChainedPagination, client: HttpClient)
-    extends ScannedPages(options, options.records) {
+final private[rest] class ChainPages(
+    options: RestOptions,
+    columns: RowColumns,
+    pagination: ChainedPagination,
+    client: HttpClient
+) extends ScannedPages(options, columns, options.records) {
 
   private val chain = new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
   private var index0 = 0L

@@ -8,8 +8,12 @@ import io.epochal.core.journal.{FileInput, FileStore, Gap, Journal, JournalDamag
 import io.epochal.spark.http.BodyBuffer
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
-final private[rest] class JournalPages(options: RestOptions, slices: Seq[Slice], store: FileStore)
-    extends ScannedPages(options, pointer = "") {
+final private[rest] class JournalPages(
+    options: RestOptions,
+    columns: RowColumns,
+    slices: Seq[Slice],
+    store: FileStore
+) extends ScannedPages(options, columns, pointer = "") {
 
   override protected val buffer = new BodyBuffer
   private val remaining = slices.iterator

@@ -1,12 +1,9 @@
 package io.epochal.spark.source.rest
 
-import scala.util.control.NonFatal
-
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
+import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
+import io.epochal.core.error.Conditions
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
@@ -16,16 +13,22 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpFailure, Json}
   * @param depth
   *   requests under way at the same time
   */
-final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
-    extends Pages {
+final private[rest] class PageReader(
+    options: RestOptions,
+    columns: RowColumns,
+    range: RecordRange,
+    source: PageSource,
+    depth: Int
+) extends Pages(options, columns, options.rules.format) {
   import PageReader._
 
-  private val answers = new PagesAhead(options, range, client, depth)
-  private var buffer: BodyBuffer = _
-  private var at = range.from
+  private val answers = new PagesAhead(options, range, source, depth)
   private var page: Page = _
+  private var at = range.from
   private var ended = false
   private var opened = 0L
+
+  override def answer: Answer = page.answer
 
   override def index: Long = at - 1
 
@@ -42,71 +45,56 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
       next()
     }
 
-  override def skip(): Unit = {
-    val _ = page.cursor.parser.skipChildren()
-  }
-
-  override def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
-    val parser = page.cursor.parser
-    if (parser.currentToken != JsonToken.START_OBJECT)
-      throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
-    try convert(parser)
-    catch {
-      case NonFatal(e) =>
-        if (page.proven || isJson) throw invalid(why(reason).getOrElse(HttpFailure.shown(e.toString)))
-        reload(index)
-        val _ = page.cursor.next()
-        read(convert)(reason)
-    }
-  }
-
   override def close(): Unit = {
     answers.close()
-    client.close()
+    source.close()
   }
 
+  override protected def reopen(marked: Boolean): Unit =
+    open(page.answer.body, index - page.request.first, marked)
+
+  override protected def replaced(): Boolean =
+    if (page.proven || isWhole) false
+    else {
+      reload(index)
+      records.next()
+    }
+
   private def step(): Boolean =
-    try page.cursor.next()
+    try records.next()
     catch {
       case _: JsonProcessingException if !page.proven =>
         reload(at)
-        page.cursor.next()
+        records.next()
     }
 
   private def turn(): Unit =
     if (page != null && at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
     else if (page != null && at == page.from) lost()
     else {
-      page = new Page(options.pagination.request(at, range.until), at)
-      buffer = answers.answer(page.request)
+      val request = options.pagination.request(at, range.until)
+      page = new Page(request, at, answers.answer(request))
       opened += 1
-      try open(at)
+      try open(page.answer.body, at - request.first)
       catch { case _: JsonProcessingException => reload(at) }
     }
 
-  /** Positions the page before a record. */
-  private def open(record: Long): Unit = {
-    page.cursor = new RecordCursor(buffer, options.records, options.endpoint)
-    val _ = page.cursor.skip(record - page.request.first)
-  }
-
-  /** Asks for the page again, this time until the answer is JSON from end to end, and stands before the record. */
+  /** Asks for the page again, this time until the answer is what it should be from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    val _ = client.call(options.call(page.request), buffer)(_ => count(buffer))
+    source.fetch(page.request, page.answer)(count())
     page.proven = true
-    open(record)
+    open(page.answer.body, record - page.request.first)
   }
 
-  private def isJson: Boolean =
-    try count(buffer) >= 0
-    catch { case _: JsonProcessingException => false }
+  private def isWhole: Boolean =
+    try {
+      count()
+      page.proven = true
+      true
+    } catch { case _: JsonProcessingException => false }
 
-  private def count(buffer: BodyBuffer): Long = RecordCursor.count(buffer, options.records, options.endpoint)
-
-  private def why(reason: (BodyBuffer, Int) => Option[String]): Option[String] = {
-    open(index)
-    val _ = page.cursor.next()
-    reason(buffer, page.cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
+  private def count(): Unit = {
+    val _ = format.count(page.answer.body, options.endpoint)
   }
 
   private def lost(): Unit = {
@@ -119,9 +107,6 @@ final private[rest] class PageReader(options: RestOptions, range: RecordRange, c
     log.warn(loss.getMessage)
     ended = true
   }
-
-  private def invalid(reason: String): EpochalException =
-    Conditions.RecordInvalid("index" -> index, "url" -> options.endpoint, "reason" -> reason)
 }
 
 private[rest] object PageReader {
@@ -130,10 +115,9 @@ private[rest] object PageReader {
   /** @param from
     *   the first record that is read from it
     */
-  final private class Page(val request: PageRequest, val from: Long) {
-    var cursor: RecordCursor = _
+  final private class Page(val request: PageRequest, val from: Long, val answer: Answer) {
 
-    /** Whether the answer is known to be JSON from end to end. */
+    /** Whether the answer is known to be what it should be from end to end. */
     var proven: Boolean = false
   }
 }

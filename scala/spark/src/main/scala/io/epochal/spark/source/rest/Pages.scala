@@ -1,14 +1,44 @@
 package io.epochal.spark.source.rest
 
+import java.util.Arrays
+
 import scala.util.control.NonFatal
 
-import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpFailure, Json}
+import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.BodyBuffer
 
-/** The records of one task, page after page, in the task's own thread. */
-private[rest] trait Pages extends AutoCloseable {
+/** A record that gives no row as it stands.
+  *
+  * @param row
+  *   what fits, NULL in the other columns
+  * @param record
+  *   its bytes
+  * @param reason
+  *   by names and types, without a value
+  */
+final private[rest] case class Misfit(row: InternalRow, record: Array[Byte], reason: String)
+
+/** The records of one task, page after page, in the task's own thread.
+  *
+  * @param format
+  *   of the pages
+  */
+abstract private[rest] class Pages(options: RestOptions, columns: RowColumns, protected val format: BodyFormat)
+    extends AutoCloseable {
+
+  private val rows = format.rows(columns)
+  private val largest = options.rules.maxBytes.getOrElse(Long.MaxValue)
+  private val limited = largest < Long.MaxValue
+  private val marked = limited || options.rules.mode != RecordMode.FailFast
+  private var unfit: Misfit = _
+
+  /** Those of the page, from where it was opened. */
+  protected var records: Records[format.Rows] = _
+
+  /** What the record came in. */
+  def answer: Answer
 
   /** Of the record that `next` stopped at. */
   def index: Long
@@ -19,86 +49,65 @@ private[rest] trait Pages extends AutoCloseable {
   /** Moves to the next record, if there is one. */
   def next(): Boolean
 
-  def skip(): Unit
+  /** Opens the page again before the record that `next` stopped at. */
+  protected def reopen(marked: Boolean): Unit
 
-  /** Converts the record.
-    *
-    * @param reason
-    *   why the record that begins at a byte of the answer cannot be converted
-    */
-  def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A
+  /** Whether the page was not what it should be, and has been replaced: it stands at the same record then. */
+  protected def replaced(): Boolean
 
-  override def close(): Unit = ()
-}
+  /** Why `row` gave none. */
+  final def misfit: Misfit = unfit
 
-/** Pages that were read once from end to end when they were received: each of them is whole JSON.
-  *
-  * @param pointer
-  *   JSON Pointer to the array in a page
-  */
-abstract private[rest] class ScannedPages(options: RestOptions, pointer: String) extends Pages {
-  private var cursor: RecordCursor = _
-  private var part = PagePart(0, 0, 0)
-  private var passed = 0
-  private var opened = 0L
+  final def pass(): Unit = records.pass()
 
-  /** Holds the page. */
-  protected def buffer: BodyBuffer
-
-  /** Moves to the next page, and says which of its records are wanted; None after the last. */
-  protected def turn(): Option[PagePart]
-
-  final override def index: Long = part.index + passed - 1
-
-  final override def pages: Long = opened
-
+  /** The record as a row; null where it does not fit, and `misfit` tells more. */
   @scala.annotation.tailrec
-  final override def next(): Boolean =
-    if (passed < part.take) {
-      if (!cursor.next()) throw new IllegalStateException(s"a page of ${part.take} records has $passed")
-      passed += 1
-      true
-    } else
-      turn() match {
-        case None => false
-        case Some(next) =>
-          part = next
-          passed = 0
-          opened += 1
-          open(part.skip)
-          this.next()
+  final def row(): InternalRow = {
+    var failure: Throwable = null
+    val found =
+      try records.row(rows)
+      catch {
+        case e: EpochalException => throw e
+        case NonFatal(e) =>
+          failure = e
+          null
       }
-
-  final override def skip(): Unit = {
-    val _ = cursor.parser.skipChildren()
+    if (failure == null) {
+      if (limited && records.size > largest) {
+        tooLarge()
+        null
+      } else found
+    } else if (replaced()) row()
+    else {
+      examine(failure)
+      null
+    }
   }
 
-  final override def read[A](convert: JsonParser => A)(reason: (BodyBuffer, Int) => Option[String]): A = {
-    val parser = cursor.parser
-    if (parser.currentToken != JsonToken.START_OBJECT)
-      throw invalid(s"it is ${Json.describe(parser.currentToken)}, and not an object")
-    try convert(parser)
-    catch { case NonFatal(e) => throw invalid(why(reason).getOrElse(HttpFailure.shown(e.toString))) }
+  protected def open(body: BodyBuffer, skip: Long): Unit = open(body, skip, marked)
+
+  /** Stands behind so many records of a page. */
+  protected def open(body: BodyBuffer, skip: Long, marked: Boolean): Unit = {
+    records = format.open(body, options.endpoint, marked)
+    val _ = records.skip(skip)
   }
 
-  private def open(record: Int): Unit = {
-    cursor = new RecordCursor(buffer, pointer, options.endpoint)
-    val _ = cursor.skip(record.toLong)
+  private def examine(error: Throwable): Unit = {
+    if (!marked) {
+      reopen(marked = true)
+      val _ = records.next()
+    }
+    val examined = records.examine(rows)
+    if (limited && records.size > largest) tooLarge()
+    else {
+      val reason = examined.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})")
+      unfit = Misfit(examined.row, records.bytes, reason)
+    }
   }
 
-  private def why(reason: (BodyBuffer, Int) => Option[String]): Option[String] = {
-    open(part.skip + passed - 1)
-    val _ = cursor.next()
-    reason(buffer, cursor.parser.currentTokenLocation().getByteOffset.toInt).map(HttpFailure.shown)
+  /** Keeps the beginning of it only. */
+  private def tooLarge(): Unit = {
+    val reason = s"it has ${records.size} bytes, and maxRecordBytes is $largest"
+    unfit = Misfit(columns.empty, Arrays.copyOf(records.bytes, largest.toInt), reason)
   }
-
-  private def invalid(reason: String): EpochalException =
-    Conditions.RecordInvalid("index" -> index, "url" -> options.endpoint, "reason" -> reason)
 }
-
-/** Records of a page: `take` of them, after the first `skip`.
-  *
-  * @param index
-  *   the number of the first of them
-  */
-final private[rest] case class PagePart(index: Long, skip: Int, take: Int)

@@ -4,8 +4,6 @@ import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Fut
 
 import scala.collection.mutable
 
-import io.epochal.spark.http.{BodyBuffer, HttpClient}
-
 /** The answers to a range's requests, in their order, with some of them fetched before they are asked for.
   *
   * It is guessed that pages are full. Where one was not, the next request is another than the one that was made: what was fetched
@@ -14,20 +12,20 @@ import io.epochal.spark.http.{BodyBuffer, HttpClient}
   * @param depth
   *   requests under way at the same time; 1 makes each when it is asked for, in the calling thread
   */
-final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, source: PageSource, depth: Int)
     extends AutoCloseable {
   import PagesAhead._
 
   private val ahead = mutable.Queue.empty[Fetch]
-  private var current = new BodyBuffer
-  private var spare = Option.empty[BodyBuffer]
+  private var current = new Answer
+  private var spare = Option.empty[Answer]
 
-  /** The answer to a request. The buffer of the one before it is used again.
+  /** The answer to a request. The one before it is used again.
     *
     * @throws EpochalException
     *   one of the HTTP conditions
     */
-  def answer(request: PageRequest): BodyBuffer =
+  def answer(request: PageRequest): Answer =
     if (depth <= 1) {
       fetch(request, current)
       current
@@ -38,7 +36,7 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, c
       }
       val next = ahead.dequeue()
       follow(next.request, depth - 1)
-      val answered = await(next.buffer)
+      val answered = await(next.answer)
       if (answered ne current) spare = Some(current)
       current = answered
       follow(next.request, depth)
@@ -50,32 +48,31 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, c
     var last = ahead.lastOption.fold(request)(_.request)
     while (ahead.size < most && last.end < range.until) {
       last = options.pagination.request(last.end, range.until)
-      ahead += start(last, spare.getOrElse(new BodyBuffer))
+      ahead += start(last, spare.getOrElse(new Answer))
       spare = None
     }
   }
 
-  private def start(request: PageRequest, buffer: BodyBuffer): Fetch =
+  private def start(request: PageRequest, into: Answer): Fetch =
     Fetch(
       request,
-      threads.submit[BodyBuffer] { () =>
-        fetch(request, buffer)
-        buffer
+      threads.submit[Answer] { () =>
+        fetch(request, into)
+        into
       })
 
-  private def fetch(request: PageRequest, buffer: BodyBuffer): Unit =
-    client.call(options.call(request), buffer)(_ => ())
+  private def fetch(request: PageRequest, into: Answer): Unit = source.fetch(request, into)(())
 
-  /** Gives up what is under way; its buffers are not used again. */
+  /** Gives up what is under way; its answers are not used again. */
   override def close(): Unit = {
-    ahead.foreach(_.buffer.cancel(true))
+    ahead.foreach(_.answer.cancel(true))
     ahead.clear()
   }
 }
 
 private object PagesAhead {
 
-  final private case class Fetch(request: PageRequest, buffer: Future[BodyBuffer])
+  final private case class Fetch(request: PageRequest, answer: Future[Answer])
 
   /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
   private lazy val threads: ExecutorService = Executors.newCachedThreadPool { run =>
@@ -84,7 +81,7 @@ private object PagesAhead {
     thread
   }
 
-  private def await(answer: Future[BodyBuffer]): BodyBuffer =
+  private def await(answer: Future[Answer]): Answer =
     try answer.get()
     catch {
       case failed: ExecutionException => throw failed.getCause

@@ -145,8 +145,13 @@ private[rest] object PagingOptions {
   }
 
   /** The parameters that tell a page are ours to set. */
-  def ownParameters(values: OptionValues, paging: Paging, taken: Set[String]): Either[EpochalException, Unit] = {
+  def ownParameters(
+      values: OptionValues,
+      paging: Paging,
+      call: PageCall,
+      taken: Set[String]): Either[EpochalException, Unit] = {
     val ours = paging match {
+      case _ if !call.inUrl                                       => Nil
       case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
       case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
       case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
@@ -156,6 +161,11 @@ private[rest] object PagingOptions {
       .find(taken)
       .map(name =>
         conflict(values, s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
+      .orElse(
+        Seq(OffsetParam, LimitParam, PageParam, PageSizeParam)
+          .find(spec => !call.inUrl && values.isSet(spec))
+          .map(spec =>
+            conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
       .toLeft(())
   }
 
@@ -206,7 +216,7 @@ private[rest] object PagingOptions {
 
   /** An answer with something beside its records is an object; what is within them is not looked at. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
-    val records = values.get(RestOptions.Records).getOrElse("")
+    val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {
       case chained: ChainedPagination => chained.pointers
       case _                          => Nil

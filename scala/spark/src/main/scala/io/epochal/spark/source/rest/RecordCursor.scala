@@ -1,50 +1,69 @@
 package io.epochal.spark.source.rest
 
+import java.util.Arrays
+
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
+import io.epochal.spark.seam.{Examined, JsonRows}
 
-/** Steps through the records of one answer, in its bytes. An answer that is absent has none.
+/** Steps through the records of one answer, in its bytes.
   *
   * @param pointer
   *   JSON Pointer to the array
+  * @param marked
+  *   whether the bytes of each record are asked for
   * @throws EpochalException
   *   RECORDS_NOT_FOUND, where there is no array
   * @throws com.fasterxml.jackson.core.JsonProcessingException
   *   where the bytes are no JSON; any step may find that
   */
-final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endpoint: Endpoint) {
+final private[rest] class RecordCursor(
+    buffer: BodyBuffer,
+    pointer: String,
+    endpoint: Endpoint,
+    marked: Boolean = false
+) extends Records[JsonRows] {
+
+  private val body = Utf8Body.of(buffer)
 
   /** Stands at the first token of a record after each `next()` that gives true. Whoever reads the record leaves it at the
     * record's last token, or skips its children.
     */
-  val parser: JsonParser = Json.factory.createParser(buffer.bytes, 0, buffer.length)
-  private var ended = buffer.absent
-  if (!ended) descend(RecordCursor.segments(pointer))
+  val parser: JsonParser = Json.factory.createParser(body.bytes, 0, body.length)
+  private var ended = false
+  private var start = 0
+  descend(RecordCursor.segments(pointer))
+  private val array = parser.getParsingContext
 
-  /** Moves to the next record, if there is one. */
-  def next(): Boolean = {
+  override def next(): Boolean = {
     if (!ended) ended = parser.nextToken() == JsonToken.END_ARRAY
+    if (marked && !ended) start = parser.currentTokenLocation().getByteOffset.toInt
     !ended
   }
 
-  /** Passes over at most `n` records.
-    *
-    * @return
-    *   how many there were
-    */
-  def skip(n: Long): Long = {
-    var skipped = 0L
-    while (skipped < n && next()) {
-      parser.skipChildren()
-      skipped += 1
-    }
-    skipped
+  override def pass(): Unit = {
+    val _ = parser.skipChildren()
   }
 
-  /** Reads on to the end of the answer, as a check: there must be whole JSON, and nothing after it. */
-  def finish(): Unit = while (parser.nextToken() != null) {}
+  override def row(rows: JsonRows): InternalRow =
+    if (parser.currentToken == JsonToken.START_OBJECT) rows.row(parser) else throw new NoObjectException
+
+  override def examine(rows: JsonRows): Examined = rows.examine(bytes)
+
+  override def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, start, end())
+
+  override def size: Int = end() - start
+
+  private def end(): Int = {
+    while (parser.getParsingContext ne array) parser.nextToken()
+    parser.finishToken()
+    parser.currentLocation().getByteOffset.toInt
+  }
+
+  override def finish(): Unit = while (parser.nextToken() != null) {}
 
   @scala.annotation.tailrec
   private def descend(segments: List[String]): Unit = {
@@ -96,16 +115,11 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
 private[rest] object RecordCursor {
   private val NamesShown = 12
 
-  /** Counts the records of an answer, and reads it to the end. */
-  def count(buffer: BodyBuffer, pointer: String, endpoint: Endpoint): Long = {
-    val cursor = new RecordCursor(buffer, pointer, endpoint)
-    val records = cursor.skip(Long.MaxValue)
-    cursor.finish()
-    records
-  }
-
   /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
   private[rest] def segments(pointer: String): List[String] =
     if (pointer.isEmpty) Nil
     else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
 }
+
+/** A record that is something else than an object. */
+final private[rest] class NoObjectException extends RuntimeException(null, null, false, false)

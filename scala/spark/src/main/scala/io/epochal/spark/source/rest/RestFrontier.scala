@@ -84,14 +84,18 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   private def records(request: PageRequest): String =
     client.call(options.call(request), buffer) { _ =>
-      val answer = scan.read(buffer)
-      if (answer.records == 0) "" else new String(buffer.bytes, answer.from, answer.until - answer.from, ISO_8859_1)
+      options.rules.format match {
+        case _: BodyFormat.Json =>
+          val answer = scan.read(buffer)
+          if (answer.records == 0) "" else new String(buffer.bytes, answer.from, answer.until - answer.from, ISO_8859_1)
+        case other if other.count(buffer, options.endpoint) == 0 => ""
+        case _ => new String(buffer.bytes, 0, buffer.length, ISO_8859_1)
+      }
     }
 
   private def count(request: PageRequest): Long = {
     val records =
-      client.call(options.call(request), buffer, !contacted)(_ =>
-        RecordCursor.count(buffer, options.records, options.endpoint))
+      client.call(options.call(request), buffer, !contacted)(_ => options.rules.format.count(buffer, options.endpoint))
     contacted = true
     records
   }

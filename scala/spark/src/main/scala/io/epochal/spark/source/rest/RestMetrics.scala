@@ -30,12 +30,18 @@ final class RestWaitedMetric extends CustomSumMetric {
   override def description(): String = "milliseconds waited before requests"
 }
 
+final class RestMalformedMetric extends CustomSumMetric {
+  override def name(): String = RestMetrics.Malformed
+  override def description(): String = "records that do not fit the schema"
+}
+
 private[rest] object RestMetrics {
   val Pages = "epochalRestPages"
   val Bytes = "epochalRestBytes"
   val Retries = "epochalRestRetries"
   val Throttled = "epochalRestThrottled"
   val Waited = "epochalRestWaitedMillis"
+  val Malformed = "epochalRestMalformed"
 
   val ofScan: Array[CustomMetric] =
     Array(
@@ -43,15 +49,17 @@ private[rest] object RestMetrics {
       new RestBytesMetric,
       new RestRetriesMetric,
       new RestThrottledMetric,
-      new RestWaitedMetric)
+      new RestWaitedMetric,
+      new RestMalformedMetric)
 
-  def ofTask(pages: Long, counts: HttpCounts): Array[CustomTaskMetric] =
+  def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
     Array(
       value(Pages, pages),
       value(Bytes, counts.bytes),
       value(Retries, counts.retries),
       value(Throttled, counts.throttled),
-      value(Waited, counts.waitedMillis))
+      value(Waited, counts.waitedMillis),
+      value(Malformed, malformed))
 
   private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
     override def name(): String = metric

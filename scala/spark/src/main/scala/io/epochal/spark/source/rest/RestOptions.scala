@@ -19,12 +19,16 @@ import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, Http
   *   whether what is received is kept in the checkpoint: wished for, or needed
   * @param maxPages
   *   of one batch, where pages name the next one
-  * @param records
-  *   JSON Pointer to the array of records
+  * @param pageCall
+  *   the request for a page that is told by counting records
+  * @param rules
+  *   what of an answer becomes rows
   * @param numPartitions
   *   None: as many as Spark's default parallelism
   * @param schema
   *   DDL, where it came as an option
+  * @param inferSchema
+  *   whether the schema is that of the first page
   * @param source
   *   the identity that offsets carry
   */
@@ -33,11 +37,13 @@ final case class RestOptions(
     paging: Paging,
     journal: Boolean,
     maxPages: Int,
-    records: String,
+    pageCall: PageCall,
+    rules: RecordRules,
     numPartitions: Option[Int],
     limit: ReadLimit,
     failOnDataLoss: Boolean,
     schema: Option[String],
+    inferSchema: Boolean,
     source: String
 ) {
 
@@ -49,8 +55,20 @@ final case class RestOptions(
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
   }
 
+  /** JSON Pointer to the array of records; empty where the answer has none. */
+  def records: String = rules.format match {
+    case BodyFormat.Json(pointer) => pointer
+    case _                        => ""
+  }
+
   /** The request for a page. */
-  def call(page: PageRequest): HttpCall = HttpCall("GET", endpoint.target(page.query))
+  def call(page: PageRequest): HttpCall = pageCall.of(endpoint, pagination, page)
+
+  /** Its address without what may be secret: user info, the URL's own query, parameters. */
+  def shown(page: PageRequest): String = {
+    val query = pageCall.query(page)
+    if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
+  }
 
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
@@ -65,11 +83,6 @@ object RestOptions {
     "Address of the list of records. A query in it is kept, and is shown nowhere.",
     required = true,
     sample = Some("https://api.example.com/comments"))
-  val Records: OptionSpec[String] = OptionSpec(
-    "records",
-    OptionType.jsonPointer,
-    "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
-    sample = Some("/data/items"))
   val Schema: OptionSpec[String] = OptionSpec(
     "schema",
     OptionType.string,
@@ -80,34 +93,49 @@ object RestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema) ++ HttpOptions.request ++ PagingOptions.all ++
-      Seq(Records, NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
+    Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(PageCall.RequestBody) ++ PagingOptions.all ++
+      RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)
       paging <- PagingOptions.read(values)
-      headers <- HttpHeaders.of(Format, values.family(HttpOptions.Headers))
+      headers <- HttpHeaders.of(Format, headers(values))
       endpoint <- Endpoint
         .of(values(Url), values.family(HttpOptions.Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
+      pageCall <- PageCall.read(values, paging, values.family(HttpOptions.Headers))
       taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
-      _ <- PagingOptions.ownParameters(values, paging, taken)
+      _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
+      rules <- RecordOptions.rules(values)
+      journal = paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal)
+      _ <- if (journal) RecordOptions.journalled(values, paging) else Right(())
+      _ <- Either.cond(
+        !values(RecordOptions.InferSchema) || !values.isSet(Schema),
+        (),
+        conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       http,
       paging,
-      paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal),
+      journal,
       values(PagingOptions.MaxPages),
-      values.get(Records).getOrElse(""),
+      pageCall,
+      rules,
       values.get(NumPartitions),
       SourceOptions.limit(values),
       values(SourceOptions.FailOnDataLoss),
       values.get(Schema),
+      values(RecordOptions.InferSchema),
       values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
     )
+
+  private def headers(values: OptionValues): Map[String, String] = {
+    val wanted = values.family(HttpOptions.Headers)
+    if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
+  }
 
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
   private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
@@ -115,7 +143,9 @@ object RestOptions {
       values.family(HttpOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(paging.kind) ++
       PagingOptions.identity(values, paging) ++
-      values.get(Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      RecordOptions.identity(values) ++
+      values.get(PageCall.RequestBody).map(body => s"body #${shortHash(body)}") ++
       Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
     s"$endpoint (${parts.mkString(", ")})"
   }
@@ -123,6 +153,9 @@ object RestOptions {
   /** 12 hexadecimal digits of SHA-256. */
   private def shortHash(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6).map(b => f"$b%02x").mkString
+
+  private def conflict(options: String, suggestion: String): EpochalException =
+    Conditions.OptionsConflict("format" -> Format, "options" -> options, "suggestion" -> suggestion)
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
     Conditions.OptionInvalid(

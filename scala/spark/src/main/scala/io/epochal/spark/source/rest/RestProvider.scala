@@ -25,6 +25,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.seam.SessionHadoop
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
   *
@@ -39,12 +40,20 @@ final class RestProvider extends TableProvider with DataSourceRegister {
 
   override def shortName(): String = RestOptions.Format
 
+  /** What this provider inferred for the table that it is asked for next. */
+  private var inferred = Option.empty[StructType]
+
   /** Asked only where the reader was given no schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
-    val ddl = RestProvider.options(options.asCaseSensitiveMap).schema
-    RestSchema
-      .parse(ddl.getOrElse(throw Conditions.SchemaRequired("format" -> RestOptions.Format)))
-      .fold(throw _, identity)
+    val ours = RestProvider.options(options.asCaseSensitiveMap)
+    ours.schema match {
+      case Some(ddl) => RestSchema.parse(ddl).fold(throw _, identity)
+      case None if ours.inferSchema =>
+        PlanRedaction.hide(RestOptions.group)
+        inferred = Some(SchemaInference.of(ours))
+        inferred.get
+      case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
+    }
   }
 
   override def supportsExternalMetadata(): Boolean = true
@@ -56,7 +65,12 @@ final class RestProvider extends TableProvider with DataSourceRegister {
   ): Table = {
     val options = RestProvider.options(properties)
     PlanRedaction.hide(RestOptions.group)
-    new RestTable(options, RestSchema.of(schema, options.schema).fold(throw _, identity))
+    if (options.inferSchema && !inferred.contains(schema))
+      throw Conditions.OptionsConflict(
+        "format" -> RestOptions.Format,
+        "options" -> ".schema(...), inferSchema=true",
+        "suggestion" -> "Give the schema, or let it be inferred.")
+    new RestTable(options, RestSchema.of(schema, options.schema, options.rules).fold(throw _, identity))
   }
 }
 
@@ -81,13 +95,13 @@ final private class RestTable(options: RestOptions, columnsGiven: StructType) ex
     new RestScanBuilder(options, columnsGiven)
 }
 
-/** Columns that a query does not use are passed over in the JSON. */
+/** Columns that a query does not use are passed over in the answers, unless it depends on them which records give rows. */
 final private class RestScanBuilder(options: RestOptions, schema: StructType)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
   private var needed = schema
 
-  override def pruneColumns(required: StructType): Unit = needed = required
+  override def pruneColumns(required: StructType): Unit = if (options.rules.prunable) needed = required
 
   override def build(): Scan =
     new RestScan(options, RestReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
@@ -102,7 +116,10 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 
   override def toBatch: Batch = new RestBatch(options, reading)
 
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RestStream(options, reading, checkpoint)
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    if (options.inferSchema) SchemaInference.fix(reading.schema, checkpoint, SessionHadoop.configuration)
+    RestStream(options, reading, checkpoint)
+  }
 
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
 }

@@ -1,15 +1,14 @@
 package io.epochal.spark.source.rest
 
-import com.fasterxml.jackson.core.JsonParser
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
-import io.epochal.spark.seam.JsonRows
+import io.epochal.spark.http.{HttpClient, HttpCounters}
 
 /** What of a record becomes a row.
   *
@@ -32,15 +31,17 @@ final private[rest] class RestReaderFactory(
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
     val counts = new HttpCounters
+    val columns = new RowColumns(reading, options.rules)
     val pages = (partition, options.paging, journal) match {
       case (RestPartition(range, share), _, _) =>
-        new PageReader(options, range, new HttpClient(options.http, counts, share), share.concurrency.getOrElse(1))
-      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices, store)
+        val source = new FetchedPages(options, new HttpClient(options.http, counts, share))
+        new PageReader(options, columns, range, source, share.concurrency.getOrElse(1))
+      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, columns, slices, store)
       case (ChainPartition, chained: ChainedPagination, _) =>
-        new ChainPages(options, chained, new HttpClient(options.http, counts))
+        new ChainPages(options, columns, chained, new HttpClient(options.http, counts))
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
-    new RestReader(options, reading, pages, counts, counters)
+    new RestReader(options, columns, pages, counts, counters)
   }
 }
 
@@ -53,34 +54,26 @@ final private[rest] class RestReaderFactory(
   */
 final private[rest] class RestReader(
     options: RestOptions,
-    reading: RestReading,
+    columns: RowColumns,
     pages: Pages,
     counts: HttpCounters,
     counters: HttpCounters
 ) extends PartitionReader[InternalRow] {
 
-  private val required = reading.schema.fields.indices.filterNot(reading.schema(_).nullable).toArray
-  private val rows = new JsonRows(reading.schema, reading.timeZone)
-  private val parse: JsonParser => InternalRow = rows.row
-  private val reason = (page: BodyBuffer, from: Int) => rows.reason(page.bytes, from, page.length)
   private var current = InternalRow.empty
+  private var malformed = 0L
   private var closed = false
 
   override def next(): Boolean = {
-    val more = pages.next()
-    if (more) {
-      if (reading.schema.isEmpty) pages.skip()
-      else {
-        current = pages.read(parse)(reason)
-        checkRequired()
-      }
-    }
-    more
+    var found = false
+    while (!found && pages.next()) found = take()
+    found
   }
 
   override def get(): InternalRow = current
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = RestMetrics.ofTask(pages.pages, counts.value)
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    RestMetrics.ofTask(pages.pages, counts.value, malformed)
 
   override def close(): Unit = if (!closed) {
     closed = true
@@ -89,17 +82,41 @@ final private[rest] class RestReader(
     counters.add(counts.value)
   }
 
-  private def checkRequired(): Unit = {
-    var i = 0
-    while (i < required.length) {
-      if (current.isNullAt(required(i))) throw missing(reading.schema(required(i)).name)
-      i += 1
+  /** Whether the record gives a row. */
+  private def take(): Boolean =
+    if (columns.none) {
+      pages.pass()
+      true
+    } else {
+      val row = pages.row()
+      val lacking = if (row == null) -1 else columns.lacking(row)
+      current =
+        if (row == null) unfit(pages.misfit.reason)
+        else if (lacking >= 0)
+          unfit(s"the column '${columns.name(lacking)}' is NOT NULL, and the record has no value for it")
+        else row
+      if (current != null) columns.setAnswer(current, pages.answer)
+      current != null
+    }
+
+  /** What the mode makes of a record; null: nothing. */
+  private def unfit(reason: String): InternalRow = {
+    if (options.rules.mode != RecordMode.FailFast && malformed == 0)
+      RestReader.log.warn(s"Going on, and only counting further ones of this task: ${invalid(reason).getMessage}")
+    malformed += 1
+    options.rules.mode match {
+      case RecordMode.FailFast      => throw invalid(reason)
+      case RecordMode.DropMalformed => null
+      case RecordMode.Permissive(_) =>
+        columns.setCorrupt(pages.misfit.row, pages.misfit.record)
+        pages.misfit.row
     }
   }
 
-  private def missing(column: String): EpochalException =
-    Conditions.RecordInvalid(
-      "index" -> pages.index,
-      "url" -> options.endpoint,
-      "reason" -> s"the column '$column' is NOT NULL, and the record has no value for it")
+  private def invalid(reason: String): EpochalException =
+    Conditions.RecordInvalid("index" -> pages.index, "url" -> options.endpoint, "reason" -> reason)
+}
+
+private object RestReader {
+  private val log = LoggerFactory.getLogger(classOf[RestReader])
 }

@@ -16,8 +16,10 @@ private[rest] object RestSchema {
     *   from `.schema(...)`, or what the option was read as
     * @param option
     *   the option `schema`
+    * @return
+    *   the columns of the records, and after them those that stand apart and are not among them
     */
-  def of(declared: StructType, option: Option[String]): Either[EpochalException, StructType] =
+  def of(declared: StructType, option: Option[String], rules: RecordRules): Either[EpochalException, StructType] =
     for {
       _ <- option.fold[Either[EpochalException, Unit]](Right(())) { ddl =>
         parse(ddl).flatMap(schema => Either.cond(schema == declared, (), conflict(ddl, declared)))
@@ -28,10 +30,27 @@ private[rest] object RestSchema {
         .headOption
         .map(name => invalid(declared.toDDL, s"it has two columns '$name'"))
         .toLeft(())
-      _ <- declared.flatMap(field => unsupported(field.name, field.dataType)).headOption.toLeft(()).left.map {
-        case (place, kind) => invalid(declared.toDDL, s"$place is ${kind.sql}, which JSON has no value for")
+      _ <- declared.flatMap(unsupported(_, rules.format)).headOption.toLeft(()).left.map { case (place, kind) =>
+        invalid(declared.toDDL, s"$place is ${kind.sql}, which ${rules.format.name} has no value for")
       }
-    } yield StructType(declared.map(field => field.copy(dataType = nullable(field.dataType))))
+      _ <- declared
+        .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
+        .headOption
+        .map(apart => invalid(declared.toDDL, s"the column '${apart.name}' must be ${apart.dataType.sql}"))
+        .toLeft(())
+      _ <- declared
+        .find(field => !field.nullable && rules.corrupt.isDefined)
+        .map(field =>
+          invalid(
+            declared.toDDL,
+            s"under mode=PERMISSIVE the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
+        .toLeft(())
+    } yield {
+      val apart = rules.apart.map(field => field.name -> field).toMap
+      StructType(
+        declared.map(field => apart.getOrElse(field.name, field.copy(dataType = nullable(field.dataType)))) ++
+          rules.apart.filterNot(field => declared.fieldNames.contains(field.name)))
+    }
 
   /** NOT NULL is kept, and checked in every record, for columns; inside of them a record can always lack a value. */
   private def nullable[T <: DataType](kind: T): T = (kind match {
@@ -41,6 +60,13 @@ private[rest] object RestSchema {
     case MapType(key, value, _) => MapType(key, nullable(value), valueContainsNull = true)
     case other                  => other
   }).asInstanceOf[T]
+
+  private def unsupported(field: StructField, format: BodyFormat): Option[(String, DataType)] =
+    (format, field.dataType) match {
+      case (_: BodyFormat.Csv, kind @ (_: StructType | _: ArrayType | _: MapType | VariantType)) =>
+        Some(field.name -> kind)
+      case (_, kind) => unsupported(field.name, kind)
+    }
 
   private def unsupported(place: String, kind: DataType): Option[(String, DataType)] = kind match {
     case struct: StructType    => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption

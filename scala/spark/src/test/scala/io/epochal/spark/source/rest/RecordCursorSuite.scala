@@ -24,7 +24,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     page
   }
 
-  private def count(json: String, pointer: String = ""): Long = RecordCursor.count(buffer(json), pointer, endpoint)
+  private def count(json: String, pointer: String = ""): Long = BodyFormat.Json(pointer).count(buffer(json), endpoint)
 
   private def notFound(json: String, pointer: String): String =
     intercept[EpochalException](count(json, pointer)).getMessage
@@ -97,21 +97,84 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       ) == Seq("""{"x": [1]}|1767225600000000|1.3|1.0|2""", "u\n|null|null|null|null"))
   }
 
-  test("what does not fit is refused, and Spark says why") {
-    val reader = new JsonRows(StructType.fromDDL("id INT, name STRING"), "UTC")
+  private def rowsOf(ddl: String) = new JsonRows(StructType.fromDDL(ddl), "UTC")
+
+  test(
+    "what does not fit is refused, and named by its place, its type and the kind of value found, without the value") {
+    val reader = rowsOf("id INT, at DATE, tags ARRAY<STRUCT<n: INT>>, more MAP<STRING, DOUBLE>, sub STRUCT<a: BOOLEAN>")
     Seq(
-      """{"id":"x"}""" -> "id",
-      """{"id":1.5}""" -> "id",
-      """{"id":99999999999}""" -> "99999999999",
-      """{"id":""}""" -> "INT")
-      .foreach { case (record, word) =>
-        val page = buffer(s"[$record]")
-        val cursor = new RecordCursor(page, "", endpoint)
-        assert(cursor.next())
-        intercept[Exception](reader.row(cursor.parser))
-        assert(
-          reader.reason(page.bytes, 1, page.length).exists(_.contains(word)),
-          reader.reason(page.bytes, 1, page.length))
+      """{"id":"hunter2"}""" -> "the column 'id' is INT, and the record has a string there",
+      """{"id":4711.5}""" -> "the column 'id' is INT, and the record has a number with a fraction there",
+      """{"id":99999999999}""" -> "the column 'id' is INT, and the record has a whole number there",
+      """{"id":""}""" -> "the column 'id' is INT, and the record has an empty string there",
+      """{"id":{"hunter2":1}}""" -> "the column 'id' is INT, and the record has an object there",
+      """{"at":"hunter2"}""" -> "the column 'at' is DATE, and the record has a string there",
+      """{"tags":[{"n":1},{"n":"hunter2"}]}""" -> "the column 'tags.element.n' is INT, and the record has a string there",
+      """{"tags":{"n":1}}""" -> "the column 'tags' is ARRAY<STRUCT<n: INT>>, and the record has an object there",
+      """{"more":{"k":1,"hunter2":"hunter2"}}""" -> "the column 'more.value' is DOUBLE, and the record has a string there",
+      """{"sub":{"a":[]}}""" -> "the column 'sub.a' is BOOLEAN, and the record has an array there"
+    ).foreach { case (record, reason) =>
+      val cursor = new RecordCursor(buffer(s"[$record]"), "", endpoint, marked = true)
+      assert(cursor.next())
+      intercept[Exception](cursor.row(reader))
+      val found = cursor.examine(reader).reason.getOrElse(fail(s"nothing wrong with $record"))
+      assert(found == s"$reason that does not fit", record)
+      assert(new String(cursor.bytes, UTF_8) == record)
+    }
+  }
+
+  test("of a record that does not fit, everything else is kept, and the next record is met") {
+    val ddl = "id INT, tags ARRAY<INT>, name STRING"
+    val json =
+      """[{"id":1,"tags":[1,[2,{"x":3}]],"name":"a"}, 5, null, [{}], "x", {"id":2,"tags":[3],"name":{"a":[1]}}]"""
+    val cursor = new RecordCursor(buffer(json), "", endpoint, marked = true)
+    val reader = rowsOf(ddl)
+    val found = Iterator.continually(cursor).takeWhile(_.next()).map { at =>
+      val row =
+        try at.row(reader)
+        catch { case _: Exception => at.examine(reader).row }
+      (row.toSeq(StructType.fromDDL(ddl)).map(String.valueOf(_)).mkString("|"), new String(at.bytes, UTF_8))
+    }
+    assert(
+      found.toVector == Vector(
+        """1|null|a""" -> """{"id":1,"tags":[1,[2,{"x":3}]],"name":"a"}""",
+        """null|null|null""" -> "5",
+        """null|null|null""" -> "null",
+        """null|null|null""" -> "[{}]",
+        """null|null|null""" -> "\"x\"",
+        """2|[3]|{"a":[1]}""" -> """{"id":2,"tags":[3],"name":{"a":[1]}}"""
+      ))
+  }
+
+  test("fields without a column are gathered as they were written, where a column asks for them") {
+    val reader =
+      new JsonRows(StructType.fromDDL("rest STRING, id INT"), "UTC", apart = Set("rest"), unknown = Some("rest"))
+    val json =
+      """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"y":[1],"id":"no"},{"id":9,"z":2},{"id":"no","y":true}]"""
+    val cursor = new RecordCursor(buffer(json), "", endpoint, marked = true)
+    def taken(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
+    assert(cursor.next() && taken() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
+    assert(cursor.next() && taken() == "null")
+    assert(cursor.next())
+    intercept[Exception](cursor.row(reader))
+    val _ = cursor.size
+    assert(cursor.next() && taken() == """{"z":2}""", "what a record left half way had is in none after it")
+    assert(cursor.next())
+    intercept[Exception](cursor.row(reader))
+    assert(cursor.examine(reader).row.getUTF8String(0).toString == """{"y":true}""")
+  }
+
+  test("bodies in UTF-16 and UTF-32 are read like others, and so are byte order marks") {
+    val json = """[{"id":1,"name":{"ä":1}},{"id":"x"}]"""
+    Seq("UTF-8", "UTF-16LE", "UTF-16BE", "UTF-32BE", "UTF-32LE").foreach { encoding =>
+      Seq("", "\uFEFF").foreach { mark =>
+        val page = new BodyBuffer
+        assert(page.readFrom(new ByteArrayInputStream((mark + json).getBytes(encoding)), 1000))
+        val cursor = new RecordCursor(page, "", endpoint, marked = true)
+        assert(cursor.next(), encoding)
+        assert(cursor.row(rowsOf("id INT, name STRING")).getUTF8String(1).toString == """{"ä":1}""", encoding)
+        assert(cursor.next() && new String(cursor.bytes, UTF_8) == """{"id":"x"}""", encoding)
       }
+    }
   }
 }

@@ -150,8 +150,8 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
 
   test("a record that does not fit the schema is refused by its index, with the reason") {
     Seq(
-      """{"id":"x"}""" -> "does not fit the schema: Cannot parse the field name 'id'",
-      """{"id":1.5}""" -> "does not fit the schema: Cannot parse the field name 'id'",
+      """{"id":"hunter2"}""" -> "does not fit the schema: the column 'id' is INT, and the record has a string there",
+      """{"id":1.5}""" -> "does not fit the schema: the column 'id' is INT, and the record has a number with a fraction",
       """{"name":"x"}""" -> "the column 'id' is NOT NULL",
       """7""" -> "it is a number, and not an object",
       """null""" -> "it is null, and not an object"

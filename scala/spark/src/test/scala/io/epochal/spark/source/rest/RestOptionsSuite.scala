@@ -147,7 +147,9 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("a schema that JSON cannot fill is refused, naming the column") {
     def refusal(ddl: String): EpochalException =
-      RestSchema.of(StructType.fromDDL(ddl), None).fold(identity, good => fail(s"was taken: ${good.toDDL}"))
+      RestSchema
+        .of(StructType.fromDDL(ddl), None, read(url).rules)
+        .fold(identity, good => fail(s"was taken: ${good.toDDL}"))
     Seq(
       "a INT, b VOID" -> "b is VOID",
       "a STRUCT<b: MAP<INT, STRING>>" -> "a.b is MAP<INT, STRING>",
@@ -155,7 +157,7 @@ final class RestOptionsSuite extends AnyFunSuite {
       "a INT, a STRING" -> "two columns 'a'").foreach { case (ddl, reason) =>
       assert(refusal(ddl).condition.name == "SCHEMA_INVALID" && refusal(ddl).getMessage.contains(reason), ddl)
     }
-    assert(RestSchema.of(new StructType(), None).left.exists(_.getMessage.contains("no columns")))
+    assert(RestSchema.of(new StructType(), None, read(url).rules).left.exists(_.getMessage.contains("no columns")))
     assert(RestSchema.parse("id INTEGERS").left.exists(_.condition.name == "SCHEMA_INVALID"))
   }
 
@@ -163,12 +165,13 @@ final class RestOptionsSuite extends AnyFunSuite {
     val ddl =
       "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(10,2), i STRING, j BINARY, " +
         "k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARIANT, o ARRAY<STRUCT<x: INT>>, p MAP<STRING, INT>, q INTERVAL DAY TO SECOND"
-    assert(RestSchema.of(StructType.fromDDL(ddl), None).isRight)
+    assert(RestSchema.of(StructType.fromDDL(ddl), None, read(url).rules).isRight)
   }
 
   test("a schema given twice must be the same") {
     val schema = StructType.fromDDL("id INT")
-    assert(RestSchema.of(schema, Some("id INT NOT NULL")).left.exists(_.condition.name == "OPTIONS_CONFLICT"))
-    assert(RestSchema.of(schema, Some("id INT")).contains(schema))
+    val rules = read(url).rules
+    assert(RestSchema.of(schema, Some("id INT NOT NULL"), rules).left.exists(_.condition.name == "OPTIONS_CONFLICT"))
+    assert(RestSchema.of(schema, Some("id INT"), rules).contains(schema))
   }
 }
