@@ -41,7 +41,7 @@ object OAuthOptions {
     OptionSpec("oauth.clientId", OptionType.string, "OAuth 2: the client's id.", sample = Some("my-client"))
   val ClientSecret: SecretOption = SecretOption("oauth.clientSecret", "OAuth 2: the client's secret")
   val RefreshToken: SecretOption =
-    SecretOption("oauth.refreshToken", "OAuth 2: refresh token; unset, the client's own credentials are the grant")
+    SecretOption("oauth.refreshToken", "OAuth 2: refresh token, the grant in place of the client's own credentials")
   val Scope: OptionSpec[String] =
     OptionSpec("oauth.scope", OptionType.string, "OAuth 2: the scopes to ask for.", sample = Some("read:comments"))
   val Params: OptionSpec[String] = OptionSpec(
