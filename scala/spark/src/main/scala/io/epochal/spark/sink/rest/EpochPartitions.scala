@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{ChecksumException, FileSystem, Path}
+import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
 
 import io.epochal.core.error.Conditions
 
@@ -27,7 +27,12 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
   import EpochPartitions._
 
   private lazy val directory = new Path(checkpoint, Directory)
-  private lazy val fs: FileSystem = directory.getFileSystem(hadoop)
+
+  /** Without the files of checksums that a local disk gets: the line itself tells whether it is whole. */
+  private lazy val fs: FileSystem = directory.getFileSystem(hadoop) match {
+    case local: ChecksumFileSystem => local.getRawFileSystem
+    case other                     => other
+  }
   private var last = Option.empty[Long]
 
   /** @param requests
@@ -55,7 +60,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
   private def read(file: Path): Option[String] = {
     val text =
       try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
-      catch { case _: FileNotFoundException | _: ChecksumException => "" }
+      catch { case _: FileNotFoundException => "" }
     Option(text).collect { case Line(requests) => requests }
   }
 
