@@ -23,7 +23,8 @@ import scala.util.Using
   *   - '''J7''' A frame is what was received at once. It is journalled whole, and may be delivered in parts, by batches that end
   *     within it.
   *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no offset
-  *     from there on names it.
+  *     from there on names it. A run does not know the epochs of earlier ones: of what lies before its first committed epoch, the
+  *     last [[Journal.Kept]] segments stay.
   *
   * {{{
   *   begin            append            seal               Spark logs the offset        release
@@ -86,6 +87,7 @@ final class Journal(
     */
   def release(until: Long, segments: Seq[Segment]): Unit =
     if (!committed.lastOption.exists(_.until >= until)) {
+      if (committed.isEmpty) sweepEarlier(segments.map(_.from).minOption.getOrElse(until))
       val before = committed
       committed = (committed :+ Journal.Commit(until, segments.map(_.name).toSet)).takeRight(Journal.Kept + 1)
       val named = committed.flatMap(_.named).toSet
@@ -99,6 +101,14 @@ final class Journal(
     known = known -- garbage
     swept = true
   }
+
+  private def sweepEarlier(floor: Long): Unit =
+    store
+      .names()
+      .filter(Segment.from(_).exists(_ < floor))
+      .sorted
+      .dropRight(Journal.Kept)
+      .foreach(store.delete)
 
   private def slices(segment: Segment, from: Long, until: Long): Either[Gap, Seq[Slice]] =
     frames(segment) match {

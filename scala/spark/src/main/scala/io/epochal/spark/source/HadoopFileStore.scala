@@ -1,6 +1,8 @@
 package io.epochal.spark.source
 
 import java.io.{
+  ByteArrayInputStream,
+  ByteArrayOutputStream,
   DataInputStream,
   DataOutputStream,
   FileNotFoundException,
@@ -8,6 +10,7 @@ import java.io.{
   ObjectInputStream,
   ObjectOutputStream
 }
+import java.nio.ByteBuffer
 import java.nio.file.NoSuchFileException
 
 import org.apache.hadoop.conf.Configuration
@@ -60,20 +63,46 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
   /** The directory. */
   override def toString: String = directory
 
+  // Written once, though it travels with every batch.
+  @transient private lazy val settings: Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    hadoop.write(new DataOutputStream(bytes))
+    bytes.toByteArray
+  }
+
   private def writeObject(out: ObjectOutputStream): Unit = {
     out.defaultWriteObject()
-    hadoop.write(new DataOutputStream(out))
+    out.writeInt(settings.length)
+    out.write(settings)
   }
 
   private def readObject(in: ObjectInputStream): Unit = {
     in.defaultReadObject()
-    hadoop = new Configuration(false)
-    hadoop.readFields(new DataInputStream(in))
+    val bytes = new Array[Byte](in.readInt())
+    in.readFully(bytes)
+    hadoop = HadoopFileStore.configuration(bytes)
   }
 }
 
 private object HadoopFileStore {
   val BufferSize: Int = 256 << 10
+
+  /** Streams whose settings a JVM remembers: to read them takes longer than many a task does. */
+  private val Remembered = 16
+
+  private val known = new java.util.LinkedHashMap[ByteBuffer, Configuration](Remembered, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[ByteBuffer, Configuration]): Boolean = size > Remembered
+  }
+
+  def configuration(settings: Array[Byte]): Configuration = known.synchronized {
+    known.computeIfAbsent(
+      ByteBuffer.wrap(settings),
+      _ => {
+        val hadoop = new Configuration(false)
+        hadoop.readFields(new DataInputStream(new ByteArrayInputStream(settings)))
+        hadoop
+      })
+  }
 }
 
 final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
