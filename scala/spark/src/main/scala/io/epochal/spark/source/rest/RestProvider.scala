@@ -27,13 +27,15 @@ import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
 
-/** `format("epochal-rest")`: the records of a REST API that lists them as JSON.
+/** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *
   *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
+  *   - [[SchemaInference]]: the schema, where none is given
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
   *   - [[RestStream]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
+  *   - [[BodyFormat]], [[Records]]: the records of one answer; [[RecordRules]]: which of them give rows, and which columns
   *   - [[io.epochal.spark.http.HttpClient]]: one request, with its retries, over the connections of the JVM
   */
 final class RestProvider extends TableProvider with DataSourceRegister {
