@@ -164,8 +164,7 @@ private[rest] object PagingOptions {
       .orElse(
         Seq(OffsetParam, LimitParam, PageParam, PageSizeParam)
           .find(spec => !call.inUrl && values.isSet(spec))
-          .map(spec =>
-            conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
+          .map(spec => conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
       .toLeft(())
   }
 

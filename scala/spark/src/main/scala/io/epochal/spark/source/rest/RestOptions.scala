@@ -93,7 +93,8 @@ object RestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(PageCall.RequestBody) ++ PagingOptions.all ++
+    Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(
+      PageCall.RequestBody) ++ PagingOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 

@@ -23,12 +23,12 @@ private[rest] object SchemaInference {
   def of(options: RestOptions): StructType = {
     val call = options.paging match {
       case chained: ChainedPagination => chained.call(options.endpoint, None)
-      case _ => options.call(options.pagination.request(0, options.pagination.pageSize))
+      case _                          => options.call(options.pagination.request(0, options.pagination.pageSize))
     }
     val body = new BodyBuffer
     val format = options.rules.format
-    Using.resource(new HttpClient(options.http, new HttpCounters))(
-      _.call(call, body, first = true)(_ => format.count(body, options.endpoint))): Unit
+    Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
+      format.count(body, options.endpoint))): Unit
     val records = format.open(body, options.endpoint, marked = true)
     val texts = Iterator
       .continually(records)

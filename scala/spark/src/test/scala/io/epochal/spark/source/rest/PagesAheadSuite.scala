@@ -5,6 +5,7 @@ import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
 
 import scala.util.Using
 
+import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
@@ -17,17 +18,10 @@ final class PagesAheadSuite extends AnyFunSuite {
     val asked =
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
     val options = RestOptions.read(asked).fold(throw _, identity)
-    Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-      Using.resource(new PageReader(options, RecordRange(0, until), client, depth)) { pages =>
-        Iterator
-          .continually(pages)
-          .takeWhile(_.next())
-          .map(_.read { parser =>
-            parser.skipChildren()
-            pages.index
-          }((_, _) => None))
-          .toVector
-      }
+    val columns = new RowColumns(RestReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
+    val source = new FetchedPages(options, new HttpClient(options.http, new HttpCounters))
+    Using.resource(new PageReader(options, columns, RecordRange(0, until), source, depth)) { pages =>
+      Iterator.continually(pages).takeWhile(_.next()).map(_.row().getLong(0)).toVector
     }
   }
 

@@ -1,0 +1,133 @@
+"""APIs of well-known shapes, each over a list of records that only grows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from support.api import Api, Record, Request, serve
+
+Answer = tuple[Any, Mapping[str, str]]
+Shape = Callable[["Server", Request], Answer]
+
+PAGE = 10
+
+
+@dataclass
+class Server(Api):
+    """Answers as ``shape`` does, ``PAGE`` records at a time."""
+
+    shape: Shape = field(default=lambda server, request: (server.records, {}))
+
+    def answer(self, request: Request) -> tuple[int, bytes, Mapping[str, str]]:
+        self.requests.append(request)
+        body, headers = self.shape(self, request)
+        return 200, json.dumps(body).encode(), headers
+
+    def part(self, start: int, size: int = PAGE) -> tuple[list[Record], int | None]:
+        """A page, and where the next one begins; None after the last."""
+        page = self.records[start : start + size]
+        return page, start + size if start + size < len(self.records) else None
+
+    def after(self, last: Any, size: int) -> list[Record]:
+        """The records after the one with that ``id``."""
+        return [record for record in self.records if last is None or record["id"] > last][:size]
+
+    def link(self, request: Request, **params: Any) -> str:
+        """The address of another page of the same list."""
+        return f"{self.url.rsplit('/', 1)[0]}{request.path}?{urlencode({**request.params, **params})}"
+
+
+def github(server: Server, request: Request) -> Answer:
+    """Pages by number, the next one in a ``Link`` header."""
+    size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
+    records, following = server.part((page - 1) * size, size)
+    links = [f'<{server.link(request, page=1)}>; rel="first"']
+    if following is not None:
+        links.insert(0, f'<{server.link(request, page=page + 1)}>; rel="next"')
+    return records, {"Link": ", ".join(links)}
+
+
+def shopify(server: Server, request: Request) -> Answer:
+    """An opaque ``page_info`` in a ``Link`` header, the list under its name."""
+    records, following = server.part(int(request.params.get("page_info", "p0")[1:]), int(request.params["limit"]))
+    headers = {}
+    if following is not None:
+        headers["Link"] = f'<{server.link(request, page_info=f"p{following}")}>; rel="next"'
+    return {"orders": records}, headers
+
+
+def stripe(server: Server, request: Request) -> Answer:
+    """Objects after the one that ``starting_after`` names, and a flag."""
+    last = request.params.get("starting_after")
+    records = server.after(None if last is None else int(last), int(request.params["limit"]))
+    more = bool(records) and records[-1] is not server.records[-1]
+    return {"object": "list", "data": records, "has_more": more}, {}
+
+
+def json_api(server: Server, request: Request) -> Answer:
+    """``links.next`` beside ``data``."""
+    start = int(request.params.get("page[offset]", 0))
+    records, following = server.part(start)
+    following_url = None if following is None else server.link(request, **{"page[offset]": following})
+    return {"data": records, "links": {"self": server.link(request), "next": following_url}}, {}
+
+
+def odata(server: Server, request: Request) -> Answer:
+    """``@odata.nextLink`` beside ``value``."""
+    records, following = server.part(int(request.params.get("$skiptoken", 0)))
+    body: dict[str, Any] = {"@odata.context": "$metadata#People", "value": records}
+    if following is not None:
+        body["@odata.nextLink"] = server.link(request, **{"$skiptoken": following})
+    return body, {}
+
+
+def elasticsearch(server: Server, request: Request) -> Answer:
+    """Hits after the sort values in the body of the request."""
+    asked = json.loads(request.body)
+    records = server.after(*asked.get("search_after", [None]), asked["size"])
+    hits = [{"_id": str(record["id"]), "_source": record, "sort": [record["id"]]} for record in records]
+    return {"took": 1, "hits": {"total": {"value": len(server.records)}, "hits": hits}}, {}
+
+
+def slack(server: Server, request: Request) -> Answer:
+    """A cursor deep in the body, empty after the last page."""
+    start = int(request.params.get("cursor", "c0")[1:])
+    records, following = server.part(start, int(request.params["limit"]))
+    cursor = "" if following is None else f"c{following}"
+    return {"ok": True, "members": records, "response_metadata": {"next_cursor": cursor}}, {}
+
+
+def airtable(server: Server, request: Request) -> Answer:
+    """A token that is called ``offset``, missing after the last page."""
+    start = int(request.params.get("offset", "itr0")[3:])
+    records, following = server.part(start, int(request.params["pageSize"]))
+    body: dict[str, Any] = {"records": [{"id": f"rec{record['id']}", "fields": record} for record in records]}
+    if following is not None:
+        body["offset"] = f"itr{following}"
+    return body, {}
+
+
+def zendesk(server: Server, request: Request) -> Answer:
+    """An incremental export from a time on: a cursor that is always there, and whether it was the last page."""
+    start = int(request.params.get("cursor", "t0")[1:])
+    assert "cursor" in request.params or request.params["start_time"] == "1735689600"
+    records, following = server.part(start)
+    cursor = f"t{start + len(records)}"
+    return {"tickets": records, "after_cursor": cursor, "end_of_stream": following is None}, {}
+
+
+def jsonplaceholder(server: Server, request: Request) -> Answer:
+    """Any number of records from any place on."""
+    return server.part(int(request.params["_start"]), int(request.params["_limit"]))[0], {}
+
+
+@contextmanager
+def serving(shape: Shape) -> Iterator[Server]:
+    with serve(Server(shape=shape)) as server:
+        assert isinstance(server, Server)
+        yield server

@@ -1,0 +1,72 @@
+"""Every program of ``docs/rest-recipes.md``, against a stub of the API's shape."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import epochal
+from support import shapes
+from support.databases import Sqlite
+from support.places import ROOT
+from support.streams import finish, rows_by_batch
+
+TEXT = (ROOT / "docs" / "rest-recipes.md").read_text()
+RECIPES = dict(re.findall(r"^## (\w+).*?```python\n(.*?)```", TEXT, re.S | re.M))
+SHAPES: dict[str, shapes.Shape] = {
+    "GitHub": shapes.github,
+    "Stripe": shapes.stripe,
+    "Shopify": shapes.shopify,
+    "JSON": shapes.json_api,
+    "OData": shapes.odata,
+    "Elasticsearch": shapes.elasticsearch,
+    "Slack": shapes.slack,
+    "Airtable": shapes.airtable,
+    "Zendesk": shapes.zendesk,
+    "jsonplaceholder": shapes.jsonplaceholder,
+}
+
+
+def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
+    """What a recipe reads, from ``server`` in place of the API's own host, seven rows a batch."""
+    there = f"http://{server.url.split('/')[2]}/"
+    program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    max_rows_per_batch=7,\n)", 1)
+    names: dict[str, Any] = {"epochal": epochal, "spark": spark, "token": "secret"}
+    exec(program, names)
+    (found,) = [value for value in names.values() if isinstance(value, DataFrame)]
+    return found
+
+
+def test_there_is_a_stub_for_each_recipe() -> None:
+    assert list(RECIPES) == list(SHAPES)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_recipe_reads_each_record_once_and_goes_on_where_it_was(
+    name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    def copy() -> list[int]:
+        query = epochal.write.jdbc(
+            frame(spark, RECIPES[name], server),
+            sqlite.url,
+            table="records",
+            checkpoint=checkpoint,
+            create_table=True,
+            sink_id="recipe",
+            available_now=True,
+        )
+        finish(query)
+        return rows_by_batch(query)
+
+    with shapes.serving(SHAPES[name]) as server:
+        server.records = [{"id": n, "name": f"name {n}"} for n in range(1, 25)]
+        assert copy() == [7, 7, 7, 3]
+        server.records += [{"id": n, "name": f"name {n}"} for n in range(25, 42)]
+        assert copy() == [7, 7, 3]
+        assert copy() == []
+        expected = [(record["id"], record["name"]) for record in server.records]
+    assert sqlite.query("SELECT id, name FROM records ORDER BY id, name") == expected
