@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 Record = dict[str, Any]
+Answer = tuple[int, bytes, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Request:
     path: str
     params: dict[str, str]
     headers: dict[str, str]
+    body: bytes = b""
 
 
 @dataclass
@@ -52,13 +54,13 @@ class Api:
             size = int(params.get("_limit", len(self.records)))
         return self.records[start : start + size]
 
-    def answer(self, request: Request) -> tuple[int, bytes]:
-        """Status and body."""
+    def answer(self, request: Request) -> Answer:
+        """Status, body, and headers beside those that every answer has."""
         self.requests.append(request)
         self.hold.wait(60)
         if self.failures:
-            return self.failures.popleft(), b'{"error": "as told"}'
-        return 200, json.dumps(self.wrap(self.page(request.params))).encode()
+            return self.failures.popleft(), b'{"error": "as told"}', {}
+        return 200, json.dumps(self.wrap(self.page(request.params))).encode(), {}
 
 
 @contextmanager
@@ -72,12 +74,17 @@ def serve(api: Api) -> Iterator[Api]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status, body = api.answer(Request(parts.path, dict(parse_qsl(parts.query)), headers))
+            asked = self.rfile.read(int(headers.get("content-length", 0)))
+            status, body, more = api.answer(Request(parts.path, dict(parse_qsl(parts.query)), headers, asked))
             self.send_response(status)
+            for name, value in more.items():
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        do_POST = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             pass

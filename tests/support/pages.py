@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support.api import Api, Request
+from support.api import Answer, Api, Request
 
 PAGE = 10
 
@@ -24,20 +24,20 @@ class ChainedApi(Api):
             return int(params["since"])
         return None if "_start" in params or "page" in params else int(params.get("after", "c0")[1:])
 
-    def answer(self, request: Request) -> tuple[int, bytes]:
+    def answer(self, request: Request) -> Answer:
         self.requests.append(request)
         self.hold.wait(60)
         if self.failures:
-            return self.failures.popleft(), b""
+            return self.failures.popleft(), b"", {}
         start = self.start(request.params)
         if start is None:
-            return 200, json.dumps({"data": self.page(request.params)}).encode()
+            return 200, json.dumps({"data": self.page(request.params)}).encode(), {}
         records = list(self.records)
         more = start + PAGE < len(records)
         cursor = f"c{start + PAGE}" if more else None
         meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}
         meta["elsewhere"] = "https://me:s3cret@elsewhere.invalid/x?key=s3cret"
-        return 200, json.dumps({"data": records[start : start + PAGE], "meta": meta}).encode()
+        return 200, json.dumps({"data": records[start : start + PAGE], "meta": meta}).encode(), {}
 
     def asked(self) -> list[str]:
         """The cursors of all requests since the last call; for an id that of the page behind it."""

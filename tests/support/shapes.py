@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from support.api import Api, Record, Request, serve
+from support.api import Answer, Api, Record, Request, serve
 
-Answer = tuple[Any, Mapping[str, str]]
-Shape = Callable[["Server", Request], Answer]
+Page = tuple[Any, Mapping[str, str]]
+Shape = Callable[["Server", Request], Page]
 
 PAGE = 10
 
@@ -23,7 +23,7 @@ class Server(Api):
 
     shape: Shape = field(default=lambda server, request: (server.records, {}))
 
-    def answer(self, request: Request) -> tuple[int, bytes, Mapping[str, str]]:
+    def answer(self, request: Request) -> Answer:
         self.requests.append(request)
         body, headers = self.shape(self, request)
         return 200, json.dumps(body).encode(), headers
@@ -42,7 +42,7 @@ class Server(Api):
         return f"{self.url.rsplit('/', 1)[0]}{request.path}?{urlencode({**request.params, **params})}"
 
 
-def github(server: Server, request: Request) -> Answer:
+def github(server: Server, request: Request) -> Page:
     """Pages by number, the next one in a ``Link`` header."""
     size, page = int(request.params["per_page"]), int(request.params.get("page", 1))
     records, following = server.part((page - 1) * size, size)
@@ -52,7 +52,7 @@ def github(server: Server, request: Request) -> Answer:
     return records, {"Link": ", ".join(links)}
 
 
-def shopify(server: Server, request: Request) -> Answer:
+def shopify(server: Server, request: Request) -> Page:
     """An opaque ``page_info`` in a ``Link`` header, the list under its name."""
     records, following = server.part(int(request.params.get("page_info", "p0")[1:]), int(request.params["limit"]))
     headers = {}
@@ -61,7 +61,7 @@ def shopify(server: Server, request: Request) -> Answer:
     return {"orders": records}, headers
 
 
-def stripe(server: Server, request: Request) -> Answer:
+def stripe(server: Server, request: Request) -> Page:
     """Objects after the one that ``starting_after`` names, and a flag."""
     last = request.params.get("starting_after")
     records = server.after(None if last is None else int(last), int(request.params["limit"]))
@@ -69,7 +69,7 @@ def stripe(server: Server, request: Request) -> Answer:
     return {"object": "list", "data": records, "has_more": more}, {}
 
 
-def json_api(server: Server, request: Request) -> Answer:
+def json_api(server: Server, request: Request) -> Page:
     """``links.next`` beside ``data``."""
     start = int(request.params.get("page[offset]", 0))
     records, following = server.part(start)
@@ -77,7 +77,7 @@ def json_api(server: Server, request: Request) -> Answer:
     return {"data": records, "links": {"self": server.link(request), "next": following_url}}, {}
 
 
-def odata(server: Server, request: Request) -> Answer:
+def odata(server: Server, request: Request) -> Page:
     """``@odata.nextLink`` beside ``value``."""
     records, following = server.part(int(request.params.get("$skiptoken", 0)))
     body: dict[str, Any] = {"@odata.context": "$metadata#People", "value": records}
@@ -86,7 +86,7 @@ def odata(server: Server, request: Request) -> Answer:
     return body, {}
 
 
-def elasticsearch(server: Server, request: Request) -> Answer:
+def elasticsearch(server: Server, request: Request) -> Page:
     """Hits after the sort values in the body of the request."""
     asked = json.loads(request.body)
     records = server.after(*asked.get("search_after", [None]), asked["size"])
@@ -94,7 +94,7 @@ def elasticsearch(server: Server, request: Request) -> Answer:
     return {"took": 1, "hits": {"total": {"value": len(server.records)}, "hits": hits}}, {}
 
 
-def slack(server: Server, request: Request) -> Answer:
+def slack(server: Server, request: Request) -> Page:
     """A cursor deep in the body, empty after the last page."""
     start = int(request.params.get("cursor", "c0")[1:])
     records, following = server.part(start, int(request.params["limit"]))
@@ -102,7 +102,7 @@ def slack(server: Server, request: Request) -> Answer:
     return {"ok": True, "members": records, "response_metadata": {"next_cursor": cursor}}, {}
 
 
-def airtable(server: Server, request: Request) -> Answer:
+def airtable(server: Server, request: Request) -> Page:
     """A token that is called ``offset``, missing after the last page."""
     start = int(request.params.get("offset", "itr0")[3:])
     records, following = server.part(start, int(request.params["pageSize"]))
@@ -112,7 +112,7 @@ def airtable(server: Server, request: Request) -> Answer:
     return body, {}
 
 
-def zendesk(server: Server, request: Request) -> Answer:
+def zendesk(server: Server, request: Request) -> Page:
     """An incremental export from a time on: a cursor that is always there, and whether it was the last page."""
     start = int(request.params.get("cursor", "t0")[1:])
     assert "cursor" in request.params or request.params["start_time"] == "1735689600"
@@ -121,7 +121,7 @@ def zendesk(server: Server, request: Request) -> Answer:
     return {"tickets": records, "after_cursor": cursor, "end_of_stream": following is None}, {}
 
 
-def jsonplaceholder(server: Server, request: Request) -> Answer:
+def jsonplaceholder(server: Server, request: Request) -> Page:
     """Any number of records from any place on."""
     return server.part(int(request.params["_start"]), int(request.params["_limit"]))[0], {}
 

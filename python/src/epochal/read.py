@@ -110,6 +110,7 @@ def rest(
     link_rel: str | None = None,
     next_url: str | None = None,
     has_more: str | None = None,
+    last_page: str | None = None,
     max_pages: int | None = None,
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
@@ -189,8 +190,8 @@ def rest(
         infer_schema: whether Spark infers the schema from the first page; a query keeps the one that it began with.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
-        request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, or ``${page}`` and
-            ``${pageSize}``, in it tell the page; secret.
+        request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
+            ``${pageSize}``, or ``${cursor}`` in it tell the page; secret.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
             ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
         offset_param: the parameter that carries the number of records to skip.
@@ -208,6 +209,7 @@ def rest(
         link_rel: the relation of the ``Link`` header that leads to the next page.
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
+        last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
         max_pages: pages that one batch may ask for; an API that goes on for longer is an error.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
@@ -301,6 +303,7 @@ def rest(
             "linkRel": link_rel,
             "nextUrl": next_url,
             "hasMore": has_more,
+            "lastPage": last_page,
             "maxPages": max_pages,
             "journal": journal,
             "bodyFormat": body_format,

@@ -18,13 +18,16 @@ import io.epochal.core.error.Redaction
   *   whether the URL had any; it is a header now
   * @param secrets
   *   what must be in no text: the values of headers and parameters, and the user info
+  * @param credential
+  *   name of the parameter that says who asks, where there is one; it is not in `path`
   */
 final class Endpoint private (
     val base: URI,
     path: String,
     val headers: Seq[(String, String)],
     val hasUserInfo: Boolean,
-    val secrets: Seq[String])
+    val secrets: Seq[String],
+    val credential: Option[String] = None)
     extends Serializable {
 
   private val separator = if (!path.contains('?')) "?" else if (path.endsWith("?") || path.endsWith("&")) "" else "&"
@@ -34,6 +37,10 @@ final class Endpoint private (
 
   /** Whether every request has a parameter of that name. */
   def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
+
+  /** The same, with a parameter that each request gets when it is made, because it says who asks. */
+  def withCredential(parameter: Option[String]): Endpoint =
+    new Endpoint(base, path, headers, hasUserInfo, secrets, parameter)
 
   /** What messages may show. */
   override def toString: String = Redaction.url(base.toString + path)

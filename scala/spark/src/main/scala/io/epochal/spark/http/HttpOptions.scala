@@ -5,7 +5,7 @@ import java.util.UUID
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
-import io.epochal.spark.http.auth.AuthOptions
+import io.epochal.spark.http.auth.{AuthOptions, KeyPlace}
 import io.epochal.spark.http.transport.TransportOptions
 
 /** The options of everything that speaks HTTP. */
@@ -77,7 +77,7 @@ object HttpOptions {
       auth <- AuthOptions.read(values, endpoint)
       transport <- TransportOptions.read(values)
     } yield HttpSettings(
-      endpoint,
+      endpoint.withCredential(auth.apiKey.map(_.place).collect { case KeyPlace.Param(name) => name }),
       transport,
       RetryOptions.settings(values),
       math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes),

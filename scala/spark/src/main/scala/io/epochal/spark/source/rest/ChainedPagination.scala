@@ -9,8 +9,8 @@ import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
   */
 sealed trait ChainedPagination extends Paging {
 
-  /** JSON Pointer to a flag: where it is false no page follows, whatever else the answer says. */
-  def hasMore: Option[String]
+  /** What says whether a page follows, whatever else the answer says. */
+  def flag: Option[MoreFlag]
 
   /** JSON Pointers to what is wanted of an answer. */
   def pointers: Seq[String]
@@ -24,20 +24,44 @@ sealed trait ChainedPagination extends Paging {
   /** The token of the next page, if there is one.
     *
     * @param asked
-    *   the request that was answered
+    *   what was answered
     * @param scanned
     *   what is at `pointers` and `key`
     * @return
     *   else why it cannot be followed
     */
-  def next(
+  private[rest] def next(
       endpoint: Endpoint,
-      asked: HttpCall,
+      asked: AskedPage,
       answer: HttpAnswer,
       scanned: ScannedAnswer): Either[NoPage, Option[String]]
 
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
+}
+
+/** A page that was asked for.
+  *
+  * @param target
+  *   of the request
+  */
+final private[rest] case class AskedPage(token: Option[String], target: String)
+
+/** A flag in an answer that says whether a page follows.
+  *
+  * @param pointer
+  *   JSON Pointer to it
+  * @param trueInLast
+  *   whether it is true in the last page, and not in all others
+  */
+final case class MoreFlag(pointer: String, trueInLast: Boolean) {
+
+  /** None: the value is no flag. */
+  def more(value: String): Option[Boolean] = value.toLowerCase match {
+    case "true" | "1"  => Some(!trueInLast)
+    case "false" | "0" => Some(trueInLast)
+    case _             => None
+  }
 }
 
 /** Why what an answer gives as its next page cannot be followed. */
@@ -71,36 +95,42 @@ object ChainedPagination {
   final case class AsParameter(name: String) extends CursorTo
   final case class AsHeader(name: String) extends CursorTo
 
+  /** A place in the request's body: [[PageCall]] fills it in. */
+  case object InRequestBody extends CursorTo
+
   /** `cursor`: a token in the answer that goes into the next request. `keyset`: the last record's key does.
     *
     * @param first
     *   the token of the first page, where that has one
     */
-  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], hasMore: Option[String])
+  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
       extends ChainedPagination {
 
     override def kind: String = if (key.isEmpty) "cursor" else "keyset"
 
     override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
 
-    override def pointers: Seq[String] = hasMore.toSeq ++ Some(from).collect { case InBody(pointer) => pointer }
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
+      pointer
+    }
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
       case (_, None) => HttpCall("GET", endpoint.target(""))
       case (AsParameter(name), Some(text)) =>
         HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
       case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
+      case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
     }
 
-    override def next(
+    override private[rest] def next(
         endpoint: Endpoint,
-        asked: HttpCall,
+        asked: AskedPage,
         answer: HttpAnswer,
         scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
       val token = from match {
         case InBody(pointer)       => text(pointer, scanned.values)
         case InHeader(name)        => Right(answer.header(name))
-        case InLastRecord(pointer) => lastKey(endpoint, pointer, asked, scanned)
+        case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
@@ -113,12 +143,11 @@ object ChainedPagination {
 
     /** An API that begins with the key itself, and not behind it, gives that record twice. */
     private def lastKey(
-        endpoint: Endpoint,
         pointer: String,
-        asked: HttpCall,
+        token: Option[String],
         scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
       case None => Right(None)
-      case Some((Some(key), _)) if asked == call(endpoint, Some(key)) =>
+      case Some((Some(key), _)) if token.orElse(first).contains(key) =>
         Left(NoPage.Mismatch("it gives the record again that it was asked to begin after"))
       case Some((_, Some(key))) => Right(Some(key))
       case Some((_, None))      => Left(NoPage.Mismatch(s"its last record has no value at '$pointer'"))
@@ -134,9 +163,9 @@ object ChainedPagination {
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
       HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
 
-    override def next(
+    override private[rest] def next(
         endpoint: Endpoint,
-        asked: HttpCall,
+        asked: AskedPage,
         answer: HttpAnswer,
         scanned: ScannedAnswer): Either[NoPage, Option[String]] =
       address(answer, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
@@ -149,18 +178,18 @@ object ChainedPagination {
   }
 
   /** `link`: a `Link` header (RFC 8288). */
-  final case class ByLink(rel: String, hasMore: Option[String]) extends ByAddress {
+  final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "link"
-    override def pointers: Seq[String] = hasMore.toSeq
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
     override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
       Right(LinkHeader.find(answer.headers("Link"), rel))
   }
 
   /** `next-url`: a URL in the body. */
-  final case class ByNextUrl(pointer: String, hasMore: Option[String]) extends ByAddress {
+  final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "next-url"
-    override def pointers: Seq[String] = hasMore.toSeq :+ pointer
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
 
     override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
       text(pointer, scanned.values)

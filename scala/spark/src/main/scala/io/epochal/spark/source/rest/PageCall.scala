@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest
 
 import scala.util.Try
 
+import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hc.core5.http.ContentType
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
@@ -29,6 +30,21 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
       val bytes = template.fill(PageCall.value(pagination, page, _).toString)
       HttpCall("POST", endpoint.target(query(page)), Nil, Some(new HttpBody(contentType, bytes)))
   }
+
+  /** The request for the page after a cursor. */
+  def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
+    (body, pagination) match {
+      case (Some(template), cursor: ChainedPagination.ByCursor) =>
+        val text = encoded(token.orElse(cursor.first).getOrElse(""))
+        HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
+      case _ => pagination.call(endpoint, token)
+    }
+
+  /** As a part of a text in JSON, or of a form. */
+  private def encoded(text: String): String =
+    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
+    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
+    else text
 }
 
 object PageCall {
@@ -37,7 +53,8 @@ object PageCall {
     "requestBody",
     OptionType.string,
     "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
-      "(pagination=offset), ${page} and ${pageSize} (pagination=page) in it tell the page, and the URL does not then. Unset: GET.",
+      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset) in it tell the page, and the " +
+      "URL does not then. Unset: GET.",
     secret = true,
     sample = Some("""{"from": ${offset}, "size": ${limit}}""")
   )
@@ -52,15 +69,16 @@ object PageCall {
     val names = body.fold(Seq.empty[String])(_.names)
     val (needed, possible) = places(pagination)
     val strange = names.filterNot((needed ++ possible).contains(_))
-    val missing = if (names.isEmpty) Nil else needed.filterNot(names.contains(_))
+    val fixed = names.isEmpty && !pagination.isInstanceOf[ChainedPagination]
+    val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
     for {
       _ <- Either.cond(
-        body.isEmpty || pagination.isInstanceOf[Pagination],
+        body.isEmpty || !pagination.isInstanceOf[ChainedPagination.ByAddress],
         (),
         Conditions.OptionsConflict(
           "format" -> RestOptions.Format,
           "options" -> s"pagination=${pagination.kind}, requestBody",
-          "suggestion" -> "Leave requestBody out, or set pagination to none, offset or page."
+          "suggestion" -> "Leave requestBody out: an address is asked for by GET."
         )
       )
       _ <- Either.cond(
@@ -86,6 +104,7 @@ object PageCall {
   private def places(pagination: Paging): (Seq[String], Seq[String]) = pagination match {
     case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
     case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
+    case _: ChainedPagination   => (Seq("cursor"), Nil)
     case _                      => (Nil, Nil)
   }
 

@@ -51,11 +51,11 @@ final private[rest] class PageChain(
     *   PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where it stood then
     */
   def turn(): NewRecords = {
-    val asked = pagination.call(endpoint, at.token)
+    val asked = options.pageCall.of(endpoint, pagination, at.token)
     var follows = Option.empty[String]
     val answer = client.call(asked, buffer, !contacted) { answer =>
       val scanned = scan.read(buffer, at.taken)
-      follows = followed(scanned.values, pagination.next(endpoint, asked, answer, scanned))
+      follows = followed(scanned.values, pagination.next(endpoint, AskedPage(at.token, asked.target), answer, scanned))
       scanned
     }
     contacted = true
@@ -84,17 +84,17 @@ final private[rest] class PageChain(
       case Left(NoPage.Refused(link, reason)) =>
         throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
     }
-    pagination.hasMore match {
+    pagination.flag match {
       case None => named
-      case Some(pointer) =>
-        (values.get(pointer).flatten.map(_.toLowerCase), named) match {
-          case (Some("true" | "1"), Some(token)) => Some(token)
-          case (Some("true" | "1"), None) =>
-            throw options.mismatch(s"there is more to come by its flag at '$pointer', but it names no next page")
-          case (Some("false" | "0"), _) | (None, None) => None
+      case Some(flag) =>
+        (values.get(flag.pointer).flatten.map(flag.more), named) match {
+          case (Some(Some(true)), Some(token)) => Some(token)
+          case (Some(Some(true)), None) =>
+            throw options.mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
+          case (Some(Some(false)), _) | (None, None) => None
           case (None, Some(_)) =>
-            throw options.mismatch(s"it names a next page, but has no flag at '$pointer'")
-          case (Some(_), _) => throw options.mismatch(s"its value at '$pointer' is no flag")
+            throw options.mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+          case (Some(None), _) => throw options.mismatch(s"its value at '${flag.pointer}' is no flag")
         }
     }
   }

@@ -13,7 +13,7 @@ import io.epochal.spark.http.Endpoint
   * Only path and query are kept: scheme, host and port are those of the endpoint, or the page is refused. A parameter that is
   * one of the query's own (`params.*`, the query of `url`), with the same value, may be secret: it is kept as `name={0}`, and
   * gets its value again when the page is asked for. The number counts own parameters of one name. Braces have no other place
-  * in an address.
+  * in an address. The parameter that says who asks stays out: each request gets it anew.
   */
 private[rest] object PageUrl {
   private val Hole = "(.*)=\\{(\\d+)\\}".r
@@ -55,7 +55,8 @@ private[rest] object PageUrl {
     mapParameters(target) { pair =>
       val (name, value) = decoded(pair)
       val number = own.getOrElse(name, Nil).indexOf(value)
-      Some(if (number >= 0) s"${pair.takeWhile(_ != '=')}={$number}" else pair)
+      if (endpoint.credential.contains(name)) None
+      else Some(if (number >= 0) s"${pair.takeWhile(_ != '=')}={$number}" else pair)
     }
   }
 

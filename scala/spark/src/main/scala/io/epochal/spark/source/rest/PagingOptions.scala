@@ -92,6 +92,13 @@ private[rest] object PagingOptions {
       "keyset, link, next-url).",
     sample = Some("/has_more")
   )
+  val LastPage: OptionSpec[String] = OptionSpec(
+    "lastPage",
+    OptionType.jsonPointer,
+    "JSON Pointer to a flag in an answer, in place of hasMore: where it is true no page follows, whatever else the answer says " +
+      "(pagination=cursor, keyset, link, next-url).",
+    sample = Some("/end_of_stream")
+  )
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
@@ -109,7 +116,17 @@ private[rest] object PagingOptions {
 
   val all: Seq[OptionSpec[_]] =
     Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
-      Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, KeyField, LinkRel, NextUrl, HasMore) ++
+      Seq(
+        NextCursor,
+        NextCursorHeader,
+        CursorParam,
+        CursorHeader,
+        FirstCursor,
+        KeyField,
+        LinkRel,
+        NextUrl,
+        HasMore,
+        LastPage) ++
       Seq(MaxPages, Journal)
 
   /** Each kind of pagination with the options that not all have. */
@@ -117,16 +134,17 @@ private[rest] object PagingOptions {
     "none" -> Seq.empty,
     "offset" -> Seq(OffsetParam, LimitParam, PageSize),
     "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize),
-    "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, MaxPages),
-    "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, MaxPages),
-    "link" -> Seq(LinkRel, HasMore, MaxPages),
-    "next-url" -> Seq(NextUrl, HasMore, MaxPages)
+    "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
+    "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
+    "link" -> Seq(LinkRel, HasMore, LastPage, MaxPages),
+    "next-url" -> Seq(NextUrl, HasMore, LastPage, MaxPages)
   )
 
   def read(values: OptionValues): Either[EpochalException, Paging] = {
     val kind = values(PaginationKind)
     for {
       _ <- ofKind(values, kind)
+      _ <- values.exclusive("Keep the one that the API has.")(HasMore, LastPage)
       paging <- kind match {
         case "offset" =>
           Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
@@ -135,8 +153,8 @@ private[rest] object PagingOptions {
           Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
         case "cursor"   => cursor(values)
         case "keyset"   => keyset(values)
-        case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), values.get(HasMore)))
-        case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, values.get(HasMore)))
+        case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
+        case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
         case _          => Right(Pagination.Whole)
       }
       _ <- pointersOutside(values, paging)
@@ -190,15 +208,36 @@ private[rest] object PagingOptions {
 
   private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
     val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
+    val inBody = values.isSet(PageCall.RequestBody)
     for {
       _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
+      _ <- Seq(CursorParam, CursorHeader)
+        .find(spec => inBody && values.isSet(spec))
+        .map(spec =>
+          conflict(values, s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body tells the page."))
+        .toLeft(())
+      _ <- Either.cond(
+        !inBody || first.isDefined,
+        (),
+        conflict(
+          values,
+          s"pagination=${values(PaginationKind)}, requestBody without firstCursor",
+          "Set firstCursor: the first page's body has a place for it too."))
       _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
         HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
     } yield {
-      val to = header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
-      ChainedPagination.ByCursor(from, to, first, values.get(HasMore))
+      val to =
+        if (inBody) ChainedPagination.InRequestBody
+        else header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
+      ChainedPagination.ByCursor(from, to, first, flag(values))
     }
   }
+
+  private def flag(values: OptionValues): Option[MoreFlag] =
+    values
+      .get(HasMore)
+      .map(MoreFlag(_, trueInLast = false))
+      .orElse(values.get(LastPage).map(MoreFlag(_, trueInLast = true)))
 
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
     val strange = kinds.values.flatten.toSeq.distinct.filterNot(kinds(kind).contains).filter(values.isSet(_))

@@ -8,7 +8,7 @@ import com.sun.net.httpserver.{HttpExchange, HttpServer}
 
 /** An API with `count` records `{"id":0,"name":"record 0"}`, … in pages that each name the next one: by a cursor in the body
   * (`/meta/next`) and in a header (`X-Next`), by a `Link` header, and by a URL in the body (`/meta/url`). The cursor is read from the
-  * parameter `cursor` or the header `X-Cursor`; one that is a number alone is the id of the record before the page.
+  * parameter `cursor`, the header `X-Cursor`, or the body of a POST; one that is a number alone is the id of the record before the page.
   */
 final class ChainApi extends AutoCloseable {
   @volatile var count: Int = 0
@@ -57,7 +57,11 @@ final class ChainApi extends AutoCloseable {
         val Array(name, value) = pair.split("=", 2)
         name -> URLDecoder.decode(value, UTF_8)
       }.toMap
-      val token = params.get("cursor").orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
+      val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+      val token = params
+        .get("cursor")
+        .orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
+        .orElse(ChainApi.InBody.findFirstMatchIn(body).map(_.group(1)))
       asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
       val status = before()
       if (status != 200) exchange.sendResponseHeaders(status, -1)
@@ -86,6 +90,7 @@ final class ChainApi extends AutoCloseable {
 }
 
 object ChainApi {
+  private val InBody = "\"after\": *\"([^\"]*)\"".r
 
   /** The options of every kind of pagination that follows pages. */
   val kinds: Map[String, Seq[(String, String)]] = Map(

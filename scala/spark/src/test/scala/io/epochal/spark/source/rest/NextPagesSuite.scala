@@ -52,6 +52,12 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("what says who asks is not kept of an address that repeats it") {
+    val asking = endpoint.withCredential(Some("api key"))
+    val address = "https://api.example.com/v1/items?page=2&api%20key=T0p&lang=en"
+    assert(PageUrl.of(asking, "/v1/items", address).contains("/v1/items?page=2&lang={0}"))
+  }
+
   test("an address may be absolute or relative, and leads nowhere but to the same scheme, host and port") {
     assert(kept("https://api.example.com/v1/items?page=2") == "/v1/items?page=2")
     assert(kept("HTTPS://API.example.com:443/v1/x") == "/v1/x")

@@ -206,6 +206,27 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
+  test("the flag may be true in the last page only") {
+    query(30, "cursor", "lastPage" -> "/meta/more") { query =>
+      query.api.after = from => Some(s"c${from + 4}")
+      query.api.more = from => s"${from + 4 >= query.api.count}"
+      assert(query.batch() == (0 until 30) && query.batch().isEmpty)
+      query.api.count = 33
+      assert(query.batch() == (30 until 33))
+    }
+  }
+
+  test("a body of a POST has a place for the cursor, and for the key") {
+    val body = """{"size": 4, "after": "$""" + """{cursor}"}"""
+    query(10, "cursor", "requestBody" -> body, "firstCursor" -> "c0") { query =>
+      assert(query.batch() == (0 until 10))
+      assert(query.api.requests() == Seq("c0", "c4", "c8"))
+    }
+    query(10, "keyset", "requestBody" -> body, "firstCursor" -> "-1") { query =>
+      assert(query.batch() == (0 until 10))
+    }
+  }
+
   test("a flag that promises more without a token, or is not there, is an error and not the end") {
     Seq("true" -> "but it names no next page", "\"soon\"" -> "is no flag").foreach { case (flag, reason) =>
       query(8, "cursor", "hasMore" -> "/meta/more") { query =>
