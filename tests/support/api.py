@@ -84,7 +84,8 @@ def serve(api: Api) -> Iterator[Api]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_POST = do_GET
+        def do_POST(self) -> None:
+            self.do_GET()
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -1,7 +1,7 @@
 package io.epochal.core.error
 
 /** All conditions, in one place. A name, once released, keeps its meaning. */
-object Conditions {
+object Conditions extends HttpConditions {
 
   // Options and schemas: refused before a query starts.
   val UnknownOption = Condition("UNKNOWN_OPTION", "<format> has no option '<option>'.", "<suggestion>")
@@ -85,77 +85,6 @@ object Conditions {
   val TriggerUnsupported =
     Condition("TRIGGER_UNSUPPORTED", "<format> does not support the <trigger> trigger: <reason>.", "Use <instead>.")
   val ModeUnsupported = Condition("MODE_UNSUPPORTED", "<format> cannot <mode>: <reason>.", "<suggestion>")
-
-  // HTTP.
-  val HttpUnreachable = Condition(
-    "HTTP_UNREACHABLE",
-    "<url> could not be reached: <reason> (<attempts> attempts).",
-    "Check the address and the network; retry.maxAttempts and retry.deadline set how long to go on."
-  )
-  val HttpTimeout = Condition(
-    "HTTP_TIMEOUT",
-    "<url> did not answer within <timeout> (<attempts> attempts).",
-    "Raise the option 'timeout', or ask for smaller pages with 'pageSize'."
-  )
-  val HttpStatus = Condition(
-    "HTTP_STATUS",
-    "<url> answered with status <status> (<attempts> attempts): <body>",
-    "A 4xx status means that the request is wrong: check url, params.* and headers.*. retry.statuses says which are tried again, ignoreStatuses which count as an empty answer."
-  )
-  val OAuthRefused = Condition(
-    "OAUTH_REFUSED",
-    "<url> gave no access token: <reason>.",
-    "Check oauth.clientId, its secret, oauth.scope and oauth.clientAuth. A refresh token that expired or was used up must be obtained anew."
-  )
-  val HttpResponseTooLarge = Condition(
-    "HTTP_RESPONSE_TOO_LARGE",
-    "A response of <url> is larger than <limit> bytes.",
-    "Ask for smaller pages with 'pageSize', or raise 'maxResponseBytes'."
-  )
-  val HttpBodyInvalid = Condition(
-    "HTTP_BODY_INVALID",
-    "<url> answered with a body that cannot be read (<attempts> attempts): <reason>.",
-    "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place."
-  )
-  val RecordsNotFound = Condition(
-    "RECORDS_NOT_FOUND",
-    "The response of <url> has no array at '<pointer>', but <found>.",
-    "Set 'records' to the JSON Pointer of the array, for example /data/items."
-  )
-  val CsvHeaderMismatch = Condition(
-    "CSV_HEADER_MISMATCH",
-    "The header of the CSV that <url> gives <reason>.",
-    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas."
-  )
-  val PaginationMismatch = Condition(
-    "PAGINATION_MISMATCH",
-    "<url> does not page as the options say: <reason>.",
-    "Check pagination=<pagination> and its options against the API's documentation: the parameters' names, and the largest pageSize.")
-  val PaginationLoop = Condition(
-    "PAGINATION_LOOP",
-    "<url> leads back to a page that was read before: <reason>.",
-    "Following it would read records twice for ever. The API may ignore what it is asked by: check pagination=<pagination> and its options against its documentation."
-  )
-  val TooManyPages = Condition(
-    "TOO_MANY_PAGES",
-    "<url> still goes on after <pages> pages, and no end is in sight.",
-    "If the list really is that long, raise maxPages, or set maxRowsPerBatch: no more is asked for than a batch needs then."
-  )
-  val LinkRefused = Condition(
-    "LINK_REFUSED",
-    "<url> gives <link> as its next page, which is not followed: <reason>.",
-    "Headers and parameters may be secret: they are sent to the scheme, host and port of 'url' only. Set url to the host that the links name."
-  )
-  val JournalUnwritable = Condition(
-    "JOURNAL_UNWRITABLE",
-    "The journal of <source> cannot be written to <path>: <reason>.",
-    "The position stays where it was. Make room there, or see to the rights, and start the query again."
-  )
-  val RecordInvalid = Condition(
-    "RECORD_INVALID",
-    "Record <index> of <url> does not fit the schema: <reason>.",
-    "Correct the schema (a STRING column takes any JSON value); mode=PERMISSIVE keeps such records in a column, mode=DROPMALFORMED drops them."
-  )
 
   // Databases: checks before the start.
   val DatabaseUnreachable = Condition(
@@ -294,38 +223,6 @@ object Conditions {
     "MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
     "Nothing was written. Start the query again; if it happens again, report it."
-  )
-
-  // Rows sent to an API.
-  val RowRefused = Condition(
-    "ROW_REFUSED",
-    "Row <row> of partition <partition> in epoch <epoch> was not taken by <url>: <reason>.",
-    "Rows before it were sent, and are sent again under the same keys when the query is started again. Correct the row in the query, or set deadLetterPath to put such rows aside."
-  )
-  val TooManyRefusedRows = Condition(
-    "TOO_MANY_REFUSED_ROWS",
-    "Epoch <epoch> holds more rows that the server refuses than <limit>. The first one known: row <row> of partition <partition>: <reason>.",
-    "The others were sent, and are sent again under the same keys when the query is started again; deadLetterPath has none of the epoch. Correct the query, or raise maxBadRows."
-  )
-  val ResultsInvalid = Condition(
-    "RESULTS_INVALID",
-    "The answer of <url> does not tell what became of each of <rows> rows: <reason>.",
-    "Check 'results', 'resultStatus' and 'resultSuccess' against the API's documentation. The rows may have been accepted; they are sent again when the query is started again."
-  )
-  val OrderNotRepeatable = Condition(
-    "ORDER_NOT_REPEATABLE",
-    "<format> cannot make idempotency keys of the rows' places: after <operator> a replay may bring other rows to a place.",
-    "Set keyColumns to columns that identify a row: keys are then made of them. Or set idempotencyHeader=none to send rows at least once, without keys."
-  )
-  val EpochDealtAnew = Condition(
-    "EPOCH_DEALT_ANEW",
-    "Epoch <epoch> was first sent as <known>, and now comes again as <found>: its requests would have other idempotency keys.",
-    "Run the query once as it was (the same options; the same number of cores, or numPartitions at the source) and let it commit the epoch. To send it again under other keys, delete epochal-rest/<epoch> in the checkpoint."
-  )
-  val DeadLettersUnwritable = Condition(
-    "DEAD_LETTERS_UNWRITABLE",
-    "The dead letters cannot be written to <path>: <reason>.",
-    "deadLetterPath must be a directory that the driver may write to, or can make."
   )
 
   val CommitUnknown = Condition(

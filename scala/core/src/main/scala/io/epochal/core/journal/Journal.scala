@@ -69,7 +69,7 @@ final class Journal(
     *   of the offset that ends the batch
     */
   def plan(segments: Seq[Segment], from: Long, until: Long): JournalPlan = {
-    val reach = segments.filter(s => s.until > from && s.from < until).sortBy(_.from)
+    val reach = segments.filter(s => from < until && s.until > from && s.from < until).sortBy(_.from)
     val ends = reach.scanLeft(from)((at, segment) => math.max(at, segment.until))
     val holes = (ends zip reach.map(_.from).appended(until)).collect {
       case (at, next) if at < next => Gap(at, math.min(next, until), "no segment of the checkpoint has them")
