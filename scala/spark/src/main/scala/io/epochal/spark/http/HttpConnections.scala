@@ -54,6 +54,7 @@ private[spark] object HttpConnections {
 
   // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
   private def build(transport: HttpTransport): CloseableHttpClient = {
+    ClientLog.withoutTraffic()
     val wait = Timeout.of(transport.timeout)
     val pool = PoolingHttpClientConnectionManagerBuilder
       .create()
