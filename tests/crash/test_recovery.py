@@ -138,4 +138,4 @@ def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
         time.sleep(0.07 * pause)  # somewhere in an epoch
         here.stop_queries()
         scene.settle(here)
-        until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 30)
+        until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 60)

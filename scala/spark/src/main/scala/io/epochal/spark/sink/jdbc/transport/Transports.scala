@@ -63,7 +63,7 @@ private[jdbc] object Transports {
 private[jdbc] object Leftovers {
   private val log = LoggerFactory.getLogger("io.epochal.spark.sink.jdbc.Leftovers")
 
-  /** Spark tells a sink of a failure before all tasks have ended: so there is a second look, later. Nothing is committed by
+  /** Spark tells a sink of a failure before all tasks have ended: so there are more looks, later. Nothing is committed by
     * this run any more.
     */
   def settle(database: Database, run: => BulkRun): Unit = database.bulk.foreach { bulk =>
@@ -75,14 +75,16 @@ private[jdbc] object Leftovers {
       }
     now()
     val later = new Thread(
-      () => {
-        Thread.sleep(StragglersEnd)
-        now()
-      },
+      () =>
+        LaterLooks.foreach { pause =>
+          Thread.sleep(pause)
+          now()
+        },
       "epochal-leftovers")
     later.setDaemon(true)
     later.start()
   }
 
-  private val StragglersEnd = 3000L
+  /** Milliseconds before each: most tasks end at once, those of a busy machine need longer. */
+  private val LaterLooks = Seq(3000L, 7000L, 20000L)
 }
