@@ -2,6 +2,8 @@ package io.epochal.spark.sink.jdbc
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
+import io.epochal.spark.TaskMetric
+
 /** What one task counts; Spark adds the tasks up and shows the sums with the plan. */
 final private[jdbc] class TaskMetrics {
   import TaskMetrics._
@@ -15,9 +17,9 @@ final private[jdbc] class TaskMetrics {
   def encodeNanos: Long = sampled * (SampleMask + 1)
 
   def values(rows: Long, bytes: Long): Array[CustomTaskMetric] = Array(
-    Value(RowsEncoded.Name, rows),
-    Value(BytesEncoded.Name, bytes),
-    Value(EncodeMillis.Name, encodeNanos / 1000000))
+    TaskMetric(RowsEncoded.Name, rows),
+    TaskMetric(BytesEncoded.Name, bytes),
+    TaskMetric(EncodeMillis.Name, encodeNanos / 1000000))
 }
 
 private[jdbc] object TaskMetrics {
@@ -26,8 +28,6 @@ private[jdbc] object TaskMetrics {
   val SampleMask = 127L
 
   val supported: Array[CustomMetric] = Array(new RowsEncoded, new BytesEncoded, new EncodeMillis)
-
-  final private case class Value(override val name: String, override val value: Long) extends CustomTaskMetric
 }
 
 // Spark makes these by name when it shows them.

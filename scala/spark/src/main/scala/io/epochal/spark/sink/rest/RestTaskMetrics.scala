@@ -2,6 +2,7 @@ package io.epochal.spark.sink.rest
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
+import io.epochal.spark.TaskMetric
 import io.epochal.spark.http.HttpCounts
 
 /** What the web interface shows of a write. Spark makes these classes by name. */
@@ -35,7 +36,9 @@ private[rest] object RestTaskMetrics {
     Array(new RestSentRowsMetric, new RestRequestsMetric, new RestSentBytesMetric, new RestSentAgainMetric)
 
   def values(rows: Long, sentBytes: Long, counts: HttpCounts): Array[CustomTaskMetric] =
-    Array(Value(Rows, rows), Value(Requests, counts.requests), Value(Bytes, sentBytes), Value(Retries, counts.retries))
-
-  final private case class Value(override val name: String, override val value: Long) extends CustomTaskMetric
+    Array(
+      TaskMetric(Rows, rows),
+      TaskMetric(Requests, counts.requests),
+      TaskMetric(Bytes, sentBytes),
+      TaskMetric(Retries, counts.retries))
 }

@@ -53,13 +53,8 @@ final private[rest] class ChainSupply(
       (has, had) => lost(tail.until - had + has, tail.until))
 
   private def lost(from: Long, until: Long): Unit = {
-    val loss = Conditions.DataLoss(
-      "source" -> options.source,
-      "from" -> from,
-      "until" -> until,
-      "reason" -> "the API's last page has fewer records than it had")
-    if (options.failOnDataLoss) throw loss
-    if (!warned) ChainSupply.log.warn(s"Going on when it has more than that again. ${loss.getMessage}")
+    val told = options.lost(from, until, "the API's last page has fewer records than it had")
+    if (!warned) ChainSupply.log.warn(s"Going on when it has more than that again. $told")
     warned = true
   }
 }

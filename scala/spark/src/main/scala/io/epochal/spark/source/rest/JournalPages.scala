@@ -4,7 +4,7 @@ import java.nio.file.NoSuchFileException
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.journal.{FileInput, FileStore, Gap, Journal, JournalDamage, Slice}
+import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
 import io.epochal.spark.http.BodyBuffer
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
@@ -50,9 +50,7 @@ final private[rest] class JournalPages(
     }
 
   private def lost(slice: Slice, reason: String): Boolean = {
-    val loss = RestJournal.loss(options, Gap(slice.first, slice.first + slice.take, reason))
-    if (options.failOnDataLoss) throw loss
-    JournalPages.log.warn(loss.getMessage)
+    JournalPages.log.warn(options.lost(slice.first, slice.first + slice.take, reason))
     false
   }
 }

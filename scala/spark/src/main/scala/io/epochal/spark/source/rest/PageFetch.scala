@@ -6,7 +6,6 @@ import scala.collection.mutable
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 
 /** @param bytes
@@ -101,15 +100,8 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     }
   }
 
-  private def lost(at: Long, until: Long): Unit = {
-    val loss = Conditions.DataLoss(
-      "source" -> options.source,
-      "from" -> at,
-      "until" -> until,
-      "reason" -> s"the API now ends before record $at")
-    if (options.failOnDataLoss) throw loss
-    log.warn(loss.getMessage)
-  }
+  private def lost(at: Long, until: Long): Unit =
+    log.warn(options.lost(at, until, s"the API now ends before record $at"))
 }
 
 private object PageFetch {

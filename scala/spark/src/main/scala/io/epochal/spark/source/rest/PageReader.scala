@@ -3,8 +3,6 @@ package io.epochal.spark.source.rest
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
   * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
@@ -98,13 +96,7 @@ final private[rest] class PageReader(
   }
 
   private def lost(): Unit = {
-    val loss = Conditions.DataLoss(
-      "source" -> options.source,
-      "from" -> at,
-      "until" -> range.until,
-      "reason" -> s"the API now ends before record $at")
-    if (options.failOnDataLoss) throw loss
-    log.warn(loss.getMessage)
+    log.warn(options.lost(at, range.until, s"the API now ends before record $at"))
     ended = true
   }
 }

@@ -6,7 +6,6 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
@@ -51,13 +50,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   override def close(): Unit = client.close()
 
   private def lost(has: Long, start: Long): Unit = {
-    val loss = Conditions.DataLoss(
-      "source" -> options.source,
-      "from" -> has,
-      "until" -> start,
-      "reason" -> s"the API has only $has records left")
-    if (options.failOnDataLoss) throw loss
-    if (!warned) RestFrontier.log.warn(s"Going on when there are more than $start records again. ${loss.getMessage}")
+    val told = options.lost(has, start, s"the API has only $has records left")
+    if (!warned) RestFrontier.log.warn(s"Going on when there are more than $start records again. $told")
     warned = true
   }
 

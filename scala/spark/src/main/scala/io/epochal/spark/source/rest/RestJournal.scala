@@ -7,8 +7,8 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.{FileStore, Gap, Journal, Segment, SegmentWriter, Slice}
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.{FileStore, Journal, Segment, SegmentWriter, Slice}
 
 /** The records of one task, in the journal. */
 final private[rest] case class JournalPartition(slices: Seq[Slice]) extends InputPartition
@@ -38,10 +38,7 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     */
   def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
     val plan = journal.plan(end.journal.fold(Seq.empty[Segment])(_.segments), start.records, end.records)
-    plan.gaps.map(RestJournal.loss(options, _)).foreach { loss =>
-      if (options.failOnDataLoss) throw loss
-      RestJournal.log.warn(loss.getMessage)
-    }
+    plan.gaps.foreach(gap => RestJournal.log.warn(options.lost(gap.from, gap.until, gap.reason)))
     if (plan.slices.isEmpty) Array.empty
     else plan.split(options.numPartitions.getOrElse(parts)).map(JournalPartition(_)).toArray
   }
@@ -64,7 +61,4 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
 
 private[rest] object RestJournal {
   private val log = LoggerFactory.getLogger(classOf[RestJournal])
-
-  def loss(options: RestOptions, gap: Gap): EpochalException =
-    Conditions.DataLoss("source" -> options.source, "from" -> gap.from, "until" -> gap.until, "reason" -> gap.reason)
 }

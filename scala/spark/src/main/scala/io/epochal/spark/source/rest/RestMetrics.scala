@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 
+import io.epochal.spark.TaskMetric
 import io.epochal.spark.http.HttpCounts
 
 /** What the web interface shows of a scan. Spark makes these classes by name. */
@@ -54,15 +55,10 @@ private[rest] object RestMetrics {
 
   def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
     Array(
-      value(Pages, pages),
-      value(Bytes, counts.bytes),
-      value(Retries, counts.retries),
-      value(Throttled, counts.throttled),
-      value(Waited, counts.waitedMillis),
-      value(Malformed, malformed))
-
-  private def value(metric: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
-    override def name(): String = metric
-    override def value(): Long = count
-  }
+      TaskMetric(Pages, pages),
+      TaskMetric(Bytes, counts.bytes),
+      TaskMetric(Retries, counts.retries),
+      TaskMetric(Throttled, counts.throttled),
+      TaskMetric(Waited, counts.waitedMillis),
+      TaskMetric(Malformed, malformed))
 }

@@ -70,6 +70,16 @@ final case class RestOptions(
     if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
   }
 
+  /** What is logged of records that are gone, where that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where it is
+    */
+  def lost(from: Long, until: Long, reason: String): String = {
+    val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
+    if (failOnDataLoss) throw loss else loss.getMessage
+  }
+
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
 }
