@@ -8,6 +8,8 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings}
+import io.epochal.spark.source.rest.page.{ChainedPagination, PageCall, PageRequest, Pagination, Paging, PagingOptions}
+import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *

@@ -3,6 +3,7 @@ package io.epochal.spark.source.rest
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.spark.http.HttpShare
+import io.epochal.spark.source.rest.page.RecordRange
 
 /** The records of one task, and what of the query's budget it may use to fetch them. */
 final private[rest] case class RestPartition(range: RecordRange, share: HttpShare) extends InputPartition

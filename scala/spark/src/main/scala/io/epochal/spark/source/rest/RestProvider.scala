@@ -26,6 +26,10 @@ import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.source.rest.page.ChainedPagination
+import io.epochal.spark.source.rest.record.SchemaInference
+import io.epochal.spark.source.rest.supply.RestFrontier
+import io.epochal.spark.source.rest.task.ChainPartition
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *

@@ -9,6 +9,10 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
 import io.epochal.spark.http.{HttpClient, HttpCounters}
+import io.epochal.spark.source.rest.page.{ChainedPagination, FetchedPages}
+import io.epochal.spark.source.rest.record.{RecordMode, RowColumns}
+import io.epochal.spark.source.rest.supply.JournalPartition
+import io.epochal.spark.source.rest.task.{ChainPages, ChainPartition, JournalPages, PageReader, Pages}
 
 /** What of a record becomes a row.
   *

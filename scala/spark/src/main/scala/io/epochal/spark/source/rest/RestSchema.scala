@@ -5,6 +5,7 @@ import scala.util.Try
 import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.spark.source.rest.record.{BodyFormat, RecordRules}
 
 /** The columns of a query: what the user gave, checked for what JSON can hold. */
 private[rest] object RestSchema {

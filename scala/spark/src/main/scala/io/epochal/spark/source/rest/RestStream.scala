@@ -21,6 +21,8 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.source.rest.page.ChainedPagination
+import io.epochal.spark.source.rest.supply.RestSupply
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.

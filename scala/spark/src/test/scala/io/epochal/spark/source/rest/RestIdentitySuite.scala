@@ -2,6 +2,9 @@ package io.epochal.spark.source.rest
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.source.rest.page.Pagination
+import io.epochal.spark.source.rest.supply.{EndFinder, Extent}
+
 final class RestIdentitySuite extends AnyFunSuite {
 
   private def source(more: (String, String)*): String =

@@ -1,0 +1,206 @@
+package io.epochal.spark.source.rest.page
+
+import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
+
+/** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
+  * keeps. The first page has none.
+  *
+  * Such an answer is read once and journalled: a token may be good for a while only, and what it gives may change.
+  */
+sealed trait ChainedPagination extends Paging {
+
+  /** What says whether a page follows, whatever else the answer says. */
+  def flag: Option[MoreFlag]
+
+  /** JSON Pointers to what is wanted of an answer. */
+  def pointers: Seq[String]
+
+  /** JSON Pointer to what is wanted of the last record. */
+  def key: Option[String] = None
+
+  /** The request for a page. */
+  def call(endpoint: Endpoint, token: Option[String]): HttpCall
+
+  /** The token of the next page, if there is one.
+    *
+    * @param asked
+    *   what was answered
+    * @param scanned
+    *   what is at `pointers` and `key`
+    * @return
+    *   else why it cannot be followed
+    */
+  private[rest] def next(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]]
+
+  /** Tells pages from each other: the same text, the same page. */
+  def page(endpoint: Endpoint, token: Option[String]): String
+}
+
+/** A page that was asked for.
+  *
+  * @param target
+  *   of the request
+  */
+final private[rest] case class AskedPage(token: Option[String], target: String)
+
+/** A flag in an answer that says whether a page follows.
+  *
+  * @param pointer
+  *   JSON Pointer to it
+  * @param trueInLast
+  *   whether it is true in the last page, and not in all others
+  */
+final case class MoreFlag(pointer: String, trueInLast: Boolean) {
+
+  /** None: the value is no flag. */
+  def more(value: String): Option[Boolean] = value.toLowerCase match {
+    case "true" | "1"  => Some(!trueInLast)
+    case "false" | "0" => Some(trueInLast)
+    case _             => None
+  }
+}
+
+/** Why what an answer gives as its next page cannot be followed. */
+sealed private[rest] trait NoPage
+
+private[rest] object NoPage {
+
+  /** It is not what the options say. */
+  final case class Mismatch(reason: String) extends NoPage
+
+  /** It is a link that is not to be followed.
+    *
+    * @param link
+    *   what of it may be shown
+    */
+  final case class Refused(link: String, reason: String) extends NoPage
+}
+
+object ChainedPagination {
+
+  /** Where a cursor stands in an answer. */
+  sealed trait CursorFrom
+  final case class InBody(pointer: String) extends CursorFrom
+  final case class InHeader(name: String) extends CursorFrom
+
+  /** The last record's own key: the next page has the records with greater ones. */
+  final case class InLastRecord(pointer: String) extends CursorFrom
+
+  /** Where a cursor stands in a request. */
+  sealed trait CursorTo
+  final case class AsParameter(name: String) extends CursorTo
+  final case class AsHeader(name: String) extends CursorTo
+
+  /** A place in the request's body: [[PageCall]] fills it in. */
+  case object InRequestBody extends CursorTo
+
+  /** `cursor`: a token in the answer that goes into the next request. `keyset`: the last record's key does.
+    *
+    * @param first
+    *   the token of the first page, where that has one
+    */
+  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
+      extends ChainedPagination {
+
+    override def kind: String = if (key.isEmpty) "cursor" else "keyset"
+
+    override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
+
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
+      pointer
+    }
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
+      case (_, None) => HttpCall("GET", endpoint.target(""))
+      case (AsParameter(name), Some(text)) =>
+        HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
+      case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
+      case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
+    }
+
+    override private[rest] def next(
+        endpoint: Endpoint,
+        asked: AskedPage,
+        answer: HttpAnswer,
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      val token = from match {
+        case InBody(pointer)       => text(pointer, scanned.values)
+        case InHeader(name)        => Right(answer.header(name))
+        case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
+      }
+      token.map(_.filter(_.nonEmpty)).flatMap {
+        case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
+          Left(NoPage.Mismatch("its cursor cannot be sent in a header: it has other characters than printable ASCII"))
+        case found => Right(found)
+      }
+    }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+
+    /** An API that begins with the key itself, and not behind it, gives that record twice. */
+    private def lastKey(
+        pointer: String,
+        token: Option[String],
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
+      case None => Right(None)
+      case Some((Some(key), _)) if token.orElse(first).contains(key) =>
+        Left(NoPage.Mismatch("it gives the record again that it was asked to begin after"))
+      case Some((_, Some(key))) => Right(Some(key))
+      case Some((_, None))      => Left(NoPage.Mismatch(s"its last record has no value at '$pointer'"))
+    }
+  }
+
+  /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
+  sealed trait ByAddress extends ChainedPagination {
+
+    /** As the answer has it. */
+    protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]]
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
+      HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
+
+    override private[rest] def next(
+        endpoint: Endpoint,
+        asked: AskedPage,
+        answer: HttpAnswer,
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      address(answer, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
+        case None      => Right(None)
+      }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String =
+      token.getOrElse(PageUrl.closed(endpoint, endpoint.target("")))
+  }
+
+  /** `link`: a `Link` header (RFC 8288). */
+  final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "link"
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq
+
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      Right(LinkHeader.find(answer.headers("Link"), rel))
+  }
+
+  /** `next-url`: a URL in the body. */
+  final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "next-url"
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
+
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      text(pointer, scanned.values)
+  }
+
+  private def text(pointer: String, values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
+    values.get(pointer) match {
+      case Some(None)          => Left(NoPage.Mismatch(s"at '$pointer' it has an object or an array, and not a text"))
+      case Some(Some("false")) => Right(None)
+      case other               => Right(other.flatten)
+    }
+
+  private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')
+}

@@ -1,0 +1,128 @@
+package io.epochal.spark.source.rest.page
+
+import scala.util.Try
+
+import com.fasterxml.jackson.core.io.JsonStringEncoder
+import org.apache.hc.core5.http.ContentType
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.spark.http.{Endpoint, HttpBody, HttpCall}
+import io.epochal.spark.source.rest.RestOptions
+
+/** How a page is asked for: by GET, or by POST with a body.
+  *
+  * @param body
+  *   of a POST. Where it has places, the page is told there and not in the URL
+  * @param contentType
+  *   of that body
+  */
+final case class PageCall(body: Option[BodyTemplate], contentType: String) {
+
+  /** Whether the URL tells the page. */
+  def inUrl: Boolean = body.forall(_.names.isEmpty)
+
+  /** The query that a page's URL gets. */
+  def query(page: PageRequest): String = if (inUrl) page.query else ""
+
+  def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = body match {
+    case None => HttpCall("GET", endpoint.target(query(page)))
+    case Some(template) =>
+      val bytes = template.fill(PageCall.value(pagination, page, _).toString)
+      HttpCall("POST", endpoint.target(query(page)), Nil, Some(new HttpBody(contentType, bytes)))
+  }
+
+  /** The request for the page after a cursor. */
+  def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
+    (body, pagination) match {
+      case (Some(template), cursor: ChainedPagination.ByCursor) =>
+        val text = encoded(token.orElse(cursor.first).getOrElse(""))
+        HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
+      case _ => pagination.call(endpoint, token)
+    }
+
+  /** As a part of a text in JSON, or of a form. */
+  private def encoded(text: String): String =
+    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
+    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
+    else text
+}
+
+object PageCall {
+
+  val RequestBody: OptionSpec[String] = OptionSpec(
+    "requestBody",
+    OptionType.string,
+    "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
+      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset) in it tell the page, and the " +
+      "URL does not then. Unset: GET.",
+    secret = true,
+    sample = Some("""{"from": ${offset}, "size": ${limit}}""")
+  )
+
+  private[rest] def read(
+      values: OptionValues,
+      pagination: Paging,
+      headers: Map[String, String]
+  ): Either[EpochalException, PageCall] = {
+    val body = values.get(RequestBody).map(BodyTemplate(_))
+    val contentType = headers.collectFirst { case (name, kind) if name.equalsIgnoreCase("Content-Type") => kind }
+    val names = body.fold(Seq.empty[String])(_.names)
+    val (needed, possible) = places(pagination)
+    val strange = names.filterNot((needed ++ possible).contains(_))
+    val fixed = names.isEmpty && !pagination.isInstanceOf[ChainedPagination]
+    val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
+    for {
+      _ <- Either.cond(
+        body.isEmpty || !pagination.isInstanceOf[ChainedPagination.ByAddress],
+        (),
+        Conditions.OptionsConflict(
+          "format" -> RestOptions.Format,
+          "options" -> s"pagination=${pagination.kind}, requestBody",
+          "suggestion" -> "Leave requestBody out: an address is asked for by GET."
+        )
+      )
+      _ <- Either.cond(
+        contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
+        (),
+        Conditions.OptionInvalid(
+          "option" -> "headers.Content-Type",
+          "format" -> RestOptions.Format,
+          "value" -> Redaction.Mask,
+          "expected" -> "a media type with a character set that this JVM knows",
+          "example" -> "headers.Content-Type=application/json"
+        )
+      )
+      _ <- Either.cond(
+        strange.isEmpty,
+        (),
+        conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
+      _ <- Either.cond(missing.isEmpty, (), conflict(pagination, s"requestBody without ${shown(missing)}", needed))
+    } yield PageCall(body, contentType.getOrElse("application/json"))
+  }
+
+  /** Those that must be there once any is, and those that may. */
+  private def places(pagination: Paging): (Seq[String], Seq[String]) = pagination match {
+    case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
+    case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
+    case _: ChainedPagination   => (Seq("cursor"), Nil)
+    case _                      => (Nil, Nil)
+  }
+
+  private def value(pagination: Pagination, page: PageRequest, place: String): Long = (pagination, place) match {
+    case (_, "offset")                   => page.first
+    case (_, "limit")                    => page.size
+    case (by: Pagination.ByPage, "page") => by.firstPage + page.first / by.pageSize
+    case (_, "pageSize")                 => pagination.pageSize
+    case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
+  }
+
+  private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
+
+  private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
+    Conditions.OptionsConflict(
+      "format" -> RestOptions.Format,
+      "options" -> s"pagination=${pagination.kind}, $options",
+      "suggestion" -> (if (places.isEmpty) "Take it out: every request has the same body."
+                       else s"A body that tells the page has ${shown(places)}."))
+}

@@ -1,0 +1,112 @@
+package io.epochal.spark.source.rest.page
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.spark.http.{BodyBuffer, HttpClient}
+import io.epochal.spark.source.rest.{NextPage, RestOptions}
+
+/** Records of a page that were not taken before, in the bytes `from` to `until` of the answer, as a JSON array.
+  *
+  * @param records
+  *   how many; 0 where the bytes mean nothing
+  */
+final private[rest] case class NewRecords(records: Int, from: Int, until: Int)
+
+/** Follows pages that each say how the next one is asked for. One thread at a time.
+  *
+  * @param start
+  *   the page to begin with
+  * @param lost
+  *   told of a page that has fewer records than were taken of it: how many it has, and how many it had
+  */
+final private[rest] class PageChain(
+    options: RestOptions,
+    pagination: ChainedPagination,
+    client: HttpClient,
+    start: NextPage,
+    lost: (Int, Long) => Unit
+) {
+  import PageChain._
+  import options.endpoint
+
+  private val scan = new AnswerScan(options.records, pagination.pointers, endpoint, pagination.key)
+  private val guard = new LoopGuard
+  private var at = start
+  private var ended = false
+  private var contacted = false
+  locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
+
+  /** Holds the last answer. */
+  val buffer = new BodyBuffer
+
+  /** The page that is asked for next: where the end was reached, the last one again. */
+  def next: NextPage = at
+
+  /** Whether the last answer named no page after it. */
+  def atEnd: Boolean = ended
+
+  /** Asks for the next page.
+    *
+    * @throws EpochalException
+    *   PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where it stood then
+    */
+  def turn(): NewRecords = {
+    val asked = options.pageCall.of(endpoint, pagination, at.token)
+    var follows = Option.empty[String]
+    val answer = client.call(asked, buffer, !contacted) { answer =>
+      val scanned = scan.read(buffer, at.taken)
+      follows = followed(scanned.values, pagination.next(endpoint, AskedPage(at.token, asked.target), answer, scanned))
+      scanned
+    }
+    contacted = true
+    if (answer.records < at.taken) lost(answer.records, at.taken)
+    val fresh = math.max(0L, answer.records - at.taken).toInt
+    follows match {
+      case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
+        if (guard.visit(pagination.page(endpoint, Some(token))))
+          throw loop("after other pages the same one is named again")
+        at = NextPage(Some(token), 0)
+        ended = false
+      case Some(_) if fresh > 0 => throw loop(s"a page with $fresh new records names itself as the next one")
+      case _ =>
+        if (start == NextPage.First && at == start && follows.isEmpty) single()
+        at = at.copy(taken = math.max(at.taken, answer.records.toLong))
+        ended = true
+    }
+    NewRecords(fresh, answer.from, answer.until)
+  }
+
+  /** What the flag says, over what the token says. */
+  private def followed(values: Map[String, Option[String]], token: Either[NoPage, Option[String]]): Option[String] = {
+    val named = token match {
+      case Right(found)                  => found
+      case Left(NoPage.Mismatch(reason)) => throw options.mismatch(reason)
+      case Left(NoPage.Refused(link, reason)) =>
+        throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
+    }
+    pagination.flag match {
+      case None => named
+      case Some(flag) =>
+        (values.get(flag.pointer).flatten.map(flag.more), named) match {
+          case (Some(Some(true)), Some(token)) => Some(token)
+          case (Some(Some(true)), None) =>
+            throw options.mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
+          case (Some(Some(false)), _) | (None, None) => None
+          case (None, Some(_)) =>
+            throw options.mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+          case (Some(None), _) => throw options.mismatch(s"its value at '${flag.pointer}' is no flag")
+        }
+    }
+  }
+
+  private def single(): Unit =
+    log.info(s"The first page of $endpoint names no page after it: all its records are taken to be there.")
+
+  private def loop(reason: String) =
+    Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)
+}
+
+private object PageChain {
+  private val log = LoggerFactory.getLogger(classOf[PageChain])
+}

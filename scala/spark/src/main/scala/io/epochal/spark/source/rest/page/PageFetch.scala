@@ -1,0 +1,122 @@
+package io.epochal.spark.source.rest.page
+
+import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, ExecutorService, Executors, Future}
+
+import scala.collection.mutable
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.supply.EndFinder
+
+/** @param bytes
+  *   a JSON array of the records
+  */
+final private[rest] case class FetchedPage(records: Int, bytes: Array[Byte])
+
+/** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
+  *
+  * @param connections
+  *   pages that are asked for at a time
+  */
+final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters, connections: Int)
+    extends AutoCloseable {
+  import PageFetch._
+
+  private val threads: ExecutorService = Executors.newFixedThreadPool(
+    connections,
+    task => {
+      val thread = new Thread(task, "epochal-rest-pages")
+      thread.setDaemon(true)
+      thread
+    })
+  private val idle = new ConcurrentLinkedQueue[Worker]
+
+  /** @param each
+    *   gets the pages that hold the range, and what their last one has after it; called in the caller's thread
+    * @throws EpochalException
+    *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
+    */
+  def fetch(range: RecordRange)(each: FetchedPage => Unit): Unit = {
+    val waiting = mutable.Queue.empty[Future[Fetched]]
+    val parts = ranges(range)
+    def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
+    var whole = true
+    try {
+      (0 until connections * Ahead).foreach(_ => ask())
+      while (whole && waiting.nonEmpty) {
+        val fetched = waiting.dequeue().get()
+        ask()
+        fetched.pages.foreach(each)
+        whole = fetched.whole
+      }
+    } catch {
+      case e: ExecutionException => throw e.getCause
+    } finally waiting.foreach(_.cancel(true))
+  }
+
+  override def close(): Unit = {
+    val _ = threads.shutdownNow()
+    idle.forEach(_.close())
+  }
+
+  private def ranges(range: RecordRange): Iterator[RecordRange] =
+    Iterator.unfold(range.from) { at =>
+      Option.when(at < range.until) {
+        val end = math.min(options.pagination.request(at, range.until).end, range.until)
+        (RecordRange(at, end), end)
+      }
+    }
+
+  private def work(range: RecordRange): Fetched = {
+    val worker = Option(idle.poll()).getOrElse(new Worker)
+    try worker.fetch(range)
+    finally { val _ = idle.add(worker) }
+  }
+
+  final private class Worker extends AutoCloseable {
+    private val client = new HttpClient(options.http, counters)
+    private val buffer = new BodyBuffer
+    private val scan = new AnswerScan(options.records, Nil, options.endpoint)
+
+    override def close(): Unit = client.close()
+
+    /** One page, or several where the server gives smaller ones than it is asked for. */
+    def fetch(range: RecordRange): Fetched = {
+      val pages = Vector.newBuilder[FetchedPage]
+      var at = range.from
+      var whole = true
+      while (whole && at < range.until) {
+        val request = options.pagination.request(at, range.until)
+        val skip = at - request.first
+        val answer = client.call(options.call(request), buffer)(_ => scan.read(buffer, skip))
+        if (answer.records > request.size) throw options.mismatch(EndFinder.tooMany(request))
+        val fresh = math.max(0L, answer.records - skip).toInt
+        whole = fresh > 0
+        if (whole) pages += FetchedPage(fresh, java.util.Arrays.copyOfRange(buffer.bytes, answer.from, answer.until))
+        else lost(at, range.until)
+        at += fresh
+      }
+      Fetched(pages.result(), whole)
+    }
+  }
+
+  private def lost(at: Long, until: Long): Unit =
+    log.warn(options.lost(at, until, s"the API now ends before record $at"))
+}
+
+private object PageFetch {
+
+  /** What came for a part of the range.
+    *
+    * @param whole
+    *   whether that is all of it
+    */
+  final private case class Fetched(pages: Seq[FetchedPage], whole: Boolean)
+
+  private val log = LoggerFactory.getLogger(classOf[PageFetch])
+
+  /** Pages for each connection that are asked for, or wait to be handed over. */
+  private val Ahead = 4
+}

@@ -1,0 +1,101 @@
+package io.epochal.spark.source.rest.page
+
+import java.net.{URI, URLDecoder}
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.util.Try
+
+import io.epochal.core.error.Redaction
+import io.epochal.spark.http.Endpoint
+
+/** The address of a page as an API gives it, in a form that may be written down.
+  *
+  * Only path and query are kept: scheme, host and port are those of the endpoint, or the page is refused. A parameter that is
+  * one of the query's own (`params.*`, the query of `url`), with the same value, may be secret: it is kept as `name={0}`, and
+  * gets its value again when the page is asked for. The number counts own parameters of one name. Braces have no other place
+  * in an address. The parameter that says who asks stays out: each request gets it anew.
+  */
+private[rest] object PageUrl {
+  private val Hole = "(.*)=\\{(\\d+)\\}".r
+  private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
+  private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
+
+  /** @param asked
+    *   the request target of the page that has the address, which may be relative to it
+    * @param url
+    *   the address
+    */
+  def of(endpoint: Endpoint, asked: String, url: String): Either[NoPage, String] = {
+    def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
+    val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
+    for {
+      absolute <- Try(new URI(resolved(endpoint, asked, safe))).toEither.left.map(_ => refused("it is no URL"))
+      _ <- Either.cond(
+        sameOrigin(endpoint.base, absolute),
+        (),
+        refused(s"it leads away from ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
+    } yield {
+      val path = Option(absolute.getRawPath).filter(_.nonEmpty).getOrElse("/")
+      closed(endpoint, path + Option(absolute.getRawQuery).fold("")("?" + _))
+    }
+  }
+
+  /** The request target of a page: own parameters get their values. One that the query does not have any more stays out. */
+  def open(endpoint: Endpoint, page: String): String = {
+    val own = parameters(endpoint.target("")).groupBy(nameOf)
+    mapParameters(page) {
+      case pair @ Hole(_, number) => own.get(nameOf(pair)).flatMap(_.lift(number.toInt))
+      case pair                   => Some(pair)
+    }
+  }
+
+  /** The form of a request target that may be written down. */
+  def closed(endpoint: Endpoint, target: String): String = {
+    val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decoded).groupMap(_._1)(_._2)
+    mapParameters(target) { pair =>
+      val (name, value) = decoded(pair)
+      val number = own.getOrElse(name, Nil).indexOf(value)
+      if (endpoint.credential.contains(name)) None
+      else Some(if (number >= 0) s"${pair.takeWhile(_ != '=')}={$number}" else pair)
+    }
+  }
+
+  /** RFC 3986, section 5.2; java.net.URI takes away a path's last segment where the reference is a query alone. */
+  private def resolved(endpoint: Endpoint, asked: String, reference: String): String = {
+    val base = endpoint.base.toString.stripSuffix("/")
+    reference match {
+      case Scheme()                      => reference
+      case text if text.startsWith("//") => s"${endpoint.base.getScheme}:$text"
+      case text if text.startsWith("?")  => base + asked.takeWhile(_ != '?') + text
+      case text if text.startsWith("#")  => base + asked
+      case text                          => URI.create(base + asked.takeWhile(_ != '?')).resolve(text).toString
+    }
+  }
+
+  /** An API behind a proxy often does not know that it is asked by https: the page is asked for by https all the same. */
+  private def sameOrigin(ours: URI, theirs: URI): Boolean = {
+    def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
+    val scheme = String.valueOf(theirs.getScheme).toLowerCase
+    val secured = ours.getScheme == "https" && scheme == "http" && port(ours) == 443 && port(theirs) == 80
+    theirs.getHost != null && theirs.getHost.equalsIgnoreCase(ours.getHost) &&
+    (secured || scheme == ours.getScheme && port(theirs) == port(ours))
+  }
+
+  private def parameters(target: String): Seq[String] =
+    target.indexOf('?') match {
+      case -1 => Nil
+      case at => target.substring(at + 1).split('&').toSeq.filter(_.nonEmpty)
+    }
+
+  private def mapParameters(target: String)(change: String => Option[String]): String = {
+    val query = parameters(target).flatMap(pair => change(pair))
+    target.takeWhile(_ != '?') + (if (query.isEmpty) "" else query.mkString("?", "&", ""))
+  }
+
+  private def nameOf(pair: String): String = decoded(pair)._1
+
+  private def decoded(pair: String): (String, String) = {
+    def text(part: String) = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
+    (text(pair.takeWhile(_ != '=')), text(pair.dropWhile(_ != '=').drop(1)))
+  }
+}

@@ -1,0 +1,94 @@
+package io.epochal.spark.source.rest.page
+
+import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Future}
+
+import scala.collection.mutable
+
+import io.epochal.spark.source.rest.RestOptions
+
+/** The answers to a range's requests, in their order, with some of them fetched before they are asked for.
+  *
+  * It is guessed that pages are full. Where one was not, the next request is another than the one that was made: what was fetched
+  * is dropped, and costs requests but never records.
+  *
+  * @param depth
+  *   requests under way at the same time; 1 makes each when it is asked for, in the calling thread
+  */
+final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, source: PageSource, depth: Int)
+    extends AutoCloseable {
+  import PagesAhead._
+
+  private val ahead = mutable.Queue.empty[Fetch]
+  private var current = new Answer
+  private var spare = Option.empty[Answer]
+
+  /** The answer to a request. The one before it is used again.
+    *
+    * @throws EpochalException
+    *   one of the HTTP conditions
+    */
+  def answer(request: PageRequest): Answer =
+    if (depth <= 1) {
+      fetch(request, current)
+      current
+    } else {
+      if (!ahead.headOption.exists(_.request == request)) {
+        close()
+        ahead += start(request, current)
+      }
+      val next = ahead.dequeue()
+      follow(next.request, depth - 1)
+      val answered = await(next.answer)
+      if (answered ne current) spare = Some(current)
+      current = answered
+      follow(next.request, depth)
+      current
+    }
+
+  /** Starts those that come after a request, until so many are made and not taken. */
+  private def follow(request: PageRequest, most: Int): Unit = {
+    var last = ahead.lastOption.fold(request)(_.request)
+    while (ahead.size < most && last.end < range.until) {
+      last = options.pagination.request(last.end, range.until)
+      ahead += start(last, spare.getOrElse(new Answer))
+      spare = None
+    }
+  }
+
+  private def start(request: PageRequest, into: Answer): Fetch =
+    Fetch(
+      request,
+      threads.submit[Answer] { () =>
+        fetch(request, into)
+        into
+      })
+
+  private def fetch(request: PageRequest, into: Answer): Unit = source.fetch(request, into)(())
+
+  /** Gives up what is under way; its answers are not used again. */
+  override def close(): Unit = {
+    ahead.foreach(_.answer.cancel(true))
+    ahead.clear()
+  }
+}
+
+private object PagesAhead {
+
+  final private case class Fetch(request: PageRequest, answer: Future[Answer])
+
+  /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
+  private lazy val threads: ExecutorService = Executors.newCachedThreadPool { run =>
+    val thread = new Thread(run, "epochal-rest-pages")
+    thread.setDaemon(true)
+    thread
+  }
+
+  private def await(answer: Future[Answer]): Answer =
+    try answer.get()
+    catch {
+      case failed: ExecutionException => throw failed.getCause
+      case interrupted: InterruptedException =>
+        answer.cancel(true)
+        throw interrupted
+    }
+}

@@ -1,0 +1,295 @@
+package io.epochal.spark.source.rest.page
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.spark.http.HttpHeaders
+import io.epochal.spark.source.rest.page.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
+import io.epochal.spark.source.rest.record.RecordOptions
+
+/** The options that say how an API is asked for its pages. Each kind of pagination has its own; those of another are refused. */
+private[rest] object PagingOptions {
+
+  val PaginationKind: OptionSpec[String] = OptionSpec(
+    "pagination",
+    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
+    "How the API is asked for a part of its records: all in one answer, by offset and limit, by page number, or by what the page " +
+      "before says: a cursor, its last record's key, a Link header, a URL.",
+    Some("none")
+  )
+  val OffsetParam: OptionSpec[String] =
+    OptionSpec(
+      "offsetParam",
+      OptionType.string,
+      "Parameter with the records to skip (pagination=offset).",
+      Some("_start"))
+  val LimitParam: OptionSpec[String] =
+    OptionSpec(
+      "limitParam",
+      OptionType.string,
+      "Parameter with the records to give (pagination=offset).",
+      Some("_limit"))
+  val PageSize: OptionSpec[Int] =
+    OptionSpec("pageSize", OptionType.int(1), "Records of one answer (pagination=offset, page).", Some(100))
+  val PageParam: OptionSpec[String] =
+    OptionSpec("pageParam", OptionType.string, "Parameter with the page's number (pagination=page).", Some("page"))
+  val PageSizeParam: OptionSpec[String] =
+    OptionSpec(
+      "pageSizeParam",
+      OptionType.string,
+      "Parameter with the page's size (pagination=page).",
+      Some("per_page"))
+  val FirstPage: OptionSpec[Int] =
+    OptionSpec("firstPage", OptionType.int(0), "Number of the first page (pagination=page).", Some(1))
+  val NextCursor: OptionSpec[String] = OptionSpec(
+    "nextCursor",
+    OptionType.jsonPointer,
+    "JSON Pointer to the next page's cursor in an answer (pagination=cursor, or else nextCursorHeader). Missing, null or empty after " +
+      "the last page.",
+    sample = Some("/meta/next_cursor")
+  )
+  val NextCursorHeader: OptionSpec[String] = OptionSpec(
+    "nextCursorHeader",
+    OptionType.string,
+    "Header of an answer with the next page's cursor (pagination=cursor, or else nextCursor).",
+    sample = Some("X-Next-Cursor"))
+  val CursorParam: OptionSpec[String] =
+    OptionSpec(
+      "cursorParam",
+      OptionType.string,
+      "Parameter that sends the cursor, or the key (pagination=cursor, keyset).",
+      Some("cursor"))
+  val CursorHeader: OptionSpec[String] = OptionSpec(
+    "cursorHeader",
+    OptionType.string,
+    "Header that sends the cursor, or the key, in place of cursorParam (pagination=cursor, keyset).",
+    sample = Some("X-Cursor"))
+  val FirstCursor: OptionSpec[String] = OptionSpec(
+    "firstCursor",
+    OptionType.string,
+    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is asked for without one.",
+    sample = Some("*"))
+  val KeyField: OptionSpec[String] = OptionSpec(
+    "keyField",
+    OptionType.jsonPointer,
+    "JSON Pointer within a record to its key: the next page is asked for with the last one's, and has the records with greater keys " +
+      "(pagination=keyset).",
+    sample = Some("/id")
+  )
+  val LinkRel: OptionSpec[String] = OptionSpec(
+    "linkRel",
+    OptionType.string,
+    "Relation of the Link header that leads to the next page (pagination=link).",
+    Some("next"))
+  val NextUrl: OptionSpec[String] = OptionSpec(
+    "nextUrl",
+    OptionType.jsonPointer,
+    "JSON Pointer to the next page's URL in an answer (pagination=next-url). Missing, null or empty after the last page.",
+    sample = Some("/links/next")
+  )
+  val HasMore: OptionSpec[String] = OptionSpec(
+    "hasMore",
+    OptionType.jsonPointer,
+    "JSON Pointer to a flag in an answer: where it is false no page follows, whatever else the answer says (pagination=cursor, " +
+      "keyset, link, next-url).",
+    sample = Some("/has_more")
+  )
+  val LastPage: OptionSpec[String] = OptionSpec(
+    "lastPage",
+    OptionType.jsonPointer,
+    "JSON Pointer to a flag in an answer, in place of hasMore: where it is true no page follows, whatever else the answer says " +
+      "(pagination=cursor, keyset, link, next-url).",
+    sample = Some("/end_of_stream")
+  )
+  val MaxPages: OptionSpec[Int] = OptionSpec(
+    "maxPages",
+    OptionType.int(1),
+    "Pages that one batch may ask for; an API that goes on for longer is taken to be endless, and an error (pagination=cursor, " +
+      "keyset, link, next-url).",
+    Some(100000)
+  )
+  val Journal: OptionSpec[Boolean] = OptionSpec(
+    "journal",
+    OptionType.boolean,
+    "Whether answers are kept in the checkpoint until they are delivered, so that a replay does not ask the API again. " +
+      "Always so with pagination=cursor, keyset, link and next-url.",
+    Some(false)
+  )
+
+  val all: Seq[OptionSpec[_]] =
+    Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
+      Seq(
+        NextCursor,
+        NextCursorHeader,
+        CursorParam,
+        CursorHeader,
+        FirstCursor,
+        KeyField,
+        LinkRel,
+        NextUrl,
+        HasMore,
+        LastPage) ++
+      Seq(MaxPages, Journal)
+
+  /** Each kind of pagination with the options that not all have. */
+  private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
+    "none" -> Seq.empty,
+    "offset" -> Seq(OffsetParam, LimitParam, PageSize),
+    "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize),
+    "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
+    "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
+    "link" -> Seq(LinkRel, HasMore, LastPage, MaxPages),
+    "next-url" -> Seq(NextUrl, HasMore, LastPage, MaxPages)
+  )
+
+  def read(values: OptionValues): Either[EpochalException, Paging] = {
+    val kind = values(PaginationKind)
+    for {
+      _ <- ofKind(values, kind)
+      _ <- values.exclusive("Keep the one that the API has.")(HasMore, LastPage)
+      paging <- kind match {
+        case "offset" =>
+          Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
+        case "page" =>
+          val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
+          Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
+        case "cursor"   => cursor(values)
+        case "keyset"   => keyset(values)
+        case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
+        case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
+        case _          => Right(Pagination.Whole)
+      }
+      _ <- pointersOutside(values, paging)
+      _ <- alwaysJournalled(values, paging)
+    } yield paging
+  }
+
+  /** The parameters that tell a page are ours to set. */
+  def ownParameters(
+      values: OptionValues,
+      paging: Paging,
+      call: PageCall,
+      taken: Set[String]): Either[EpochalException, Unit] = {
+    val ours = paging match {
+      case _ if !call.inUrl                                       => Nil
+      case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
+      case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
+      case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
+      case _                                                      => Nil
+    }
+    ours
+      .find(taken)
+      .map(name =>
+        conflict(values, s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
+      .orElse(
+        Seq(OffsetParam, LimitParam, PageParam, PageSizeParam)
+          .find(spec => !call.inUrl && values.isSet(spec))
+          .map(spec => conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
+      .toLeft(())
+  }
+
+  /** What of the options selects the records, beside the kind. */
+  def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
+    case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
+    case ChainedPagination.ByCursor(_, _, Some(first), _) => Some(s"firstCursor=$first")
+    case _                                                => None
+  }
+
+  private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    for {
+      _ <- values.exclusive("Keep the one that the API has.")(NextCursor, NextCursorHeader)
+      from <- values.get(NextCursorHeader) match {
+        case Some(header) => Right(ChainedPagination.InHeader(header))
+        case None         => required(values, NextCursor).map(ChainedPagination.InBody(_))
+      }
+      paging <- sent(values, from)
+    } yield paging
+
+  private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
+    required(values, KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
+
+  private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
+    val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
+    val inBody = values.isSet(PageCall.RequestBody)
+    for {
+      _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
+      _ <- Seq(CursorParam, CursorHeader)
+        .find(spec => inBody && values.isSet(spec))
+        .map(spec =>
+          conflict(values, s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body tells the page."))
+        .toLeft(())
+      _ <- Either.cond(
+        !inBody || first.isDefined,
+        (),
+        conflict(
+          values,
+          s"pagination=${values(PaginationKind)}, requestBody without firstCursor",
+          "Set firstCursor: the first page's body has a place for it too."))
+      _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
+        HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
+    } yield {
+      val to =
+        if (inBody) ChainedPagination.InRequestBody
+        else header.fold[CursorTo](AsParameter(values(CursorParam)))(AsHeader(_))
+      ChainedPagination.ByCursor(from, to, first, flag(values))
+    }
+  }
+
+  private def flag(values: OptionValues): Option[MoreFlag] =
+    values
+      .get(HasMore)
+      .map(MoreFlag(_, trueInLast = false))
+      .orElse(values.get(LastPage).map(MoreFlag(_, trueInLast = true)))
+
+  private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
+    val strange = kinds.values.flatten.toSeq.distinct.filterNot(kinds(kind).contains).filter(values.isSet(_))
+    Either.cond(
+      strange.isEmpty,
+      (), {
+        val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
+        conflict(
+          values,
+          s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
+          s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
+      })
+  }
+
+  /** An answer with something beside its records is an object; what is within them is not looked at. */
+  private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val records = values.get(RecordOptions.Records).getOrElse("")
+    val pointers = paging match {
+      case chained: ChainedPagination => chained.pointers
+      case _                          => Nil
+    }
+    pointers
+      .find(pointer => s"$pointer/".startsWith(s"$records/"))
+      .map(pointer =>
+        conflict(
+          values,
+          s"records=${if (records.isEmpty) "(unset)" else records}, the pointer '$pointer' into the records",
+          "Set records to the array's own JSON Pointer, for example /data."))
+      .toLeft(())
+  }
+
+  private def alwaysJournalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] =
+    Either.cond(
+      !paging.isInstanceOf[ChainedPagination] || !values.isSet(Journal) || values(Journal),
+      (),
+      conflict(
+        values,
+        s"pagination=${paging.kind}, journal=false",
+        "Leave journal out: such pages are always journalled.")
+    )
+
+  private def required[A](values: OptionValues, spec: OptionSpec[A]): Either[EpochalException, A] =
+    values
+      .get(spec)
+      .toRight(
+        Conditions.OptionRequired(
+          "format" -> values.group.format,
+          "option" -> spec.name,
+          "doc" -> spec.doc.stripSuffix("."),
+          "example" -> spec.example))
+
+  private def conflict(values: OptionValues, options: String, suggestion: String): EpochalException =
+    Conditions.OptionsConflict("format" -> values.group.format, "options" -> options, "suggestion" -> suggestion)
+}

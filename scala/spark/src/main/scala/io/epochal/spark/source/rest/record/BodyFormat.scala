@@ -1,0 +1,81 @@
+package io.epochal.spark.source.rest.record
+
+import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.seam.{CsvRows, JsonRows}
+
+/** How an answer holds its records. */
+sealed abstract class BodyFormat(val name: String) extends Serializable {
+
+  /** What makes rows of records. */
+  type Rows
+
+  /** Made once for each task, in the task. */
+  private[rest] def rows(columns: RowColumns): Rows
+
+  /** Stands before the first record.
+    *
+    * @param marked
+    *   whether each record's bytes can be asked for
+    */
+  final private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[Rows] =
+    if (body.absent) NoRecords else begin(body, endpoint, marked)
+
+  protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[Rows]
+
+  /** Counts the records of an answer, and reads it to its end. */
+  final private[rest] def count(body: BodyBuffer, endpoint: Endpoint): Long = {
+    val records = open(body, endpoint, marked = false)
+    val found = records.skip(Long.MaxValue)
+    records.finish()
+    found
+  }
+}
+
+object BodyFormat {
+
+  /** One JSON value that holds an array of records.
+    *
+    * @param pointer
+    *   JSON Pointer to the array
+    */
+  final case class Json(pointer: String) extends BodyFormat("JSON") {
+    override type Rows = JsonRows
+
+    override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
+
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
+      new RecordCursor(body, pointer, endpoint, marked)
+  }
+
+  /** JSON values, each on its line.
+    *
+    * @param tolerant
+    *   whether a line that is no JSON is a record, and not a fault of the answer
+    */
+  final case class Ndjson(tolerant: Boolean) extends BodyFormat("JSON") {
+    override type Rows = JsonRows
+
+    override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
+
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
+      new NdjsonCursor(body, tolerant)
+  }
+
+  /** Lines of fields (RFC 4180).
+    *
+    * @param header
+    *   whether the first line of each answer names the fields; without it they are the columns in their order
+    * @param separator
+    *   an ASCII character
+    * @param nullText
+    *   an unquoted text that means NULL, as an empty one does
+    */
+  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends BodyFormat("CSV") {
+    override type Rows = CsvRows
+
+    override private[rest] def rows(columns: RowColumns): CsvRows = columns.csv
+
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[CsvRows] =
+      new CsvCursor(body, this, endpoint)
+  }
+}

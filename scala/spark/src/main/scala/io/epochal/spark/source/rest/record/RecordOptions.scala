@@ -1,0 +1,179 @@
+package io.epochal.spark.source.rest.record
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.page.{ChainedPagination, Paging}
+
+/** The options that say what of an answer becomes rows. */
+object RecordOptions {
+
+  val Records: OptionSpec[String] = OptionSpec(
+    "records",
+    OptionType.jsonPointer,
+    "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
+    sample = Some("/data/items"))
+  val Format: OptionSpec[String] = OptionSpec(
+    "bodyFormat",
+    OptionType.oneOf("json", "ndjson", "csv"),
+    "How an answer holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
+    Some("json"))
+  val Separator: OptionSpec[String] =
+    OptionSpec("sep", OptionType.string, "Character between the fields of CSV (bodyFormat=csv).", Some(","))
+  val Header: OptionSpec[Boolean] = OptionSpec(
+    "header",
+    OptionType.boolean,
+    "Whether the first line of each answer in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
+    Some(true))
+  val NullValue: OptionSpec[String] = OptionSpec(
+    "nullValue",
+    OptionType.string,
+    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).",
+    sample = Some("NA"))
+  val Mode: OptionSpec[String] = OptionSpec(
+    "mode",
+    OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+    "What becomes of a record that does not fit the schema: it fails the query, goes into a column of its own, or is dropped.",
+    Some("FAILFAST"))
+  val CorruptColumn: OptionSpec[String] = OptionSpec(
+    "columnNameOfCorruptRecord",
+    OptionType.string,
+    "The STRING column that a record which does not fit goes into, as it came (mode=PERMISSIVE). Added where the schema lacks it.",
+    Some("_corrupt_record"))
+  val RescuedColumn: OptionSpec[String] = OptionSpec(
+    "rescuedDataColumn",
+    OptionType.string,
+    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are passed over.",
+    sample = Some("_rescued_data"))
+  val InferSchema: OptionSpec[Boolean] = OptionSpec(
+    "inferSchema",
+    OptionType.boolean,
+    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: it is in the checkpoint, and another one is refused.",
+    Some(false))
+  val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "metadataColumns",
+    OptionType.names,
+    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP.",
+    sample = Some("_url,_fetchedAt"))
+
+  val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
+    "maxRecordBytes",
+    OptionType.bytes,
+    "Largest record; a larger one does not fit, and mode says what becomes of it. Unset: as large as an answer may be.",
+    sample = Some("1m"))
+
+  val all: Seq[OptionSpec[_]] =
+    Seq(
+      Format,
+      Records,
+      Separator,
+      Header,
+      NullValue,
+      Mode,
+      CorruptColumn,
+      RescuedColumn,
+      MetadataColumns,
+      MaxRecordBytes)
+
+  private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
+    for {
+      _ <- only(values, CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
+      format <- format(values)
+      answer <- metadata(values)
+      rules = RecordRules(
+        format,
+        values(Mode) match {
+          case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
+          case "DROPMALFORMED" => RecordMode.DropMalformed
+          case _               => RecordMode.FailFast
+        },
+        values.get(RescuedColumn),
+        answer,
+        values.get(MaxRecordBytes)
+      )
+      names = rules.apart.map(_.name)
+      _ <- names
+        .diff(names.distinct)
+        .headOption
+        .map(name => conflict(s"two columns '$name'", "Give each of these columns a name of its own."))
+        .toLeft(())
+    } yield rules
+
+  /** What a journal cannot hold: its pages are arrays of JSON. */
+  private[rest] def journalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val wanted = paging match {
+      case _: ChainedPagination => s"pagination=${paging.kind}"
+      case _                    => "journal=true"
+    }
+    Seq(Format -> (values(Format) != "json"), MetadataColumns -> values.isSet(MetadataColumns))
+      .collectFirst { case (spec, true) =>
+        conflict(s"$wanted, ${spec.name}", s"Leave ${spec.name} out: only records in arrays of JSON are journalled.")
+      }
+      .toLeft(())
+  }
+
+  /** The header Accept that asks for the format, where it is not JSON. */
+  private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
+    case "ndjson" => Some("Accept" -> "application/x-ndjson")
+    case "csv"    => Some("Accept" -> "text/csv")
+    case _        => None
+  }
+
+  /** What of the format decides which records there are; None for JSON. */
+  private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
+    case "json"                   => None
+    case "csv" if !values(Header) => Some("csv, header=false")
+    case other                    => Some(other)
+  }
+
+  private def format(values: OptionValues): Either[EpochalException, BodyFormat] = {
+    val kind = values(Format)
+    for {
+      _ <- only(values, Records)(kind == "json", "bodyFormat=json")
+      _ <- only(values, Separator)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, Header)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
+      separator <- separator(values)
+    } yield kind match {
+      case "ndjson" => BodyFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
+      case "csv"    => BodyFormat.Csv(values(Header), separator, values.get(NullValue))
+      case _        => BodyFormat.Json(values.get(Records).getOrElse(""))
+    }
+  }
+
+  private def separator(values: OptionValues): Either[EpochalException, Char] = values(Separator) match {
+    case "\\t"                                                                   => Right('\t')
+    case text if text.length == 1 && text.head < 128 && !"\"\r\n".contains(text) => Right(text.head)
+    case other => Left(invalid(Separator, other, "one ASCII character, and no quote or line break"))
+  }
+
+  private def metadata(values: OptionValues): Either[EpochalException, Seq[AnswerColumn]] = {
+    val wanted = values.get(MetadataColumns).getOrElse(Nil)
+    wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
+      case Some(name) =>
+        Left(invalid(MetadataColumns, name, s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}"))
+      case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
+    }
+  }
+
+  /** Refuses an option that says nothing without another. */
+  private def only(values: OptionValues, spec: OptionSpec[_])(
+      holds: Boolean,
+      other: String
+  ): Either[EpochalException, Unit] =
+    Either.cond(
+      holds || !values.isSet(spec),
+      (),
+      conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+
+  private def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
+    Conditions.OptionInvalid(
+      "option" -> spec.name,
+      "format" -> RestOptions.Format,
+      "value" -> value,
+      "expected" -> expected,
+      "example" -> spec.example)
+
+  private def conflict(options: String, suggestion: String): EpochalException =
+    Conditions.OptionsConflict("format" -> RestOptions.Format, "options" -> options, "suggestion" -> suggestion)
+}

@@ -1,0 +1,65 @@
+package io.epochal.spark.source.rest.record
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.spark.seam.{CsvRows, JsonRows}
+import io.epochal.spark.source.rest.RestReading
+import io.epochal.spark.source.rest.page.Answer
+
+/** The columns of a task's rows: fields of records, and those that stand apart from them. */
+final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
+  import reading.schema
+
+  private val apart = rules.apart.map(_.name).toSet
+  private val unknown = rules.unknown.filter(schema.fieldNames.contains(_))
+  private val corrupt = index(rules.corrupt)
+  private val url = index(rules.answer.collectFirst { case AnswerColumn.Url => AnswerColumn.Url.name })
+  private val status = index(rules.answer.collectFirst { case AnswerColumn.Status => AnswerColumn.Status.name })
+  private val fetchedAt =
+    index(rules.answer.collectFirst { case AnswerColumn.FetchedAt => AnswerColumn.FetchedAt.name })
+  private val ofAnswer = url >= 0 || status >= 0 || fetchedAt >= 0
+  private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
+  private var shownUrl = ""
+  private var shownText = UTF8String.EMPTY_UTF8
+
+  /** Whether nothing at all of a record is needed. */
+  val none: Boolean = schema.isEmpty && rules.prunable
+
+  def json: JsonRows = new JsonRows(schema, reading.timeZone, apart, unknown)
+
+  def csv: CsvRows = new CsvRows(schema, reading.timeZone, apart, unknown)
+
+  /** The first column that must have a value, and has none; -1: all have. */
+  def lacking(row: InternalRow): Int = {
+    var i = 0
+    while (i < required.length && !row.isNullAt(required(i))) i += 1
+    if (i < required.length) required(i) else -1
+  }
+
+  /** A row without any value. */
+  def empty: InternalRow = new GenericInternalRow(schema.length)
+
+  def name(column: Int): String = schema(column).name
+
+  def setCorrupt(row: InternalRow, record: Array[Byte]): Unit =
+    if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record))
+
+  /** Fills in what is known of the answer. */
+  def setAnswer(row: InternalRow, answer: Answer): Unit = if (ofAnswer) {
+    if (url >= 0) row.update(url, text(answer.url))
+    if (status >= 0) row.update(status, answer.status)
+    if (fetchedAt >= 0) row.update(fetchedAt, answer.fetchedAt)
+  }
+
+  private def text(url: String): UTF8String = {
+    if (url ne shownUrl) {
+      shownUrl = url
+      shownText = UTF8String.fromString(url)
+    }
+    shownText
+  }
+
+  private def index(column: Option[String]): Int = column.fold(-1)(schema.fieldNames.indexOf(_))
+}

@@ -1,0 +1,39 @@
+package io.epochal.spark.source.rest.supply
+
+import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.page.{PageFetch, RecordRange}
+
+/** `journal=true` for a [[Pagination]]: pages are fetched by the driver, several at a time, into the journal. */
+final private[rest] class CountedSupply(
+    options: RestOptions,
+    frontier: RestFrontier,
+    journal: RestJournal,
+    counters: HttpCounters,
+    connections: => Int
+) extends JournalledSupply(journal) {
+
+  private lazy val pages = new PageFetch(options, counters, connections)
+  private var fetching = false
+
+  override def known: Option[Extent] = frontier.known
+
+  override protected def reset(): Unit = ()
+
+  override protected def receive(tail: JournalTail, most: Long): Unit = {
+    val from = tail.until
+    val until = frontier.exists(from, most - (from - tail.start.records))
+    if (until > from) {
+      fetching = true
+      pages.fetch(RecordRange(from, until)) { page =>
+        tail.add(page.records, page.bytes, 0, page.bytes.length, None)
+      }
+    }
+  }
+
+  override def close(): Unit = {
+    super.close()
+    frontier.close()
+    if (fetching) pages.close()
+  }
+}

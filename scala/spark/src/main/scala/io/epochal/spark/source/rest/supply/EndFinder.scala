@@ -1,0 +1,134 @@
+package io.epochal.spark.source.rest.supply
+
+import io.epochal.spark.source.rest.page.{PageRequest, Pagination}
+
+/** What is known of an API's end: it has the records below `exists`, and none at `ends` or above.
+  *
+  * @param ends
+  *   Long.MaxValue while nothing is known
+  */
+final case class Extent(exists: Long, ends: Long = Long.MaxValue) {
+  def exact: Boolean = exists == ends
+}
+
+/** Finds how many records an API has, with few requests: an API seldom says.
+  *
+  * An idle API costs one request, and so does a batch that is full. For the rest the end is first passed in growing steps and
+  * then closed in on (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): with n pages of new
+  * records about log n requests, mostly for one record each.
+  *
+  * @param count
+  *   makes a request and says how many records came
+  * @param mismatch
+  *   the failure when answers are not what the options say, for a reason
+  */
+final private[rest] class EndFinder(
+    pagination: Pagination,
+    count: PageRequest => Long,
+    mismatch: String => Throwable
+) {
+  private var provenShort = (0L, 0L)
+  private var trusted = 0
+  private var lastWasFull = false
+  private var idlePolls = 0
+
+  /** Looks no further than `most` records from `start` on.
+    *
+    * @return
+    *   an extent whose `ends` is below `start` when the API has lost records that it had; it is exact then
+    */
+  def find(start: Long, most: Long): Extent = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    val bounded = target < Long.MaxValue
+    val far = if (lastWasFull && bounded) ask(Extent(0), target - 1, target) else Extent(0)
+    val near = if (far.exists >= target || far.exact) far else probe(far, start, target)
+    val found =
+      if (near.ends < start) search(near, near.ends, 1)
+      else if (near.exists >= target || near.exact || lastWasFull || !bounded) search(near, target, 1)
+      else search(ask(near, target - 1, target), target, 1)
+    lastWasFull = found.exists >= target
+    found
+  }
+
+  /** The page at `start`, with the record before it where that costs nothing. Where it does, the record before is looked at
+    * only at the first poll that brings nothing, and at every sixteenth.
+    */
+  private def probe(known: Extent, start: Long, target: Long): Extent = {
+    val extent = absorb(known, pagination.probe(start, target))
+    if (extent.exists >= start) {
+      idlePolls = 0
+      extent
+    } else if (extent.ends < start) extent
+    else {
+      idlePolls += 1
+      if (idlePolls % EndFinder.IdlePollsPerCheck == 1) ask(extent, start - 1, start) else Extent(start, extent.ends)
+    }
+  }
+
+  @scala.annotation.tailrec
+  private def search(known: Extent, target: Long, step: Long): Extent =
+    if (known.exists >= target || known.exact) known
+    else if (known.exists > EndFinder.Endless) throw mismatch("it gives records at every position")
+    else if (known.ends == Long.MaxValue) {
+      val pages = math.min(step, EndFinder.Endless / pagination.pageSize + 1) * pagination.pageSize
+      val index = math.min(known.exists + pages - 1, target - 1)
+      search(ask(known, index, index + 1), target, math.min(step * EndFinder.Growth, EndFinder.Endless))
+    } else {
+      val open = known.ends - known.exists
+      val index = if (open <= pagination.pageSize) known.exists else known.exists + open / 2
+      val until = if (open <= pagination.pageSize) known.ends else index + 1
+      search(ask(known, index, until), target, step)
+    }
+
+  private def ask(known: Extent, index: Long, until: Long): Extent = absorb(known, pagination.request(index, until))
+
+  private def absorb(known: Extent, request: PageRequest): Extent = {
+    val records = count(request)
+    if (records > request.size) throw mismatch(EndFinder.tooMany(request))
+    else if (records == request.size) {
+      val exists = math.max(known.exists, request.end)
+      Extent(exists, math.max(known.ends, exists))
+    } else if (records > 0) {
+      val end = request.first + proven(request, records)
+      Extent(end, end)
+    } else Extent(math.min(known.exists, request.first), math.min(known.ends, request.first))
+  }
+
+  /** A page that is not full is the last one, unless the server's pages are smaller than we think. So it is looked at what
+    * follows, whenever the short page is another than the last time, and now and then when it is the same: a list can stand
+    * at just the size of such a page, and grow.
+    */
+  private def proven(request: PageRequest, records: Long): Long =
+    if (pagination == Pagination.Whole) records
+    else if (provenShort == ((request.first, records)) && trusted < EndFinder.IdlePollsPerCheck) {
+      trusted += 1
+      records
+    } else {
+      val next = pagination match {
+        case _: Pagination.ByPage => pagination.request(request.end, request.end + 1)
+        case _                    => pagination.request(request.first + records, request.first + records + 1)
+      }
+      if (count(next) == 0) {
+        provenShort = (request.first, records)
+        trusted = 0
+        records
+      } else {
+        val again = count(request) // The API may just have grown.
+        if (again <= records)
+          throw mismatch(s"asked for ${request.size} records it gave $records, and has more after them")
+        math.min(again, request.size)
+      }
+    }
+}
+
+private[rest] object EndFinder {
+
+  def tooMany(request: PageRequest): String =
+    s"asked for ${request.size} records from record ${request.first} on, it gave more"
+
+  private val Growth = 8L
+  private val IdlePollsPerCheck = 16
+
+  /** No API has as many records: one that seems to gives the same page whatever it is asked for. */
+  private val Endless = 1L << 50
+}

@@ -1,0 +1,75 @@
+package io.epochal.spark.source.rest.supply
+
+import io.epochal.core.journal.{Segment, SegmentWriter}
+import io.epochal.spark.source.rest.{JournalPosition, NextPage, RestPosition}
+
+/** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
+  *
+  * @param start
+  *   the position
+  * @param segmentBytes
+  *   a segment that is longer is ended
+  */
+final private[rest] class JournalTail(
+    journal: RestJournal,
+    val start: RestPosition,
+    segmentBytes: Long = JournalTail.SegmentBytes
+) {
+  private val before = start.journal.fold(Seq.empty[Segment])(_.from(start.records).segments)
+  private var segments = before
+  private var open = Option.empty[SegmentWriter]
+  private var page = start.journal.flatMap(_.next)
+  private var taken = Option.empty[RestPosition]
+
+  /** The record after the last one received. */
+  def until: Long = open.fold(segments.lastOption.fold(start.records)(_.until))(_.until)
+
+  /** The page that follows. */
+  def next: Option[NextPage] = page
+
+  /** Adds records that were received at once, and says what follows them: both or none.
+    *
+    * @param records
+    *   how many; with 0 there are no bytes
+    */
+  def add(records: Int, bytes: Array[Byte], from: Int, length: Int, follows: Option[NextPage]): Unit = {
+    if (records > 0) {
+      val writer = open.getOrElse(journal.begin(until))
+      open = Some(writer)
+      journal.append(writer, records, bytes, from, length)
+      if (writer.bytes >= segmentBytes) seal()
+    }
+    page = follows
+  }
+
+  /** The position after so many records. Whatever was received is sealed first: an offset may name it (J3). */
+  def take(records: Long): RestPosition = {
+    if (open.nonEmpty) seal()
+    val end = RestPosition(start.records + records, Some(JournalPosition(segments, page)))
+    taken = Some(end)
+    end
+  }
+
+  /** The tail after the position where the next batch starts; None where that is not one that this tail gave. */
+  def after(position: RestPosition): Option[JournalTail] =
+    if (position == start) Some(this)
+    else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes))
+    else None
+
+  /** Removes what no offset was given for. Segments that an offset could name stay: who knows whether Spark has logged it. */
+  def discard(): Unit = {
+    open.foreach(_.giveUp())
+    open = None
+  }
+
+  private def seal(): Unit = {
+    segments = segments ++ open.map(journal.seal)
+    open = None
+  }
+}
+
+private object JournalTail {
+
+  /** What was delivered of a long backlog can be removed before all of it is. */
+  val SegmentBytes: Long = 128L << 20
+}

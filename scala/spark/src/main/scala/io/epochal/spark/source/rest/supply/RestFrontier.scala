@@ -1,0 +1,106 @@
+package io.epochal.spark.source.rest.supply
+
+import java.nio.charset.StandardCharsets.ISO_8859_1
+
+import scala.util.Try
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination}
+import io.epochal.spark.source.rest.record.BodyFormat
+
+/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
+  *
+  * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
+  * noticed by the task that cannot read it.
+  */
+final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
+  private val client = new HttpClient(options.http, counters)
+  private val buffer = new BodyBuffer
+  private val finder = new EndFinder(options.pagination, count, options.mismatch)
+  private var seen = Extent(0)
+  private var contacted = false
+  private var warned = false
+  private val scan = new AnswerScan(options.records, Nil, options.endpoint)
+  private var moves = false
+
+  /** What the last look found; None before the first. */
+  def known: Option[Extent] = Option.when(contacted)(seen)
+
+  /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where the API has fewer than `start` records
+    */
+  def exists(start: Long, most: Long): Long = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    if (seen.exists < target || !contacted) {
+      seen = finder.find(start, most)
+      if (seen.ends < start) lost(seen.ends, start)
+      if (!moves) moves = shownToMove()
+    }
+    math.max(start, math.min(seen.exists, target))
+  }
+
+  /** Asks for one record, so that a server that does not answer is found before tasks are started. */
+  def contact(record: Long): Unit =
+    if (!contacted) {
+      val _ = count(options.pagination.request(record, record + 1))
+    }
+
+  override def close(): Unit = client.close()
+
+  private def lost(has: Long, start: Long): Unit = {
+    val told = options.lost(has, start, s"the API has only $has records left")
+    if (!warned) RestFrontier.log.warn(s"Going on when there are more than $start records again. $told")
+    warned = true
+  }
+
+  /** An API that does not know the parameter gives its first page for ever, and every record again and again. It is found out
+    * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
+    * like them, too.
+    */
+  private def shownToMove(): Boolean = {
+    val step = options.pagination match {
+      case Pagination.Whole        => Long.MaxValue
+      case page: Pagination.ByPage => page.pageSize
+      case _                       => 1L
+    }
+    val last = seen.exists - 1
+    def at(index: Long) = records(options.pagination.request(index, index + 1))
+    if (last >= step) {
+      val before = at(last - step)
+      if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
+        throw options.mismatch(
+          s"records ${last - step}, $last and ${RestFrontier.Far} are the same: it gives the same page whatever it is asked for")
+    }
+    last >= step
+  }
+
+  private def records(request: PageRequest): String =
+    client.call(options.call(request), buffer) { _ =>
+      options.rules.format match {
+        case _: BodyFormat.Json =>
+          val answer = scan.read(buffer)
+          if (answer.records == 0) "" else new String(buffer.bytes, answer.from, answer.until - answer.from, ISO_8859_1)
+        case other if other.count(buffer, options.endpoint) == 0 => ""
+        case _ => new String(buffer.bytes, 0, buffer.length, ISO_8859_1)
+      }
+    }
+
+  private def count(request: PageRequest): Long = {
+    val records =
+      client.call(options.call(request), buffer, !contacted)(_ => options.rules.format.count(buffer, options.endpoint))
+    contacted = true
+    records
+  }
+}
+
+private object RestFrontier {
+  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+
+  /** Behind the end of any list that is read by its records' numbers; fits where a server reads 32 bits. */
+  private val Far = 1L << 30
+}

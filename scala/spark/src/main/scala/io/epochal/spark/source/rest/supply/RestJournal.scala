@@ -1,0 +1,65 @@
+package io.epochal.spark.source.rest.supply
+
+import java.io.IOException
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.connector.read.InputPartition
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.{FileStore, Journal, Segment, SegmentWriter, Slice}
+import io.epochal.spark.source.rest.{RestOptions, RestPosition}
+
+/** The records of one task, in the journal. */
+final private[rest] case class JournalPartition(slices: Seq[Slice]) extends InputPartition
+
+/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query. One thread at a time.
+  *
+  * @param store
+  *   its directory, in the source's part of the checkpoint
+  * @param parts
+  *   partitions of a batch at the most
+  */
+final private[rest] class RestJournal(options: RestOptions, store: FileStore, parts: => Int) {
+  private val journal = new Journal(store, options.source)
+
+  /** @throws EpochalException
+    *   JOURNAL_UNWRITABLE, as all that writes
+    */
+  def begin(from: Long): SegmentWriter = writing(journal.begin(from))
+
+  def append(writer: SegmentWriter, records: Int, bytes: Array[Byte], from: Int, length: Int): Unit =
+    writing(writer.append(records, bytes, from, length))
+
+  def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
+
+  /** @throws EpochalException
+    *   DATA_LOSS, where the journal does not have all records; with failOnDataLoss=false those that it has are read
+    */
+  def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
+    val plan = journal.plan(end.journal.fold(Seq.empty[Segment])(_.segments), start.records, end.records)
+    plan.gaps.foreach(gap => RestJournal.log.warn(options.lost(gap.from, gap.until, gap.reason)))
+    if (plan.slices.isEmpty) Array.empty
+    else plan.split(options.numPartitions.getOrElse(parts)).map(JournalPartition(_)).toArray
+  }
+
+  def release(end: RestPosition): Unit =
+    try end.journal.foreach(position => journal.release(end.records, position.segments))
+    catch {
+      // What could not be removed is removed by a later commit, or another run.
+      case NonFatal(e) => RestJournal.log.warn(s"Old segments of the journal in $store could not be removed: $e")
+    }
+
+  private def writing[A](body: => A): A =
+    try body
+    catch {
+      case e: IOException =>
+        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
+        throw Conditions.JournalUnwritable.because(e)("source" -> options.source, "path" -> store, "reason" -> reason)
+    }
+}
+
+private[rest] object RestJournal {
+  private val log = LoggerFactory.getLogger(classOf[RestJournal])
+}

@@ -1,0 +1,130 @@
+package io.epochal.spark.source.rest.supply
+
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.core.journal.FileStore
+import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.rest.page.ChainedPagination
+import io.epochal.spark.source.rest.{RestOptions, RestPlan, RestPosition}
+
+/** Where the records of a stream come from, on the driver: from the API when a batch is read, or from the journal.
+  *
+  * One thread at a time.
+  */
+private[rest] trait RestSupply {
+
+  /** Records after a position that can be delivered; where they must be asked for, no more than `most` are. Never below 0.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS where the API has fewer records than were delivered, and whatever asking it gives
+    */
+  def available(start: RestPosition, most: Long): Long
+
+  /** The position after `records` of those that are available after `start`. What lies before it can be read again from now on. */
+  def take(start: RestPosition, records: Long): RestPosition
+
+  /** What the last look at the API found; None before the first. */
+  def known: Option[Extent]
+
+  /** The records between two positions, shared out. */
+  def partitions(start: RestPosition, end: RestPosition): Array[InputPartition]
+
+  /** Says that what lies before a position was delivered. */
+  def release(end: RestPosition): Unit
+
+  def close(): Unit
+}
+
+private[rest] object RestSupply {
+
+  /** @param store
+    *   the journal's directory
+    * @param parts
+    *   partitions of a batch at the most, and connections of the driver, where the options name no number
+    */
+  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int): RestSupply = {
+    val journal = new RestJournal(options, store, parts)
+    def frontier = new RestFrontier(options, counters)
+    options.paging match {
+      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters)
+      case _ if options.journal =>
+        new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts))
+      case _ => new LiveSupply(options, frontier, journal, parts)
+    }
+  }
+}
+
+/** Records that are counted are planned by number, and asked for by the tasks. */
+final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontier, journal: RestJournal, parts: => Int)
+    extends RestSupply {
+
+  override def available(start: RestPosition, most: Long): Long = frontier.exists(start.records, most) - start.records
+
+  override def take(start: RestPosition, records: Long): RestPosition = RestPosition(start.records + records)
+
+  override def known: Option[Extent] = frontier.known
+
+  /** A batch that was journalled stays so, when `journal` is not set any more. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) journal.partitions(start, end)
+    else {
+      if (start.records < end.records) frontier.contact(end.records - 1)
+      RestPlan.partitions(options, start.records, end.records, parts)
+    }
+
+  override def release(end: RestPosition): Unit = journal.release(end)
+
+  override def close(): Unit = frontier.close()
+}
+
+/** Records that were journalled are planned and read from the journal.
+  *
+  * Between two offsets that Spark logs, what was received waits in segments that no offset names yet: an offset with no new
+  * records would start an empty batch.
+  */
+abstract private[rest] class JournalledSupply(journal: RestJournal) extends RestSupply {
+
+  /** Receives records after the last one of `tail`, until there are `most` after its start or no more come. */
+  protected def receive(tail: JournalTail, most: Long): Unit
+
+  /** Forgets where it stood: the next records come after another position. */
+  protected def reset(): Unit
+
+  private var tail = Option.empty[JournalTail]
+
+  final override def available(start: RestPosition, most: Long): Long = {
+    val now = tailAfter(start)
+    if (now.until - start.records < most)
+      try receive(now, most)
+      catch {
+        case e: Throwable =>
+          discard()
+          throw e
+      }
+    now.until - start.records
+  }
+
+  final override def take(start: RestPosition, records: Long): RestPosition = tailAfter(start).take(records)
+
+  final override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    journal.partitions(start, end)
+
+  final override def release(end: RestPosition): Unit = journal.release(end)
+
+  override def close(): Unit = discard()
+
+  private def tailAfter(start: RestPosition): JournalTail = {
+    val now = tail.flatMap(_.after(start)).getOrElse {
+      discard()
+      new JournalTail(journal, start)
+    }
+    tail = Some(now)
+    now
+  }
+
+  private def discard(): Unit = {
+    tail.foreach(_.discard())
+    tail = None
+    reset()
+  }
+}

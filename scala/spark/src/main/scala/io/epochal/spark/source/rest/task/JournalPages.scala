@@ -1,0 +1,62 @@
+package io.epochal.spark.source.rest.task
+
+import java.nio.file.NoSuchFileException
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.record.RowColumns
+
+/** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
+final private[rest] class JournalPages(
+    options: RestOptions,
+    columns: RowColumns,
+    slices: Seq[Slice],
+    store: FileStore
+) extends ScannedPages(options, columns, pointer = "") {
+
+  override protected val buffer = new BodyBuffer
+  private val remaining = slices.iterator
+  private var file = Option.empty[(String, FileInput)]
+
+  @scala.annotation.tailrec
+  override protected def turn(): Option[PagePart] =
+    if (!remaining.hasNext) None
+    else {
+      val slice = remaining.next()
+      if (load(slice)) Some(PagePart(slice.first, slice.skip, slice.take)) else turn()
+    }
+
+  override def close(): Unit = {
+    file.foreach(_._2.close())
+    file = None
+  }
+
+  private def load(slice: Slice): Boolean =
+    try {
+      Journal.read(opened(slice.segment), slice)(buffer.reserve)
+      true
+    } catch {
+      case damage: JournalDamage  => lost(slice, damage.getMessage)
+      case _: NoSuchFileException => lost(slice, s"The journal's segment ${slice.segment} is not there")
+    }
+
+  private def opened(segment: String): FileInput =
+    file.collect { case (name, input) if name == segment => input }.getOrElse {
+      close()
+      val input = store.open(segment)
+      file = Some(segment -> input)
+      input
+    }
+
+  private def lost(slice: Slice, reason: String): Boolean = {
+    JournalPages.log.warn(options.lost(slice.first, slice.first + slice.take, reason))
+    false
+  }
+}
+
+private object JournalPages {
+  private val log = LoggerFactory.getLogger(classOf[JournalPages])
+}

@@ -1,0 +1,60 @@
+package io.epochal.spark.source.rest.task
+
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.page.Answer
+import io.epochal.spark.source.rest.record.{BodyFormat, RowColumns}
+
+/** Records of a page: `take` of them, after the first `skip`.
+  *
+  * @param index
+  *   the number of the first of them
+  */
+final private[rest] case class PagePart(index: Long, skip: Int, take: Int)
+
+/** Pages that were read once from end to end when they were received: each of them is whole JSON.
+  *
+  * @param pointer
+  *   JSON Pointer to the array in a page
+  */
+abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColumns, pointer: String)
+    extends Pages(options, columns, BodyFormat.Json(pointer)) {
+
+  private var part = PagePart(0, 0, 0)
+  private var passed = 0
+  private var opened = 0L
+
+  /** Holds the page. */
+  protected def buffer: BodyBuffer
+
+  /** Moves to the next page, and says which of its records are wanted; None after the last. */
+  protected def turn(): Option[PagePart]
+
+  /** Tells nothing: columns that need it are refused. */
+  final override val answer: Answer = new Answer
+
+  final override def index: Long = part.index + passed - 1
+
+  final override def pages: Long = opened
+
+  @scala.annotation.tailrec
+  final override def next(): Boolean =
+    if (passed < part.take) {
+      if (!records.next()) throw new IllegalStateException(s"a page of ${part.take} records has $passed")
+      passed += 1
+      true
+    } else
+      turn() match {
+        case None => false
+        case Some(next) =>
+          part = next
+          passed = 0
+          opened += 1
+          open(buffer, part.skip.toLong)
+          this.next()
+      }
+
+  final override protected def replaced(): Boolean = false
+
+  final override protected def reopen(marked: Boolean): Unit = open(buffer, part.skip + passed - 1L, marked)
+}

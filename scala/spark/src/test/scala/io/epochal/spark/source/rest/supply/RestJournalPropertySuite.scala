@@ -1,0 +1,126 @@
+package io.epochal.spark.source.rest.supply
+
+import java.nio.file.{Files, Path}
+
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.epochal.spark.source.rest.{ChainApi, RecordsApi, RestStream, RestStreams}
+import io.epochal.testkit.MicroBatch
+
+/** Any API, any course of a query: what is delivered is what was served, each record once, and a replay brings the same. */
+final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  import RestJournalPropertySuite._
+
+  private val schema = StructType.fromDDL("id INT, name STRING")
+
+  private val steps: Gen[List[Step]] = Gen.listOf(for {
+    grow <- Gen.frequency(3 -> 0, 2 -> 1, 3 -> Gen.choose(2, 30))
+    limit <- Gen.frequency(3 -> Gen.choose(1L, 12L), 1 -> Long.MaxValue)
+    failures <- Gen.frequency(5 -> 0, 1 -> Gen.choose(1, 3))
+    end <- Gen.frequency(4 -> Delivered, 1 -> KilledBeforeLog, 1 -> KilledAfterLog)
+  } yield Step(grow, limit, failures, end))
+
+  private def check(options: Seq[(String, String)], api: Served, course: List[Step]): Unit = {
+    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+    def start(): RestStream = RestStreams.over(api.url, checkpoint, schema, options: _*)
+    var stream = start()
+    var logged = Vector[Offset](stream.initialOffset())
+    var delivered = Vector.empty[Int]
+    def read(from: Offset, until: Offset): Seq[Int] =
+      MicroBatch.read(stream, schema, from, until).map(_.head.asInstanceOf[Int])
+    def restart(): Unit = {
+      stream = start()
+      logged = logged.map(offset => stream.deserializeOffset(offset.json))
+    }
+    course.foreach { step =>
+      api.grow(step.grow)
+      api.fail(step.failures)
+      val limit = if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit)
+      val from = logged.last
+      MicroBatch.next(stream, from, limit).foreach { end =>
+        if (step.end == KilledBeforeLog) restart()
+        else {
+          logged :+= end
+          if (step.end == KilledAfterLog) restart()
+          stream.commit(logged(logged.size - 2))
+          val rows = read(logged(logged.size - 2), logged.last)
+          assert(rows.size <= step.limit)
+          delivered ++= rows
+          if (step.end == KilledAfterLog) assert(read(logged(logged.size - 2), logged.last) == rows)
+        }
+      }
+    }
+    MicroBatch.next(stream, logged.last, ReadLimit.allAvailable()).foreach { end =>
+      delivered ++= read(logged.last, end)
+      logged :+= end
+    }
+    assert(delivered == (0 until api.count()))
+    // Batches that are kept come again, from a stream that knows nothing.
+    restart()
+    val recent = logged.sliding(2).toVector.takeRight(2)
+    val again = recent.collect { case Vector(from, until) => read(from, until) }.flatten
+    assert(again == delivered.takeRight(again.size))
+  }
+
+  ChainApi.kinds.foreach { case (kind, options) =>
+    test(s"$kind: records are delivered once, whatever the API does and whenever the query is killed") {
+      forAll(Gen.choose(1, 9), steps, minSuccessful(15)) { (size, course) =>
+        ChainApi.using(records = 0) { api =>
+          api.pageSize = size
+          def fail(requests: Int): Unit = {
+            val failures = Iterator.fill(requests)(503) ++ Iterator.continually(200)
+            api.before = () => failures.synchronized(failures.next())
+          }
+          check(options :+ ("numPartitions" -> "3"), Served(api.url, api.count += _, fail, () => api.count), course)
+        }
+      }
+    }
+  }
+
+  Seq("none", "offset", "page").foreach { kind =>
+    test(s"$kind with a journal: records are delivered once, whenever the query is killed") {
+      forAll(Gen.choose(1, 9), steps, minSuccessful(10)) { (size, course) =>
+        RecordsApi.using(records = 0) { api =>
+          val options = Seq("pagination" -> kind, "journal" -> "true", "numPartitions" -> "3") ++
+            Option.when(kind != "none")("pageSize" -> s"$size")
+          check(options, Served(api.url, api.count += _, _ => (), () => api.count), course)
+        }
+      }
+    }
+  }
+}
+
+private object RestJournalPropertySuite {
+
+  /** @param fail
+    *   makes the next requests fail
+    */
+  final case class Served(url: String, grow: Int => Unit, fail: Int => Unit, count: () => Int)
+
+  /** What happens next in the life of a query.
+    *
+    * @param grow
+    *   records that the API gets first
+    * @param limit
+    *   of the batch
+    * @param failures
+    *   requests that fail first
+    * @param end
+    *   how the batch goes
+    */
+  final case class Step(grow: Int, limit: Long, failures: Int, end: End)
+
+  sealed trait End
+  case object Delivered extends End
+
+  /** Killed when the pages were journalled, and no offset was logged. */
+  case object KilledBeforeLog extends End
+
+  /** Killed after the offset was logged: the batch comes again. */
+  case object KilledAfterLog extends End
+}
