@@ -48,6 +48,13 @@ test-crash: venv ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RU
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 
+test-matrix-4.0.5: build/delta/.jars
+
+build/delta/.jars: Makefile
+	for artifact in delta-spark_2.13 delta-storage; do \
+	  mvn -q -B dependency:copy -Dartifact=io.delta:$$artifact:4.0.1 -DoutputDirectory=$(CURDIR)/$(@D) || exit 1; done
+	@touch $@
+
 test-matrix-%: build/venv-%/.wheel
 	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
 

@@ -232,6 +232,11 @@ class Runner:
         return cases
 
 
+def until_nothing_is_prepared(postgres: Postgres) -> None:
+    """After a stop: the sink looks several times for what tasks that end late have prepared."""
+    until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 60)
+
+
 @contextmanager
 def running(scene: Scene, gate: Gate) -> Iterator[Runner]:
     """Makes the scene's tables; kills what runs at the end."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crash.cases import CASES
-from crash.scene import Runner, Scene, running
+from crash.scene import Runner, Scene, running, until_nothing_is_prepared
 from support.databases import new_postgres
 from support.drivers import Gate
 
@@ -70,6 +70,7 @@ def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(postgres_serve
                     phase.kill(runner)
             runner.scene.advance(runner.begin())
             runner.now.stop_queries()
+            until_nothing_is_prepared(postgres)
             runner.scene.check_all()
         postgres.execute(f"DROP SCHEMA {postgres.schema} CASCADE")
     print(f"{phase.kills} processes killed, {phase.moments.total()} queries in them: {dict(phase.moments)}")

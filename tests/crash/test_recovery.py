@@ -12,11 +12,10 @@ from pyspark.sql import SparkSession
 import epochal
 from crash.cases import ON_POSTGRES, ROWS_PER_BATCH, SHAPES, TRANSPORTS, Case, frame
 from crash.queries import Queries
-from crash.scene import Scene
+from crash.scene import Scene, until_nothing_is_prepared
 from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
-from support.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
@@ -138,4 +137,4 @@ def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
         time.sleep(0.07 * pause)  # somewhere in an epoch
         here.stop_queries()
         scene.settle(here)
-        until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 60)
+        until_nothing_is_prepared(postgres)

@@ -1,0 +1,106 @@
+"""REST → Delta Lake: the source's offsets under another's sink, which knows an epoch by the query's id and its number.
+
+`make test-matrix MATRIX=4.0.5` fetches Delta's jars; other lines of Spark have other releases of Delta.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+import pytest
+
+from support.api import serve
+from support.data import COLUMNS, SCHEMA, as_rows, comments
+from support.pages import ChainedApi
+from support.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+JARS = Path(__file__).resolve().parent.parent / "build" / "delta"
+
+pytestmark = [
+    pytest.mark.matrix,
+    pytest.mark.skipif(
+        not pyspark.__version__.startswith("4.0."), reason="the release of Delta fetched is for Spark 4.0"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with Delta Lake as its catalog."""
+    from pyspark.sql import SparkSession
+
+    import epochal
+
+    jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
+    assert jars, f"no jars in {JARS}"
+    settings = {
+        "spark.jars": ",".join(jars),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.databricks.delta.snapshotPartitions": 2,
+        "spark.ui.enabled": False,
+        "spark.log.level": os.environ.get("EPOCHAL_TEST_LOG_LEVEL", "OFF"),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("epochal and delta").config(map=settings)
+    session = epochal.configure(builder).getOrCreate()
+    yield session
+    session.stop()
+
+
+#: Addressable and journalled.
+READS: dict[str, dict[str, Any]] = {
+    "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 30},
+    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 17},
+}
+
+
+@pytest.mark.parametrize("kind", READS)
+def test_a_delta_table_has_every_record_once_after_the_query_was_stopped_and_resumed(
+    delta: SparkSession, kind: str, tmp_path: Path
+) -> None:
+    import epochal
+
+    table = f"comments_{kind}"
+
+    def start(api: ChainedApi) -> StreamingQuery:
+        df = epochal.read.rest(delta, api.url, schema=SCHEMA, records="/data", **READS[kind])
+        return df.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "checkpoint")).toTable(table)
+
+    def rows() -> list[tuple[Any, ...]]:
+        found: DataFrame = delta.table(table).select(*COLUMNS).orderBy("id")
+        return [tuple(row) for row in found.collect()]
+
+    with serve(ChainedApi()) as api:
+        api.records = comments(1, 95)
+        first = start(api)
+        until(lambda: any(p["numInputRows"] for p in first.recentProgress), "a batch")
+        first.stop()
+        before = len(rows())
+        assert before > 0
+        api.records = comments(1, 140)
+        second = start(api)
+        try:
+            second.processAllAvailable()
+        finally:
+            second.stop()
+        assert rows() == as_rows(api.records)
+        newest = max((tmp_path / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+        newest.unlink()
+        third = start(api)
+        try:
+            until(lambda: newest.exists() or not third.isActive, "the replay of the newest batch")
+            assert third.exception() is None
+        finally:
+            third.stop()
+        assert rows() == as_rows(api.records)
