@@ -9,6 +9,8 @@ BENCHMARKS = {
     "random": "random_source",
     "rest": "rest",
     "rest-latency": "rest_latency",
+    "rest-idle": "rest_idle",
+    "rest-memory": "rest_memory",
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
 }

@@ -36,11 +36,13 @@ def numbers(spark: SparkSession, count: int) -> DataFrame:
     return rows.select("id", "value")
 
 
-def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> None:
+def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> str:
+    """Sends all rows; the query's id."""
     options = {"available_now": True, "retry_initial_delay": "1ms", "sink_id": "orders"} | options
     with epochal.errors.named():
         query = epochal.write.rest(frame, options.pop("url", orders.url), checkpoint=checkpoint, **options)
         finish(query)
+    return str(query.id)
 
 
 @pytest.mark.parametrize("way", ONCE)
@@ -66,13 +68,13 @@ def test_anyone_can_work_out_a_key(spark: SparkSession, orders: Orders, checkpoi
         name = '["columns","orders",null]\n' + json.dumps({"id": sent.rows[0]["id"]}, separators=(",", ":"))
         assert sent.key == str(uuid.uuid5(NAMESPACE, name))
     orders.requests.clear()
-    send(numbers(spark, 10), orders, checkpoint / "b")
+    query = send(numbers(spark, 10), orders, checkpoint / "b")
     keys = {sent.key for sent in orders.requests}
     rows = {sent.rows[0]["id"]: sent.body for sent in orders.requests}
     for partition in (0, 1):
         for place in range(5):
             possible = {
-                str(uuid.uuid5(NAMESPACE, f'["place","orders","0",{partition},{place},1,[]]\n{body}'))
+                str(uuid.uuid5(NAMESPACE, f'["place","{query}","0",{partition},{place},1,[]]\n{body}'))
                 for body in rows.values()
             }
             assert len(keys & possible) == 1

@@ -167,8 +167,16 @@ object Journal {
 /** What is to be read for the rows of a batch, in order, and which of them are gone. */
 final case class JournalPlan(slices: Seq[Slice], gaps: Seq[Gap]) {
 
-  /** At most `parts` groups of slices that follow each other, of about as many rows each. */
+  /** At most `parts` groups of slices that follow each other, of about as many rows each. How many groups there are tells which:
+    * asked for as many, or for more, it gives the same.
+    */
+  @scala.annotation.tailrec
   def split(parts: Int): Seq[Seq[Slice]] = {
+    val groups = cut(parts)
+    if (groups.size < parts && groups.nonEmpty) split(groups.size) else groups
+  }
+
+  private def cut(parts: Int): Seq[Seq[Slice]] = {
     val total = slices.map(_.take.toLong).sum
     val before = slices.scanLeft(0L)(_ + _.take)
     slices

@@ -154,6 +154,7 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         assert(plan.gaps.isEmpty && rows(store, plan) == (from until until))
         val groups = plan.split(parts)
         assert(groups.flatten == plan.slices && groups.size <= parts && groups.forall(_.nonEmpty))
+        assert(plan.split(groups.size) == groups, "as many groups are the same groups")
       }
     }
   }

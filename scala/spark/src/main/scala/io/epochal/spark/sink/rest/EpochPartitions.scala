@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.{Try, Using}
 
+import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
 
@@ -14,8 +15,8 @@ import io.epochal.core.error.Conditions
   * one line, `{"v":1,"requests":"…"}`.
   *
   * Spark repeats an epoch with the same rows, but not always in as many partitions (that follows from the number of cores), nor
-  * does it know the options that cut rows into requests. Where keys are made of a row's place either gives all rows other
-  * keys, so the first attempt writes down what it went by, before anything is sent, and a later one is held to it.
+  * does it know the options that cut rows into requests, or name them. Any of it gives rows other keys, so the first attempt
+  * writes down what it went by, before anything is sent, and a later one is held to it.
   *
   * The file counts if and only if it has the whole line: one that was being written when the driver died stands for an
   * epoch of which nothing was sent.
@@ -43,14 +44,16 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     *   EPOCH_DEALT_ANEW, when it was begun otherwise
     */
   def hold(epoch: Long, requests: String): Boolean = {
+    val line = s"""{"v":1,"requests":"${new String(JsonStringEncoder.getInstance.quoteAsString(requests))}"}\n"""
     val file = new Path(directory, epoch.toString)
     // Within a run epochs follow each other; only its first one can have been begun before.
     val known = if (last.exists(_ < epoch)) None else read(file)
-    known.filter(_ != requests).foreach { other =>
-      throw Conditions.EpochDealtAnew("epoch" -> epoch, "known" -> other, "found" -> requests)
+    known.filter(_ != line).foreach { other =>
+      val Line(told) = other: @unchecked
+      throw Conditions.EpochDealtAnew("epoch" -> epoch, "known" -> told, "found" -> requests)
     }
     if (known.isEmpty) {
-      write(file, requests)
+      write(file, line)
       forget(epoch - Kept)
     }
     last = Some(epoch)
@@ -61,14 +64,14 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     val text =
       try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
       catch { case _: FileNotFoundException => "" }
-    Option(text).collect { case Line(requests) => requests }
+    Option(text).filter(Line.matches)
   }
 
   /** No permission is set: on a local disk that starts a program, which takes longer than all the rest. */
-  private def write(file: Path, requests: String): Unit = {
+  private def write(file: Path, line: String): Unit = {
     val out =
       fs.create(file, null, true, BufferSize, fs.getDefaultReplication(file), fs.getDefaultBlockSize(file), null)
-    Using.resource(out)(_.write(s"""{"v":1,"requests":"$requests"}\n""".getBytes(UTF_8)))
+    Using.resource(out)(_.write(line.getBytes(UTF_8)))
   }
 
   /** A failure costs nothing but a file. */

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.core.io.JsonStringEncoder
 /** Idempotency keys: UUIDs of version 5 (RFC 9562: of a name, by SHA-1), so that anyone can work them out again. A name is one
   * line of JSON, and more lines with what the request holds. `docs/PROTOCOL.md` is normative.
   *
-  *   - by place, `["place",sink,epoch,partition,first,rows,[values in the URL]]` and the rows as sent, one after the other. Other
+  *   - by place, `["place",query,epoch,partition,first,rows,[values in the URL]]` and the rows as sent, one after the other. Other
   *     rows in the same place have another key: should a replay bring them after all, they are sent again and not lost.
   *   - by columns, `["columns",sink,epoch or null]` and of each row a line with the JSON of its key columns.
   *   - of rows that are sent again because the answer asked for it, `["again",key,round,[their numbers in the request]]`.
@@ -20,7 +20,7 @@ object IdempotencyKey {
   val Namespace: UUID = UUID.fromString("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90")
 
   def byPlace(
-      sink: String,
+      query: String,
       epoch: String,
       partition: Int,
       first: Long,
@@ -28,7 +28,7 @@ object IdempotencyKey {
       urlValues: Seq[String]
   ): Array[Byte] = {
     val values = urlValues.map(quoted).mkString("[", ",", "]")
-    s"""["place",${quoted(sink)},${quoted(epoch)},$partition,$first,$rows,$values]""".getBytes(UTF_8)
+    s"""["place",${quoted(query)},${quoted(epoch)},$partition,$first,$rows,$values]""".getBytes(UTF_8)
   }
 
   /** @param epoch

@@ -42,11 +42,17 @@ final private[rest] class RestSinkRun(
   def checkOrder(): Unit =
     order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
 
-  /** An epoch that was begun before must be cut into the same requests. */
+  /** An epoch that was begun before must be cut into the same requests, and they must be named alike. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
-    val requests = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
     if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
-    metrics.begun(held.hold(epoch, requests))
+    metrics.begun(held.hold(epoch, requests(partitions)))
+  }
+
+  /** What the keys of an epoch follow from, beside its rows. */
+  private def requests(partitions: Int): String = {
+    val cut = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
+    val columns = s"sinkId=$sink, keyColumns=${shape.keys.map(_.field.name).mkString(", ")}"
+    if (shape.keys.isEmpty) cut else if (sortsByKeys) s"$cut, $columns" else s"one row a request, $columns"
   }
 
   /** @param partitions
@@ -56,7 +62,9 @@ final private[rest] class RestSinkRun(
     val budget = settings.http.politeness.budget
     val atATime = budget.tasks(math.max(1, math.min(partitions, plan.parallelism)))
     val shares = budget.shares(atATime).toArray
-    new RestWriterFactory(settings, shape, KeyScope(sink, everyEpoch), shares, answered)
+    // A new query under the sinkId of another counts its epochs from 0 again: a row's place there is another place.
+    val scope = KeyScope(if (shape.keys.isEmpty) queryId else sink, everyEpoch)
+    new RestWriterFactory(settings, shape, scope, shares, answered)
   }
 
   /** All rows are settled.

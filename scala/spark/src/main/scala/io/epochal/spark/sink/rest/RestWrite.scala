@@ -62,8 +62,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
     refused.foreach(throw _)
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
-    if (settings.keys.sent && (run.shape.keys.isEmpty || run.sortsByKeys))
-      run.hold(query.checkpoint, info.numPartitions)
+    if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
     run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }
 

@@ -29,7 +29,7 @@ final class RestSinkFixture(val api: OrdersApi) {
   var outputMode: OutputMode = OutputMode.Append
   var trigger: TriggerMode = TriggerMode.MicroBatch
 
-  private val query = "5b3c9f0e-0000-4000-8000-00000000000a"
+  var query = "5b3c9f0e-0000-4000-8000-00000000000a"
 
   def row(n: Long): InternalRow = InternalRow(n, UTF8String.fromString(s"row $n"))
 

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.rest
 
 import java.nio.file.Files
+import java.util.UUID
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering
@@ -111,7 +112,7 @@ final class RestSinkSuite extends AnyFunSuite {
       on.run("keyColumns" -> "ID", "sinkId" -> "orders").epoch(0, rows(on, 0 until 5))
       on.run("keyColumns" -> "id", "sinkId" -> "orders").epoch(9, rows(on, 3 until 8).reverse)
       assert(on.api.applied == (0L until 8L))
-      on.run("keyColumns" -> "id", "sinkId" -> "others").epoch(0, rows(on, 0 until 1))
+      on.run("keyColumns" -> "id", "sinkId" -> "others").epoch(10, rows(on, 0 until 1))
       assert(on.api.applied.count(_ == 0) == 2)
     }
   }
@@ -163,7 +164,32 @@ final class RestSinkSuite extends AnyFunSuite {
       again.epoch(3, rows(on, 0 until 1), Nil)
       assert(
         again.metrics("repeatedEpochs") == "1" && again.metrics("epoch") == "3" && again.metrics("requests") == "1")
-      on.run("keyColumns" -> "id").epoch(3, rows(on, 0 until 1))
+    }
+  }
+
+  test("an epoch that was begun under other key columns, or one row a request, is refused likewise") {
+    RestSinkFixture.using() { on =>
+      Seq(
+        Seq.empty -> Seq("keyColumns" -> "id"),
+        Seq("keyColumns" -> "id") -> Seq.empty,
+        Seq("keyColumns" -> "id") -> Seq("keyColumns" -> "id", "batchSize" -> "5"),
+        Seq("keyColumns" -> "id", "batchSize" -> "5") -> Seq("keyColumns" -> "id"),
+        Seq("keyColumns" -> "id", "batchSize" -> "5") -> Seq("keyColumns" -> "id,word", "batchSize" -> "5"),
+        Seq("keyColumns" -> "id") -> Seq("keyColumns" -> "id", "sinkId" -> "others")
+      ).zipWithIndex.foreach { case ((first, second), epoch) =>
+        on.run(first: _*).begin(epoch.toLong)
+        refused("EPOCH_DEALT_ANEW")(on.run(second: _*).begin(epoch.toLong))
+        on.run(first: _*).begin(epoch.toLong)
+      }
+    }
+  }
+
+  test("without key columns a new query under the same sinkId has keys of its own") {
+    RestSinkFixture.using() { on =>
+      on.run("sinkId" -> "orders").epoch(0, rows(on, 0 until 1))
+      on.query = UUID.randomUUID.toString
+      on.run("sinkId" -> "orders").epoch(0, rows(on, 0 until 1))
+      assert(on.api.applied == Seq(0L, 0L))
     }
   }
 
@@ -228,11 +254,11 @@ final class RestSinkSuite extends AnyFunSuite {
       on.run("ignoreNullFields" -> "true").epoch(1, Seq(row))
       assert(on.api.requests.map(_.body) == Seq("""{"id":null,"word":null}""", "{}"))
       on.api.forget()
-      Seq("keyColumns" -> "id", "url" -> s"${on.api.url}/{id}", "rowTemplate" -> "{\"a\":\"${id}\"}").foreach {
-        option =>
-          val error = refused("ROW_REFUSED")(on.run(option).epoch(2, Seq(on.row(1), row)))
+      Seq("keyColumns" -> "id", "url" -> s"${on.api.url}/{id}", "rowTemplate" -> "{\"a\":\"${id}\"}").zipWithIndex
+        .foreach { case (option, i) =>
+          val error = refused("ROW_REFUSED")(on.run(option).epoch(2L + i, Seq(on.row(1), row)))
           assert(error.getMessage.contains("Row 2") && error.getMessage.contains("'id'"), option)
-      }
+        }
     }
   }
 }

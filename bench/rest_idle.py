@@ -1,0 +1,63 @@
+"""What a poll of an API that has nothing new costs, over a trigger of a source that has nothing and asks nobody."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
+from rest import SCHEMA, static_api
+from steady import session
+
+import epochal
+
+POLLS = 200
+GOAL_MILLIS = 15.0
+
+
+def idle_millis(df: DataFrame) -> list[int]:
+    """Milliseconds of each trigger without rows, when everything was read; the first fifty are left out."""
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
+        query = df.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+        try:
+            deadline = time.monotonic() + 120
+            while True:
+                idle = [p["durationMs"]["triggerExecution"] for p in query.recentProgress if not p["numInputRows"]]
+                if len(idle) >= POLLS + 50:
+                    return idle[50 : POLLS + 50]
+                if query.awaitTermination(1) or time.monotonic() > deadline:
+                    raise RuntimeError(f"only {len(idle)} idle triggers")
+        finally:
+            query.stop()
+
+
+def main() -> bool:
+    # Spark reports a trigger without rows every ten seconds unless told otherwise.
+    spark: SparkSession = session(spark_sql_streaming_noDataProgressEventInterval="0")
+    try:
+        with static_api(1000) as url:
+            pages = {"pagination": "offset", "page_size": 100, "schema": SCHEMA}
+            contenders: dict[str, Callable[[], DataFrame]] = {
+                "nothing asked": lambda: epochal.read.random(spark, rows_per_batch=100, max_rows=1000),
+                "epochal-rest": lambda: epochal.read.rest(spark, url, **pages),
+                "epochal-rest, journalled": lambda: epochal.read.rest(spark, url, journal=True, **pages),
+            }
+            found: dict[str, list[float]] = {name: [] for name in contenders}
+            for turn in range(4):
+                for name, source in contenders.items():
+                    millis = statistics.fmean(idle_millis(source()))
+                    if turn:  # the first warms up
+                        found[name].append(millis)
+    finally:
+        spark.stop()
+    print("\nA trigger without rows: medians of 3 rounds in turn")
+    empty = statistics.median(found["nothing asked"])
+    met = True
+    for name, values in found.items():
+        extra = statistics.median(values) - empty
+        verdict = f"   {extra:+.1f} ms, goal {GOAL_MILLIS:.0f}: {'met' if extra <= GOAL_MILLIS else 'MISSED'}"
+        print(f"  {name:<40} {statistics.median(values):>8.1f} ms{'' if name == 'nothing asked' else verdict}")
+        met = met and extra <= GOAL_MILLIS
+    return met
