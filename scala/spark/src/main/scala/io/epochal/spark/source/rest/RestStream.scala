@@ -23,6 +23,7 @@ import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.supply.RestSupply
+import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.
@@ -48,7 +49,7 @@ final class RestStream private[rest] (
     with ReportsSourceMetrics {
 
   private val store = initial.beside("journal")
-  private val supply = RestSupply.of(options, store, counters, defaultPartitions)
+  private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock)
   private val factory = new RestReaderFactory(options, reading, counters, None)
   private lazy val journalFactory = new RestReaderFactory(options, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
@@ -155,6 +156,8 @@ final class RestStream private[rest] (
   private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
     val follows = position.journal.exists(_.next.nonEmpty)
     val fits = options.paging match {
+      case _: TimeWindow if follows =>
+        position.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
       case _: ChainedPagination => follows || position == RestPosition(0)
       case _                    => !follows
     }
