@@ -47,6 +47,9 @@ def rest(
     next_url: str | None = None,
     has_more: str | None = None,
     last_page: str | None = None,
+    total_count: str | None = None,
+    total_count_header: str | None = None,
+    on_drift: Literal["fail", "warn", "restart"] | None = None,
     window_start: datetime | str | None = None,
     window_length: Duration | None = None,
     lag: Duration | None = None,
@@ -156,6 +159,9 @@ def rest(
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
         last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
+        total_count: JSON Pointer to the number of all records in an answer.
+        total_count_header: the header of an answer that has it, in place of ``total_count``.
+        on_drift: what becomes of a list with fewer records than were delivered: ``"restart"`` reads it again.
         window_start: where the first window begins.
         window_length: length of a window, from its first moment up to the next one's.
         lag: how long ago a window must have ended before it is asked for.
@@ -259,6 +265,9 @@ def rest(
             "nextUrl": next_url,
             "hasMore": has_more,
             "lastPage": last_page,
+            "totalCount": total_count,
+            "totalCountHeader": total_count_header,
+            "onDrift": on_drift,
             "windowStart": window_start,
             "windowLength": window_length,
             "lag": lag,

@@ -55,7 +55,7 @@ final class RestStream private[rest] (
   private var lastBatch: Instant = clock.instant()
   private var availableNow = false
   private var journalled = options.journal
-  private var target = Option.empty[Long]
+  private var target = Option.empty[RestPosition]
   private var lastAtEnd = Option.empty[Instant]
 
   private lazy val first: RestOffset =
@@ -140,9 +140,12 @@ final class RestStream private[rest] (
 
   /** Under AvailableNow the end is looked for once, when the first batch is planned. */
   private def available(from: RestPosition, most: Long): Long = {
-    if (availableNow && target.isEmpty) target = Some(from.records + supply.available(from, Long.MaxValue))
+    if (availableNow && target.isEmpty) {
+      val found = supply.available(from, Long.MaxValue)
+      target = Some(if (options.journal) RestPosition(from.records + found) else supply.take(from, found))
+    }
     target.fold(supply.available(from, most)) { end =>
-      val left = math.max(0L, end - from.records)
+      val left = if (from.crawl > end.crawl) 0L else math.max(0L, end.records - from.firstUntil(end))
       math.min(left, supply.available(from, left))
     }
   }

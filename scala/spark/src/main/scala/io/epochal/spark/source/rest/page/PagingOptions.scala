@@ -129,13 +129,13 @@ private[rest] object PagingOptions {
         NextUrl,
         HasMore,
         LastPage) ++
-      WindowOptions.all ++ Seq(MaxPages, Journal)
+      WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
 
   /** Each kind of pagination with the options that not all have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
-    "none" -> Seq.empty,
-    "offset" -> Seq(OffsetParam, LimitParam, PageSize),
-    "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize),
+    "none" -> Seq(CountingOptions.Drift),
+    "offset" -> (Seq(OffsetParam, LimitParam, PageSize) ++ CountingOptions.all),
+    "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize) ++ CountingOptions.all),
     "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
     "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
     "link" -> Seq(LinkRel, HasMore, LastPage, MaxPages),
@@ -278,14 +278,15 @@ private[rest] object PagingOptions {
   }
 
   private def ofWindows(within: String): Seq[OptionSpec[_]] =
-    kinds(within) ++ (if (within == "none") Nil else Seq(HasMore, LastPage))
+    kinds(within).diff(CountingOptions.all) ++ (if (within == "none") Nil else Seq(HasMore, LastPage))
 
   /** An answer with something beside its records is an object; what is within them is not looked at. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {
-      case chained: ChainedPagination => chained.pointers
-      case _                          => Nil
+      case chained: ChainedPagination                  => chained.pointers
+      case _ if values(RecordOptions.Format) == "json" => values.get(CountingOptions.TotalCount).toSeq
+      case _                                           => Nil
     }
     pointers
       .find(pointer => s"$pointer/".startsWith(s"$records/"))
