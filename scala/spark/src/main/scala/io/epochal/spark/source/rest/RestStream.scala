@@ -56,6 +56,7 @@ final class RestStream private[rest] (
   private var availableNow = false
   private var journalled = options.journal
   private var target = Option.empty[RestPosition]
+  private var crawl = 0L
   private var lastAtEnd = Option.empty[Instant]
 
   private lazy val first: RestOffset =
@@ -74,6 +75,7 @@ final class RestStream private[rest] (
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = {
     val from = position(start)
+    crawl = from.crawl
     val limit = ReadLimits.fromSpark(sparkLimit)
     val backlog = available(from, Admission.ceiling(limit))
     val now = clock.instant()
@@ -83,7 +85,9 @@ final class RestStream private[rest] (
     val rows = Admission.admit(limit, Backlog(backlog), since, now)
     if (rows > 0) {
       lastBatch = now
-      RestOffset(options.source, supply.take(from, rows))
+      val end = supply.take(from, rows)
+      crawl = end.crawl
+      RestOffset(options.source, end)
     } else {
       // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
       if (start == first) null else RestOffset(options.source, from)
@@ -94,7 +98,7 @@ final class RestStream private[rest] (
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
   override def reportLatestOffset(): Offset =
-    supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists))).orNull
+    supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists, crawl = crawl))).orNull
 
   /** `rowsBehind` counts to the last record seen; while batches are cut by a limit nobody looks further, and
     * `rowsBehindExact` is false. `secondsBehind` is an upper bound: the time since this run last stood at the end.

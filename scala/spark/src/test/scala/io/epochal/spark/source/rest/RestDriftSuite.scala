@@ -179,6 +179,7 @@ final class RestDriftSuite extends AnyFunSuite {
         api.count = 25
         assert(batches().map(_.size) == Seq(10, 10, 5))
         assert(query.at.json.contains("\"crawl\":1"))
+        assert(query.batch().isEmpty && query.stream.reportLatestOffset().json.contains("\"crawl\":1"))
         api.count = 7
         assert(batches() == Seq(0 until 7))
         assert(query.at.json.contains("\"crawl\":2") && query.at.json.contains("\"records\":7"))

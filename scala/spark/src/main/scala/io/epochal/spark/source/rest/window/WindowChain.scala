@@ -1,9 +1,12 @@
 package io.epochal.spark.source.rest.window
 
 import java.time.Instant
+import java.util.zip.CRC32C
+
+import scala.util.Try
 
 import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{Chain, NewRecords, PageChain}
+import io.epochal.spark.source.rest.page.{AnswerScan, Chain, NewRecords, PageChain}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
@@ -31,6 +34,7 @@ final private[rest] class WindowChain(
   private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
   private var at = record
   private var latest = Instant.MIN
+  private var before = 0L
 
   override def buffer: BodyBuffer = pages.buffer
 
@@ -56,8 +60,41 @@ final private[rest] class WindowChain(
     if (asked.page.isEmpty) pages.recount()
     if (windows.keyed) keys.enter(asked.window, at)
     val page = pages.turn()
+    if (windows.within.isInstanceOf[CountedPages] && page.records > 0) movesOn(asked, page)
     val fresh = if (windows.keyed) keys.fresh(buffer.bytes, page) else page
     at += fresh.records
     fresh
   }
+
+  /** An API that does not know the parameter of the page gives a window's first page for ever. That two pages are alike is not
+    * enough, where one far behind a window's end is like them, too.
+    */
+  private def movesOn(asked: WindowPosition, page: NewRecords): Unit = {
+    val records = hash(buffer, page.from, page.until)
+    if (asked.page.nonEmpty && records == before && far(asked).contains(records))
+      throw options.mismatch("the pages of a window are the same: it gives the same page whatever it is asked for")
+    before = records
+  }
+
+  private def far(asked: WindowPosition): Option[Long] = {
+    val body = new BodyBuffer
+    val scan = new AnswerScan(options.records, Nil, options.endpoint)
+    val call =
+      options.pageCall.of(options.endpoint, windows, Some(asked.copy(page = Some(WindowChain.Far), seen = Nil).text))
+    Try(client.call(call, body)(_ => scan.read(body))).toOption
+      .filter(_.records > 0)
+      .map(answer => hash(body, answer.from, answer.until))
+  }
+
+  private def hash(body: BodyBuffer, from: Int, until: Int): Long = {
+    val crc = new CRC32C
+    crc.update(body.bytes, from, until - from)
+    crc.getValue << 32 | (until - from)
+  }
+}
+
+private object WindowChain {
+
+  /** Behind the end of any window; fits where a server reads 32 bits. */
+  private val Far = s"${1L << 30}"
 }

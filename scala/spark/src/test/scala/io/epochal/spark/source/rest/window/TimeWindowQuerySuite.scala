@@ -43,7 +43,8 @@ final class TimeWindowQuerySuite extends StreamTest {
     assert(query.awaitTermination(60000), "the query did not end")
   }
 
-  test("a batch whose commit was lost is delivered again from the journal, and what windows repeat is not delivered after it") {
+  test(
+    "a batch whose commit was lost is delivered again from the journal, and what windows repeat is not delivered after it") {
     WindowApi.using { api =>
       withTempDir { checkpoint =>
         val batches = new ConcurrentHashMap[Long, Vector[Seq[Int]]]

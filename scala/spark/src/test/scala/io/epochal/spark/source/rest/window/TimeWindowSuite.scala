@@ -334,6 +334,24 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  Seq("offset", "page").foreach { kind =>
+    test(
+      s"windowPagination=$kind: a server that gives the same page for ever is refused; records that are alike are not") {
+      query(kind) { query =>
+        (0 until 10).foreach(id => query.event(id, id.toLong))
+        query.nowAt(11)
+        query.api.placed = _ => 0
+        var delivered = Seq.empty[Int]
+        val error = failure((1 to 9).foreach(_ => delivered ++= query.batch(ReadLimit.maxRows(1))))
+        assert(error.condition.name == "PAGINATION_MISMATCH" && delivered == Seq(0, 1, 2))
+        assert(error.getMessage.contains("the same page whatever it is asked for"))
+        query.api.placed = identity
+        query.api.events = query.api.events.map(_.copy(id = 7, at = minutes(3)))
+        assert(query.batch() == Seq.fill(7)(7))
+      }
+    }
+  }
+
   test("a failed request leaves the position where it was") {
     query("offset", overlapping: _*) { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))

@@ -33,6 +33,9 @@ final class WindowApi extends AutoCloseable {
   /** How moments are read. */
   @volatile var moment: String => Instant = Instant.parse
 
+  /** Where the page begins that is given for one that was asked for. */
+  @volatile var placed: Int => Int = identity
+
   @volatile var before: () => Int = () => 200
 
   System.setProperty("sun.net.httpserver.nodelay", "true")
@@ -69,6 +72,7 @@ final class WindowApi extends AutoCloseable {
         .orElse(params.get("after").map(key => wanted.indexWhere(_.id == key.toInt) + 1))
         .orElse(params.get("_start").map(_.toInt))
         .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
+        .map(placed)
         .getOrElse(0)
       asked.add(s"$from/$to#$place")
       val status = before()
