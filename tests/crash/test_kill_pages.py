@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import random
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from epochal._options import instant
 from support.api import serve
 from support.data import as_rows, comments, create_comments, stored
 from support.databases import Sqlite
@@ -31,6 +33,20 @@ READS: dict[str, dict[str, Any]] = {
     "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7},
     "offset-journalled": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
     "page-journalled": {"pagination": "page", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
+    # Each window begins with what the ones before it had.
+    "time-window": {
+        "pagination": "time-window",
+        "window_start": instant(datetime.now(timezone.utc).replace(microsecond=0)),
+        "window_length": "500ms",
+        "lag": "100ms",
+        "overlap": "3s",
+        "key_columns": ["id"],
+        "window_format": "epoch-millis",
+        "window_pagination": "cursor",
+        "next_cursor": "/meta/next",
+        "cursor_param": "after",
+        "max_rows_per_batch": 7,
+    },
 }
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * KILLS)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from typing import Any
 
 from support.api import Answer, Api, Request
@@ -14,9 +16,16 @@ class ChainedApi(Api):
     """Serves its records in pages of ten, as ``data``.
 
     Asked by ``after=<cursor>``, by ``since=<id>`` (behind that record; ids count from 1), or as ``Api`` is.
+    With ``from`` and ``to``, milliseconds since 1970, it has the records of that time only: a record is of the moment
+    of the first request that finds it.
     ``meta`` names the next page by cursor and by URL, says whether there is ``more``, and has an address
     ``elsewhere``, on another host.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments: list[int] = []
+        self.stamping = threading.Lock()
 
     def start(self, params: dict[str, str]) -> int | None:
         """The page's first record; None where it is asked for by number."""
@@ -29,10 +38,15 @@ class ChainedApi(Api):
         self.hold.wait(60)
         if self.failures:
             return self.failures.popleft(), b"", {}
+        with self.stamping:
+            self.moments += [int(time.time() * 1000)] * (len(self.records) - len(self.moments))
         start = self.start(request.params)
         if start is None:
             return 200, json.dumps({"data": self.page(request.params)}).encode(), {}
         records = list(self.records)
+        if "from" in request.params:
+            first, last = int(request.params["from"]), int(request.params["to"])
+            records = [r for r, at in zip(records, self.moments, strict=False) if first <= at < last]
         more = start + PAGE < len(records)
         cursor = f"c{start + PAGE}" if more else None
         meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}

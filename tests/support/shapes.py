@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +25,8 @@ class Server(Api):
     """Answers as ``shape`` does, ``PAGE`` records at a time."""
 
     shape: Shape = field(default=lambda server, request: (server.records, {}))
+    appeared: list[float] = field(default_factory=list)
+    appearing: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
@@ -119,6 +124,22 @@ def zendesk(server: Server, request: Request) -> Page:
     records, following = server.part(start)
     cursor = f"t{start + len(records)}"
     return {"tickets": records, "after_cursor": cursor, "end_of_stream": following is None}, {}
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
+
+
+def since_until(server: Server, request: Request) -> Page:
+    """Pages by number of the events from one time up to another, the last first; they appear three seconds late."""
+    appeared = server.appeared
+    with server.appearing:
+        appeared += [time.time() - 3] * (len(server.records) - len(appeared))
+    since, until = (moment(request.params[name]) for name in ("since", "until"))
+    events = [record for record, at in zip(server.records, appeared, strict=False) if since <= at < until][::-1]
+    start = (int(request.params["page"]) - 1) * int(request.params["per_page"])
+    return {"events": events[start : start + int(request.params["per_page"])]}, {}
 
 
 def jsonplaceholder(server: Server, request: Request) -> Page:

@@ -10,79 +10,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from epochal._load import load
 from epochal._options import Duration, Size, Statuses, given
-from epochal.errors import named
+from epochal._random_source import random
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 __all__ = ["random", "rest"]
-
-
-def random(
-    spark: SparkSession,
-    *,
-    rows_per_second: int | None = None,
-    rows_per_batch: int | None = None,
-    num_partitions: int | None = None,
-    seed: int | None = None,
-    min_length: int | None = None,
-    max_length: int | None = None,
-    alphabet: str | None = None,
-    max_rows: int | None = None,
-    start_timestamp: datetime | str | None = None,
-    max_rows_per_batch: int | None = None,
-    min_rows_per_batch: int | None = None,
-    max_batch_delay: Duration | None = None,
-    fail_on_data_loss: bool | None = None,
-    source_id: str | None = None,
-    streaming: bool = True,
-) -> DataFrame:
-    """Random strings: a row is a pure function of (seed, id), so that a replay gives the same rows.
-
-    Columns: ``id BIGINT`` (0, 1, …), ``value STRING``, ``length BIGINT``, ``timestamp TIMESTAMP``.
-
-    Args:
-        spark: the session.
-        rows_per_second: rows that come into being each second. Excludes ``rows_per_batch``.
-        rows_per_batch: rows of every micro-batch, whatever the time.
-        num_partitions: tasks that make them.
-        seed: what the strings depend on, with the id.
-        min_length: characters of a string at the least.
-        max_length: characters of a string at the most.
-        alphabet: the characters to choose from.
-        max_rows: rows in all; a batch read needs it.
-        start_timestamp: the time of row 0.
-        max_rows_per_batch: rows of a micro-batch at the most.
-        min_rows_per_batch: rows to wait for before a micro-batch starts.
-        max_batch_delay: how long ``min_rows_per_batch`` may hold rows back.
-        fail_on_data_loss: whether rows that are gone fail the query.
-        source_id: the source's name in the offsets.
-        streaming: False reads once, as a batch.
-
-    Raises:
-        OptionError: a value that the source refuses, or options that exclude each other.
-    """
-    options = given(
-        {
-            "rowsPerSecond": rows_per_second,
-            "rowsPerBatch": rows_per_batch,
-            "numPartitions": num_partitions,
-            "seed": seed,
-            "minLength": min_length,
-            "maxLength": max_length,
-            "alphabet": alphabet,
-            "maxRows": max_rows,
-            "startTimestamp": start_timestamp,
-            "maxRowsPerBatch": max_rows_per_batch,
-            "minRowsPerBatch": min_rows_per_batch,
-            "maxBatchDelay": max_batch_delay,
-            "failOnDataLoss": fail_on_data_loss,
-            "sourceId": source_id,
-        }
-    )
-    return _load(spark, "epochal-random", options, None, streaming)
 
 
 def rest(
@@ -94,7 +30,7 @@ def rest(
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     request_body: str | None = None,
-    pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
+    pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
     page_size: int | None = None,
@@ -111,6 +47,18 @@ def rest(
     next_url: str | None = None,
     has_more: str | None = None,
     last_page: str | None = None,
+    total_count: str | None = None,
+    total_count_header: str | None = None,
+    on_drift: Literal["fail", "warn", "restart"] | None = None,
+    window_start: datetime | str | None = None,
+    window_length: Duration | None = None,
+    lag: Duration | None = None,
+    overlap: Duration | None = None,
+    key_columns: Sequence[str] | None = None,
+    window_from_param: str | None = None,
+    window_to_param: str | None = None,
+    window_format: Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"] | None = None,
+    window_pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
     max_pages: int | None = None,
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
@@ -191,9 +139,10 @@ def rest(
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
         request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
-            ``${pageSize}``, or ``${cursor}`` in it tell the page; secret.
+            ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` in it tell the page; secret.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
-            ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
+            ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one;
+            ``"time-window"`` asks for one stretch of time after the other.
         offset_param: the parameter that carries the number of records to skip.
         limit_param: the parameter that carries the page's size under ``"offset"``.
         page_size: records in a page.
@@ -210,7 +159,19 @@ def rest(
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
         last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
-        max_pages: pages that one batch may ask for; an API that goes on for longer is an error.
+        total_count: JSON Pointer to the number of all records in an answer.
+        total_count_header: the header of an answer that has it, in place of ``total_count``.
+        on_drift: what becomes of a list with fewer records than were delivered: ``"restart"`` reads it again.
+        window_start: where the first window begins.
+        window_length: length of a window, from its first moment up to the next one's.
+        lag: how long ago a window must have ended before it is asked for.
+        overlap: how much of the time before it a window asks for again, for records that appear late.
+        key_columns: the fields that tell a record, where windows overlap.
+        window_from_param: the parameter with the moment where a window begins.
+        window_to_param: the parameter with the moment where it ends.
+        window_format: how the two moments are written.
+        window_pagination: how the pages of one window follow each other.
+        max_pages: pages that one batch, or window, may ask for; an API that goes on for longer is an error.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
@@ -304,6 +265,18 @@ def rest(
             "nextUrl": next_url,
             "hasMore": has_more,
             "lastPage": last_page,
+            "totalCount": total_count,
+            "totalCountHeader": total_count_header,
+            "onDrift": on_drift,
+            "windowStart": window_start,
+            "windowLength": window_length,
+            "lag": lag,
+            "overlap": overlap,
+            "keyColumns": key_columns,
+            "windowFromParam": window_from_param,
+            "windowToParam": window_to_param,
+            "windowFormat": window_format,
+            "windowPagination": window_pagination,
             "maxPages": max_pages,
             "journal": journal,
             "bodyFormat": body_format,
@@ -373,15 +346,4 @@ def rest(
         signer=signer,
         **{"oauth.params": oauth_params},
     )
-    return _load(spark, "epochal-rest", options, schema, streaming)
-
-
-def _load(
-    spark: SparkSession, source: str, options: dict[str, str], schema: str | StructType | None, streaming: bool
-) -> DataFrame:
-    with named():
-        if streaming:
-            stream = spark.readStream.format(source).options(**options)
-            return (stream if schema is None else stream.schema(schema)).load()
-        batch = spark.read.format(source).options(**options)
-        return (batch if schema is None else batch.schema(schema)).load()
+    return load(spark, "epochal-rest", options, schema, streaming)

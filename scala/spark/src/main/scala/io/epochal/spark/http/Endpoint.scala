@@ -35,6 +35,12 @@ final class Endpoint private (
   /** The request target (RFC 9112, origin form) of one page. */
   def target(query: String): String = if (query.isEmpty) path else path + separator + query
 
+  /** The same, with more parameters in every request. */
+  def withQuery(parameters: Seq[(String, String)]): Endpoint = {
+    val query = parameters.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
+    new Endpoint(base, target(query.mkString("&")), headers, hasUserInfo, secrets, credential)
+  }
+
   /** Whether every request has a parameter of that name. */
   def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
 

@@ -13,8 +13,14 @@ import io.epochal.core.offset.OffsetFormat
   *
   * @param journal
   *   None where the records were never journalled; so it is at the start of every stream
+  * @param crawl
+  *   how often the list was begun again from its first record: `records` counts since then
   */
-final case class RestPosition(records: Long, journal: Option[JournalPosition] = None)
+final case class RestPosition(records: Long, journal: Option[JournalPosition] = None, crawl: Long = 0) {
+
+  /** The first record that is delivered between this position and a later one. */
+  def firstUntil(end: RestPosition): Long = if (crawl == end.crawl) records else 0L
+}
 
 /** What of the journal counts at a position.
   *
@@ -49,13 +55,15 @@ final case class RestOffset(source: String, position: RestPosition) extends Offs
   override val json: String = RestOffset.toJson(source, position)
 }
 
-/** Version 1 has `records` alone; a position without a journal is still written so. */
-object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 2) {
+/** Version 1 has `records` alone, version 2 a journal; a position is written in the first version that can tell it. */
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 3) {
 
-  override protected def versionOf: RestPosition => Int = position => if (position.journal.isEmpty) 1 else version
+  override protected def versionOf: RestPosition => Int = position =>
+    if (position.crawl > 0) 3 else if (position.journal.isDefined) 2 else 1
 
   override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
     fields.put("records", position.records)
+    if (position.crawl > 0) fields.put("crawl", position.crawl)
     position.journal.foreach { journal =>
       val segments = fields.putArray("segments")
       journal.segments.foreach(segment => Segment.write(segment, segments.addObject()))
@@ -68,7 +76,10 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
   }
 
   override protected def read(version: Int, fields: ObjectNode): RestPosition =
-    RestPosition(count(fields, "records"), Option.when(version > 1)(journal(fields)))
+    RestPosition(
+      count(fields, "records"),
+      Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
+      if (version > 2) count(fields, "crawl") else 0L)
 
   private def journal(fields: ObjectNode): JournalPosition = {
     require(fields.path("segments").isArray, "\"segments\" is not an array")

@@ -8,7 +8,17 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings}
-import io.epochal.spark.source.rest.page.{ChainedPagination, PageCall, PageRequest, Pagination, Paging, PagingOptions}
+import io.epochal.spark.source.rest.page.{
+  ChainedPagination,
+  Counting,
+  CountingOptions,
+  OnDrift,
+  PageCall,
+  PageRequest,
+  Pagination,
+  Paging,
+  PagingOptions
+}
 import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
@@ -21,6 +31,8 @@ import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRul
   *   whether what is received is kept in the checkpoint: wished for, or needed
   * @param maxPages
   *   of one batch, where pages name the next one
+  * @param counting
+  *   what is known of a list beside its pages, where they are told by counting records
   * @param pageCall
   *   the request for a page that is told by counting records
   * @param rules
@@ -39,6 +51,7 @@ final case class RestOptions(
     paging: Paging,
     journal: Boolean,
     maxPages: Int,
+    counting: Counting,
     pageCall: PageCall,
     rules: RecordRules,
     numPartitions: Option[Int],
@@ -82,6 +95,20 @@ final case class RestOptions(
     if (failOnDataLoss) throw loss else loss.getMessage
   }
 
+  /** Whether a list that has become shorter is read again from its first record. */
+  def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
+
+  /** What is logged of a list that has fewer records than were delivered, where that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where it is
+    */
+  def drifted(has: Long, delivered: Long): String = {
+    val reason = s"the API has only $has records left"
+    val fails = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
+    copy(failOnDataLoss = fails).lost(has, delivered, reason)
+  }
+
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
 }
@@ -123,6 +150,7 @@ object RestOptions {
       taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
       rules <- RecordOptions.rules(values)
+      counting <- CountingOptions.read(values)
       journal = paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal)
       _ <- if (journal) RecordOptions.journalled(values, paging) else Right(())
       _ <- Either.cond(
@@ -135,6 +163,7 @@ object RestOptions {
       paging,
       journal,
       values(PagingOptions.MaxPages),
+      counting,
       pageCall,
       rules,
       values.get(NumPartitions),

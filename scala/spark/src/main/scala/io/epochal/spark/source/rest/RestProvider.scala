@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest
 
+import java.time.Instant
 import java.util
 
 import scala.jdk.CollectionConverters._
@@ -30,6 +31,7 @@ import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.record.SchemaInference
 import io.epochal.spark.source.rest.supply.RestFrontier
 import io.epochal.spark.source.rest.task.ChainPartition
+import io.epochal.spark.source.rest.window.TimeWindow
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *
@@ -37,6 +39,7 @@ import io.epochal.spark.source.rest.task.ChainPartition
   *   - [[SchemaInference]]: the schema, where none is given
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
+  *   - [[TimeWindow]]: which stretch of time is asked for; [[io.epochal.spark.source.rest.window.WindowChain]] follows
   *   - [[RestStream]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
   *   - [[BodyFormat]], [[Records]]: the records of one answer; [[RecordRules]]: which of them give rows, and which columns
@@ -136,7 +139,8 @@ final private class RestBatch(options: RestOptions, reading: RestReading) extend
   private lazy val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
 
   override def planInputPartitions(): Array[InputPartition] = options.paging match {
-    case _: ChainedPagination => Array(ChainPartition)
+    case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))
+    case _: ChainedPagination => Array(ChainPartition(Instant.now()))
     case _ => RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)
   }
 

@@ -41,8 +41,8 @@ final private[rest] class RestReaderFactory(
         val source = new FetchedPages(options, new HttpClient(options.http, counts, share))
         new PageReader(options, columns, range, source, share.concurrency.getOrElse(1))
       case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, columns, slices, store)
-      case (ChainPartition, chained: ChainedPagination, _) =>
-        new ChainPages(options, columns, chained, new HttpClient(options.http, counts))
+      case (ChainPartition(until), chained: ChainedPagination, _) =>
+        new ChainPages(options, columns, chained, new HttpClient(options.http, counts), until)
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
     new RestReader(options, columns, pages, counts, counters)

@@ -23,6 +23,7 @@ import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.supply.RestSupply
+import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.
@@ -48,13 +49,14 @@ final class RestStream private[rest] (
     with ReportsSourceMetrics {
 
   private val store = initial.beside("journal")
-  private val supply = RestSupply.of(options, store, counters, defaultPartitions)
+  private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock)
   private val factory = new RestReaderFactory(options, reading, counters, None)
   private lazy val journalFactory = new RestReaderFactory(options, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
   private var availableNow = false
   private var journalled = options.journal
-  private var target = Option.empty[Long]
+  private var target = Option.empty[RestPosition]
+  private var crawl = 0L
   private var lastAtEnd = Option.empty[Instant]
 
   private lazy val first: RestOffset =
@@ -73,6 +75,7 @@ final class RestStream private[rest] (
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = {
     val from = position(start)
+    crawl = from.crawl
     val limit = ReadLimits.fromSpark(sparkLimit)
     val backlog = available(from, Admission.ceiling(limit))
     val now = clock.instant()
@@ -82,7 +85,9 @@ final class RestStream private[rest] (
     val rows = Admission.admit(limit, Backlog(backlog), since, now)
     if (rows > 0) {
       lastBatch = now
-      RestOffset(options.source, supply.take(from, rows))
+      val end = supply.take(from, rows)
+      crawl = end.crawl
+      RestOffset(options.source, end)
     } else {
       // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
       if (start == first) null else RestOffset(options.source, from)
@@ -93,7 +98,7 @@ final class RestStream private[rest] (
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
   override def reportLatestOffset(): Offset =
-    supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists))).orNull
+    supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists, crawl = crawl))).orNull
 
   /** `rowsBehind` counts to the last record seen; while batches are cut by a limit nobody looks further, and
     * `rowsBehindExact` is false. `secondsBehind` is an upper bound: the time since this run last stood at the end.
@@ -139,9 +144,12 @@ final class RestStream private[rest] (
 
   /** Under AvailableNow the end is looked for once, when the first batch is planned. */
   private def available(from: RestPosition, most: Long): Long = {
-    if (availableNow && target.isEmpty) target = Some(from.records + supply.available(from, Long.MaxValue))
+    if (availableNow && target.isEmpty) {
+      val found = supply.available(from, Long.MaxValue)
+      target = Some(if (options.journal) RestPosition(from.records + found) else supply.take(from, found))
+    }
     target.fold(supply.available(from, most)) { end =>
-      val left = math.max(0L, end - from.records)
+      val left = if (from.crawl > end.crawl) 0L else math.max(0L, end.records - from.firstUntil(end))
       math.min(left, supply.available(from, left))
     }
   }
@@ -155,6 +163,8 @@ final class RestStream private[rest] (
   private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
     val follows = position.journal.exists(_.next.nonEmpty)
     val fits = options.paging match {
+      case _: TimeWindow if follows =>
+        position.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
       case _: ChainedPagination => follows || position == RestPosition(0)
       case _                    => !follows
     }

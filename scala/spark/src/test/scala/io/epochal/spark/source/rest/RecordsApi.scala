@@ -19,6 +19,9 @@ final class RecordsApi extends AutoCloseable {
   @volatile var record: Int => String = i => s"""{"id":$i,"name":"record $i"}"""
   @volatile var body: String => String = identity
 
+  /** The header `X-Total`; null for none. */
+  @volatile var total: () => String = () => null
+
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
@@ -59,6 +62,7 @@ final class RecordsApi extends AutoCloseable {
       val until = math.min(count.toLong, from + math.min(size, cap))
       val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
       exchange.getResponseHeaders.add("Content-Type", "application/json")
+      Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     } finally exchange.close()

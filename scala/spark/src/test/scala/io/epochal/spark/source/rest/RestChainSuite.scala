@@ -42,7 +42,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
         val options = RestOptions.read((ChainApi.kinds(kind) :+ ("url" -> api.url)).toMap).fold(throw _, identity)
         val factory =
           new RestReaderFactory(options, RestReading(schema, "UTC"), new io.epochal.spark.http.HttpCounters, None)
-        val reader = factory.createReader(ChainPartition)
+        val reader = factory.createReader(ChainPartition(java.time.Instant.now()))
         val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
         assert(ids == (0 until 30) && api.requests().size == (if (kind == "keyset") 9 else 8))
       }

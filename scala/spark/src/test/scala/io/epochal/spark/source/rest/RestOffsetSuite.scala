@@ -20,6 +20,9 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val copied =
     """{"v":2,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":7,"segments":[]}"""
 
+  private val again =
+    """{"v":3,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":12,"crawl":2}"""
+
   private val segment =
     Segment("0000000000000000100-0123456789abcdef0123456789abcdef-1.seg", 100, 200, 4711, 4843, 0x0badcafe)
 
@@ -37,6 +40,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       source.replace("offset", "cursor"),
       RestPosition(150, Some(JournalPosition(Seq(segment), Some(next)))))
     shouldBe(copied, source, RestPosition(7, Some(JournalPosition(Nil, None))))
+    shouldBe(again, source, RestPosition(12, crawl = 2))
   }
 
   private val segments: Gen[Seq[Segment]] = for {
@@ -63,7 +67,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def refusal(json: String, of: String = source): String =
       RestOffset.fromJson(of, json).fold(_.condition.name, _.toString)
     assert(refusal(frozen.replace("(offset)", "(page)")) == "OFFSET_SOURCE_CHANGED")
-    assert(refusal(frozen.replace("\"v\":1", "\"v\":3")) == "OFFSET_VERSION")
+    assert(refusal(frozen.replace("\"v\":1", "\"v\":4")) == "OFFSET_VERSION")
     Seq("1000" -> "-1", "1000" -> "1.5", "1000" -> "\"1\"", "\"records\"" -> "\"rows\"", "\"v\":1" -> "\"v\":2")
       .foreach { case (from, to) =>
         assert(refusal(frozen.replace(from, to)) == "OFFSET_INVALID", to)

@@ -7,7 +7,7 @@ import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
   *
   * Such an answer is read once and journalled: a token may be good for a while only, and what it gives may change.
   */
-sealed trait ChainedPagination extends Paging {
+trait ChainedPagination extends Paging {
 
   /** What says whether a page follows, whatever else the answer says. */
   def flag: Option[MoreFlag]
@@ -21,7 +21,7 @@ sealed trait ChainedPagination extends Paging {
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
-  /** The token of the next page, if there is one.
+  /** The token of the next page, if the answer names one.
     *
     * @param asked
     *   what was answered
@@ -38,6 +38,28 @@ sealed trait ChainedPagination extends Paging {
 
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
+
+  /** The token of the next page, if there is one: what the flag says counts over what the token says. */
+  final private[rest] def follows(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+    next(endpoint, asked, answer, scanned).flatMap { named =>
+      def mismatch(reason: String) = Left(NoPage.Mismatch(reason))
+      flag match {
+        case None => Right(named)
+        case Some(flag) =>
+          (scanned.values.get(flag.pointer).flatten.map(flag.more), named) match {
+            case (Some(Some(true)), Some(token)) => Right(Some(token))
+            case (Some(Some(true)), None) =>
+              mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
+            case (Some(Some(false)), _) | (None, None) => Right(None)
+            case (None, Some(_)) => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+            case (Some(None), _) => mismatch(s"its value at '${flag.pointer}' is no flag")
+          }
+      }
+    }
 }
 
 /** A page that was asked for.

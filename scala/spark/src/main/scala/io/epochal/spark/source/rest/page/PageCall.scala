@@ -9,6 +9,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.{Endpoint, HttpBody, HttpCall}
 import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.window.{CountedPages, OnePage, TimeWindow}
 
 /** How a page is asked for: by GET, or by POST with a body.
   *
@@ -38,8 +39,21 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
       case (Some(template), cursor: ChainedPagination.ByCursor) =>
         val text = encoded(token.orElse(cursor.first).getOrElse(""))
         HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
+      case (Some(template), windows: TimeWindow) =>
+        val position = windows.asked(token)
+        val bytes = template.fill { name =>
+          encoded(windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name)))
+        }
+        val target = if (inUrl) pagination.call(endpoint, token).target else endpoint.target("")
+        HttpCall("POST", target, Nil, Some(new HttpBody(contentType, bytes)))
       case _ => pagination.call(endpoint, token)
     }
+
+  private def inWindow(within: ChainedPagination, page: Option[String], name: String): String = within match {
+    case counted: CountedPages              => PageCall.value(counted.counted, counted.request(page), name).toString
+    case cursor: ChainedPagination.ByCursor => page.orElse(cursor.first).getOrElse("")
+    case other => throw new IllegalArgumentException(s"no value for $name under windowPagination=${other.kind}")
+  }
 
   /** As a part of a text in JSON, or of a form. */
   private def encoded(text: String): String =
@@ -54,8 +68,8 @@ object PageCall {
     "requestBody",
     OptionType.string,
     "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
-      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset) in it tell the page, and the " +
-      "URL does not then. Unset: GET.",
+      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom} and " +
+      "${windowTo} (pagination=time-window) in it tell the page, and the URL does not then. Unset: GET.",
     secret = true,
     sample = Some("""{"from": ${offset}, "size": ${limit}}""")
   )
@@ -70,11 +84,15 @@ object PageCall {
     val names = body.fold(Seq.empty[String])(_.names)
     val (needed, possible) = places(pagination)
     val strange = names.filterNot((needed ++ possible).contains(_))
-    val fixed = names.isEmpty && !pagination.isInstanceOf[ChainedPagination]
+    val fixed = names.isEmpty && !needed.contains("cursor")
+    val byAddress = pagination match {
+      case windows: TimeWindow => windows.within.isInstanceOf[ChainedPagination.ByAddress]
+      case other               => other.isInstanceOf[ChainedPagination.ByAddress]
+    }
     val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
     for {
       _ <- Either.cond(
-        body.isEmpty || !pagination.isInstanceOf[ChainedPagination.ByAddress],
+        body.isEmpty || !byAddress,
         (),
         Conditions.OptionsConflict(
           "format" -> RestOptions.Format,
@@ -103,6 +121,11 @@ object PageCall {
 
   /** Those that must be there once any is, and those that may. */
   private def places(pagination: Paging): (Seq[String], Seq[String]) = pagination match {
+    case windows: TimeWindow =>
+      val (needed, possible) = places(windows.within)
+      (Seq("windowFrom", "windowTo") ++ needed, possible)
+    case OnePage                => (Nil, Nil)
+    case counted: CountedPages  => places(counted.counted)
     case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
     case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
     case _: ChainedPagination   => (Seq("cursor"), Nil)

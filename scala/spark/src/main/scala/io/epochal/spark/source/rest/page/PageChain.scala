@@ -26,7 +26,7 @@ final private[rest] class PageChain(
     client: HttpClient,
     start: NextPage,
     lost: (Int, Long) => Unit
-) {
+) extends Chain {
   import PageChain._
   import options.endpoint
 
@@ -35,31 +35,37 @@ final private[rest] class PageChain(
   private var at = start
   private var ended = false
   private var contacted = false
+  private var turned = 0
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
-  /** Holds the last answer. */
-  val buffer = new BodyBuffer
+  override val buffer = new BodyBuffer
 
-  /** The page that is asked for next: where the end was reached, the last one again. */
-  def next: NextPage = at
+  override def next: NextPage = at
 
-  /** Whether the last answer named no page after it. */
-  def atEnd: Boolean = ended
+  override def atEnd: Boolean = ended
 
-  /** Asks for the next page.
-    *
-    * @throws EpochalException
-    *   PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where it stood then
-    */
-  def turn(): NewRecords = {
+  override def bounded: Boolean = false
+
+  /** The last page may have grown since. */
+  override def look(): Boolean = {
+    recount()
+    true
+  }
+
+  /** Counts pages from 0 again, against `maxPages`. */
+  def recount(): Unit = turned = 0
+
+  override def turn(): NewRecords = {
+    if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
     val asked = options.pageCall.of(endpoint, pagination, at.token)
     var follows = Option.empty[String]
     val answer = client.call(asked, buffer, !contacted) { answer =>
       val scanned = scan.read(buffer, at.taken)
-      follows = followed(scanned.values, pagination.next(endpoint, AskedPage(at.token, asked.target), answer, scanned))
+      follows = followed(pagination.follows(endpoint, AskedPage(at.token, asked.target), answer, scanned))
       scanned
     }
     contacted = true
+    turned += 1
     if (answer.records < at.taken) lost(answer.records, at.taken)
     val fresh = math.max(0L, answer.records - at.taken).toInt
     follows match {
@@ -77,27 +83,11 @@ final private[rest] class PageChain(
     NewRecords(fresh, answer.from, answer.until)
   }
 
-  /** What the flag says, over what the token says. */
-  private def followed(values: Map[String, Option[String]], token: Either[NoPage, Option[String]]): Option[String] = {
-    val named = token match {
-      case Right(found)                  => found
-      case Left(NoPage.Mismatch(reason)) => throw options.mismatch(reason)
-      case Left(NoPage.Refused(link, reason)) =>
-        throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
-    }
-    pagination.flag match {
-      case None => named
-      case Some(flag) =>
-        (values.get(flag.pointer).flatten.map(flag.more), named) match {
-          case (Some(Some(true)), Some(token)) => Some(token)
-          case (Some(Some(true)), None) =>
-            throw options.mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
-          case (Some(Some(false)), _) | (None, None) => None
-          case (None, Some(_)) =>
-            throw options.mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
-          case (Some(None), _) => throw options.mismatch(s"its value at '${flag.pointer}' is no flag")
-        }
-    }
+  private def followed(token: Either[NoPage, Option[String]]): Option[String] = token match {
+    case Right(found)                  => found
+    case Left(NoPage.Mismatch(reason)) => throw options.mismatch(reason)
+    case Left(NoPage.Refused(link, reason)) =>
+      throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
   }
 
   private def single(): Unit =

@@ -5,15 +5,16 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.HttpHeaders
 import io.epochal.spark.source.rest.page.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 import io.epochal.spark.source.rest.record.RecordOptions
+import io.epochal.spark.source.rest.window.{CountedPages, OnePage, TimeWindow, WindowOptions}
 
 /** The options that say how an API is asked for its pages. Each kind of pagination has its own; those of another are refused. */
 private[rest] object PagingOptions {
 
   val PaginationKind: OptionSpec[String] = OptionSpec(
     "pagination",
-    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
-    "How the API is asked for a part of its records: all in one answer, by offset and limit, by page number, or by what the page " +
-      "before says: a cursor, its last record's key, a Link header, a URL.",
+    OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
+    "How the API is asked for a part of its records: all in one answer, by offset and limit, by page number, by what the page " +
+      "before says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.",
     Some("none")
   )
   val OffsetParam: OptionSpec[String] =
@@ -90,28 +91,28 @@ private[rest] object PagingOptions {
     "hasMore",
     OptionType.jsonPointer,
     "JSON Pointer to a flag in an answer: where it is false no page follows, whatever else the answer says (pagination=cursor, " +
-      "keyset, link, next-url).",
+      "keyset, link, next-url; every windowPagination but none).",
     sample = Some("/has_more")
   )
   val LastPage: OptionSpec[String] = OptionSpec(
     "lastPage",
     OptionType.jsonPointer,
     "JSON Pointer to a flag in an answer, in place of hasMore: where it is true no page follows, whatever else the answer says " +
-      "(pagination=cursor, keyset, link, next-url).",
+      "(pagination=cursor, keyset, link, next-url; every windowPagination but none).",
     sample = Some("/end_of_stream")
   )
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
     "Pages that one batch may ask for; an API that goes on for longer is taken to be endless, and an error (pagination=cursor, " +
-      "keyset, link, next-url).",
+      "keyset, link, next-url; with time-window the pages of one window).",
     Some(100000)
   )
   val Journal: OptionSpec[Boolean] = OptionSpec(
     "journal",
     OptionType.boolean,
     "Whether answers are kept in the checkpoint until they are delivered, so that a replay does not ask the API again. " +
-      "Always so with pagination=cursor, keyset, link and next-url.",
+      "Always so with pagination=cursor, keyset, link, next-url and time-window.",
     Some(false)
   )
 
@@ -128,17 +129,18 @@ private[rest] object PagingOptions {
         NextUrl,
         HasMore,
         LastPage) ++
-      Seq(MaxPages, Journal)
+      WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
 
   /** Each kind of pagination with the options that not all have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
-    "none" -> Seq.empty,
-    "offset" -> Seq(OffsetParam, LimitParam, PageSize),
-    "page" -> Seq(PageParam, PageSizeParam, FirstPage, PageSize),
+    "none" -> Seq(CountingOptions.Drift),
+    "offset" -> (Seq(OffsetParam, LimitParam, PageSize) ++ CountingOptions.all),
+    "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize) ++ CountingOptions.all),
     "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
     "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
     "link" -> Seq(LinkRel, HasMore, LastPage, MaxPages),
-    "next-url" -> Seq(NextUrl, HasMore, LastPage, MaxPages)
+    "next-url" -> Seq(NextUrl, HasMore, LastPage, MaxPages),
+    "time-window" -> (WindowOptions.all :+ MaxPages)
   )
 
   def read(values: OptionValues): Either[EpochalException, Paging] = {
@@ -146,21 +148,31 @@ private[rest] object PagingOptions {
     for {
       _ <- ofKind(values, kind)
       _ <- values.exclusive("Keep the one that the API has.")(HasMore, LastPage)
-      paging <- kind match {
-        case "offset" =>
-          Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
-        case "page" =>
-          val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
-          Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
-        case "cursor"   => cursor(values)
-        case "keyset"   => keyset(values)
-        case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
-        case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
-        case _          => Right(Pagination.Whole)
-      }
+      paging <-
+        if (kind != "time-window") of(values, kind)
+        else
+          of(values, values(WindowOptions.WindowPagination)).flatMap {
+            case counted: Pagination if counted != Pagination.Whole =>
+              WindowOptions.read(values, CountedPages(counted, flag(values)))
+            case chained: ChainedPagination => WindowOptions.read(values, chained)
+            case _                          => WindowOptions.read(values, OnePage)
+          }
       _ <- pointersOutside(values, paging)
       _ <- alwaysJournalled(values, paging)
     } yield paging
+  }
+
+  private def of(values: OptionValues, kind: String): Either[EpochalException, Paging] = kind match {
+    case "offset" =>
+      Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
+    case "page" =>
+      val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
+      Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
+    case "cursor"   => cursor(values)
+    case "keyset"   => keyset(values)
+    case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
+    case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
+    case _          => Right(Pagination.Whole)
   }
 
   /** The parameters that tell a page are ours to set. */
@@ -168,30 +180,41 @@ private[rest] object PagingOptions {
       values: OptionValues,
       paging: Paging,
       call: PageCall,
-      taken: Set[String]): Either[EpochalException, Unit] = {
-    val ours = paging match {
-      case _ if !call.inUrl                                       => Nil
-      case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
-      case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
-      case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
-      case _                                                      => Nil
-    }
-    ours
+      taken: Set[String]): Either[EpochalException, Unit] =
+    (if (call.inUrl) namesOf(paging) else Nil)
       .find(taken)
       .map(name =>
         conflict(values, s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
       .orElse(
-        Seq(OffsetParam, LimitParam, PageParam, PageSizeParam)
+        Seq(
+          OffsetParam,
+          LimitParam,
+          PageParam,
+          PageSizeParam,
+          WindowOptions.WindowFromParam,
+          WindowOptions.WindowToParam)
           .find(spec => !call.inUrl && values.isSet(spec))
           .map(spec => conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
       .toLeft(())
+
+  private def namesOf(paging: Paging): Seq[String] = paging match {
+    case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
+    case Pagination.ByPage(page, n, _, _)                       => Seq(page, n)
+    case ChainedPagination.ByCursor(_, AsParameter(name), _, _) => Seq(name)
+    case CountedPages(counted, _)                               => namesOf(counted)
+    case windows: TimeWindow => Seq(windows.fromParam, windows.toParam) ++ namesOf(windows.within)
+    case _                   => Nil
   }
 
   /** What of the options selects the records, beside the kind. */
   def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
     case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
     case ChainedPagination.ByCursor(_, _, Some(first), _) => Some(s"firstCursor=$first")
-    case _                                                => None
+    case CountedPages(counted, _)                         => identity(values, counted)
+    case windows: TimeWindow =>
+      val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
+      Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
+    case _ => None
   }
 
   private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
@@ -241,7 +264,8 @@ private[rest] object PagingOptions {
       .orElse(values.get(LastPage).map(MoreFlag(_, trueInLast = true)))
 
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
-    val strange = kinds.values.flatten.toSeq.distinct.filterNot(kinds(kind).contains).filter(values.isSet(_))
+    val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil)
+    val strange = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
     Either.cond(
       strange.isEmpty,
       (), {
@@ -253,12 +277,16 @@ private[rest] object PagingOptions {
       })
   }
 
+  private def ofWindows(within: String): Seq[OptionSpec[_]] =
+    kinds(within).diff(CountingOptions.all) ++ (if (within == "none") Nil else Seq(HasMore, LastPage))
+
   /** An answer with something beside its records is an object; what is within them is not looked at. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {
-      case chained: ChainedPagination => chained.pointers
-      case _                          => Nil
+      case chained: ChainedPagination                  => chained.pointers
+      case _ if values(RecordOptions.Format) == "json" => values.get(CountingOptions.TotalCount).toSeq
+      case _                                           => Nil
     }
     pointers
       .find(pointer => s"$pointer/".startsWith(s"$records/"))

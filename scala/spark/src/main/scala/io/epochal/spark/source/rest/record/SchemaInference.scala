@@ -24,7 +24,7 @@ private[rest] object SchemaInference {
     */
   def of(options: RestOptions): StructType = {
     val call = options.paging match {
-      case chained: ChainedPagination => chained.call(options.endpoint, None)
+      case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
       case _                          => options.call(options.pagination.request(0, options.pagination.pageSize))
     }
     val body = new BodyBuffer

@@ -1,10 +1,12 @@
 package io.epochal.spark.source.rest.supply
 
+import java.time.{Clock, Instant}
+
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{HttpClient, HttpCounters}
-import io.epochal.spark.source.rest.page.{ChainedPagination, PageChain}
+import io.epochal.spark.source.rest.page.{Chain, ChainedPagination, PageChain}
+import io.epochal.spark.source.rest.window.{SeenWindow, TimeWindow, Window, WindowChain, WindowKeys, WindowPosition}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */
@@ -12,11 +14,12 @@ final private[rest] class ChainSupply(
     options: RestOptions,
     pagination: ChainedPagination,
     journal: RestJournal,
-    counters: HttpCounters
+    counters: HttpCounters,
+    clock: Clock
 ) extends JournalledSupply(journal) {
 
   private val client = new HttpClient(options.http, counters)
-  private var chain = Option.empty[PageChain]
+  private var chain = Option.empty[Chain]
   private var seen = Option.empty[Extent]
   private var warned = false
 
@@ -32,27 +35,46 @@ final private[rest] class ChainSupply(
   override protected def receive(tail: JournalTail, most: Long): Unit = {
     val pages = chain.getOrElse(chainAfter(tail))
     chain = Some(pages)
-    var turned = 0
     var empty = 0
-    var more = true
+    var more = pages.look()
     while (more) {
-      if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> options.endpoint, "pages" -> turned)
       val page = pages.turn()
       tail.add(page.records, pages.buffer.bytes, page.from, page.until - page.from, Some(pages.next))
-      turned += 1
       empty = if (page.records == 0) empty + 1 else 0
-      more = !pages.atEnd && tail.until - tail.start.records < most && empty < ChainSupply.EmptyPages
+      more = !pages.atEnd && tail.until - tail.start.records < most && (pages.bounded || empty < ChainSupply.EmptyPages)
     }
     seen = Some(Extent(tail.until, if (pages.atEnd) tail.until else Long.MaxValue))
   }
 
-  private def chainAfter(tail: JournalTail): PageChain =
-    new PageChain(
-      options,
-      pagination,
-      client,
-      tail.next.getOrElse(NextPage.First),
-      (has, had) => lost(tail.until - had + has, tail.until))
+  private def chainAfter(tail: JournalTail): Chain = {
+    val page = tail.next.getOrElse(NextPage.First)
+    pagination match {
+      case windows: TimeWindow =>
+        new WindowChain(
+          options,
+          windows,
+          client,
+          page.token,
+          tail.until,
+          keysBefore(windows, page, tail),
+          () => clock.instant())
+      case _ =>
+        new PageChain(options, pagination, client, page, (has, had) => lost(tail.until - had + has, tail.until))
+    }
+  }
+
+  /** The keys that later windows may give again, from the records that the journal has of the windows before. */
+  private def keysBefore(windows: TimeWindow, page: NextPage, tail: JournalTail): WindowKeys = {
+    val keys = new WindowKeys(windows.keys, options.mismatch)
+    if (windows.keyed) {
+      val seen = page.token.flatMap(WindowPosition.parse).fold(Seq.empty[SeenWindow])(_.seen)
+      seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
+        keys.enter(Window(Instant.MIN, window.until), window.record)
+        journal.read(tail.received, window.record, until)(keys.remember)
+      }
+    }
+    keys
+  }
 
   private def lost(from: Long, until: Long): Unit = {
     val told = options.lost(from, until, "the API's last page has fewer records than it had")

@@ -11,7 +11,18 @@ final case class Extent(exists: Long, ends: Long = Long.MaxValue) {
   def exact: Boolean = exists == ends
 }
 
-/** Finds how many records an API has, with few requests: an API seldom says.
+/** Finds how many records an API has. */
+private[rest] trait EndSearch {
+
+  /** Looks no further than `most` records from `start` on.
+    *
+    * @return
+    *   an extent whose `ends` is below `start` when the API has lost records that it had; it is exact then
+    */
+  def find(start: Long, most: Long): Extent
+}
+
+/** Finds the end with few requests where an API does not say where it is.
   *
   * An idle API costs one request, and so does a batch that is full. For the rest the end is first passed in growing steps and
   * then closed in on (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): with n pages of new
@@ -26,18 +37,13 @@ final private[rest] class EndFinder(
     pagination: Pagination,
     count: PageRequest => Long,
     mismatch: String => Throwable
-) {
+) extends EndSearch {
   private var provenShort = (0L, 0L)
   private var trusted = 0
   private var lastWasFull = false
   private var idlePolls = 0
 
-  /** Looks no further than `most` records from `start` on.
-    *
-    * @return
-    *   an extent whose `ends` is below `start` when the API has lost records that it had; it is exact then
-    */
-  def find(start: Long, most: Long): Extent = {
+  override def find(start: Long, most: Long): Extent = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
     val bounded = target < Long.MaxValue
     val far = if (lastWasFull && bounded) ask(Extent(0), target - 1, target) else Extent(0)

@@ -15,7 +15,7 @@ final private[rest] class JournalTail(
     val start: RestPosition,
     segmentBytes: Long = JournalTail.SegmentBytes
 ) {
-  private val before = start.journal.fold(Seq.empty[Segment])(_.from(start.records).segments)
+  private val before = journal.needed(start)
   private var segments = before
   private var open = Option.empty[SegmentWriter]
   private var page = start.journal.flatMap(_.next)
@@ -23,6 +23,9 @@ final private[rest] class JournalTail(
 
   /** The record after the last one received. */
   def until: Long = open.fold(segments.lastOption.fold(start.records)(_.until))(_.until)
+
+  /** Segments that were sealed, those of `start` included. */
+  def received: Seq[Segment] = segments
 
   /** The page that follows. */
   def next: Option[NextPage] = page

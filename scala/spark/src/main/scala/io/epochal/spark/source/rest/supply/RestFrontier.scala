@@ -6,9 +6,9 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination}
+import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination, TotalFrom}
 import io.epochal.spark.source.rest.record.BodyFormat
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
@@ -19,11 +19,18 @@ import io.epochal.spark.source.rest.record.BodyFormat
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
   private val buffer = new BodyBuffer
-  private val finder = new EndFinder(options.pagination, count, options.mismatch)
+  private val finder =
+    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
+    else new EndByTotal(options.pagination, count, options.mismatch)
   private var seen = Extent(0)
   private var contacted = false
   private var warned = false
   private val scan = new AnswerScan(options.records, Nil, options.endpoint)
+  private val totals =
+    new AnswerScan(
+      options.records,
+      options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq,
+      options.endpoint)
   private var moves = false
 
   /** What the last look found; None before the first. */
@@ -32,7 +39,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
     *
     * @throws EpochalException
-    *   DATA_LOSS, where the API has fewer than `start` records
+    *   DATA_LOSS, where the API has fewer than `start` records, and that is not to be gone on from
     */
   def exists(start: Long, most: Long): Long = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
@@ -44,6 +51,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     math.max(start, math.min(seen.exists, target))
   }
 
+  /** Whether the last look found fewer records than `start`. */
+  def shorter(start: Long): Boolean = contacted && seen.ends < start
+
   /** Asks for one record, so that a server that does not answer is found before tasks are started. */
   def contact(record: Long): Unit =
     if (!contacted) {
@@ -53,9 +63,11 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   override def close(): Unit = client.close()
 
   private def lost(has: Long, start: Long): Unit = {
-    val told = options.lost(has, start, s"the API has only $has records left")
-    if (!warned) RestFrontier.log.warn(s"Going on when there are more than $start records again. $told")
-    warned = true
+    val told = options.drifted(has, start)
+    val next =
+      if (options.restarts) "Reading its list from its first record" else s"Going on when there are more than $start"
+    if (!warned) RestFrontier.log.warn(s"$next again. $told")
+    warned = !options.restarts
   }
 
   /** An API that does not know the parameter gives its first page for ever, and every record again and again. It is found out
@@ -90,12 +102,33 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       }
     }
 
-  private def count(request: PageRequest): Long = {
-    val records =
-      client.call(options.call(request), buffer, !contacted)(_ => options.rules.format.count(buffer, options.endpoint))
+  private def count(request: PageRequest): Counted = {
+    val counted = client.call(options.call(request), buffer, !contacted)(told)
     contacted = true
-    records
+    counted
   }
+
+  private def told(answer: HttpAnswer): Counted = options.counting.total match {
+    case Some(from @ TotalFrom.Body(pointer)) =>
+      val scanned = totals.read(buffer)
+      Counted(scanned.records.toLong, total(from, scanned.values.get(pointer).flatten))
+    case from =>
+      val records = options.rules.format.count(buffer, options.endpoint)
+      Counted(
+        records,
+        from.collect { case header: TotalFrom.Header => header }.flatMap(h => total(h, answer.header(h.name))))
+  }
+
+  private def total(from: TotalFrom, text: Option[String]): Option[Long] =
+    if (buffer.absent) None
+    else
+      text.map(_.trim) match {
+        case None => throw options.mismatch(s"it does not say at ${from.place} how many records there are")
+        case Some(number) =>
+          number.toLongOption
+            .filter(_ >= 0)
+            .orElse(throw options.mismatch(s"at ${from.place} it has no number of records"))
+      }
 }
 
 private object RestFrontier {

@@ -2,13 +2,16 @@ package io.epochal.spark.source.rest.supply
 
 import java.io.IOException
 
+import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.{FileStore, Journal, Segment, SegmentWriter, Slice}
+import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 
 /** The records of one task, in the journal. */
@@ -42,6 +45,42 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     plan.gaps.foreach(gap => RestJournal.log.warn(options.lost(gap.from, gap.until, gap.reason)))
     if (plan.slices.isEmpty) Array.empty
     else plan.split(options.numPartitions.getOrElse(parts)).map(JournalPartition(_)).toArray
+  }
+
+  /** The segments of a position that the offsets after it must name: those with records that are not delivered, or whose keys
+    * later windows may give again.
+    */
+  def needed(position: RestPosition): Seq[Segment] = position.journal.fold(Seq.empty[Segment]) { journalled =>
+    val seen = options.paging match {
+      case _: TimeWindow =>
+        journalled.next.flatMap(_.token).flatMap(WindowPosition.parse).flatMap(_.seen.headOption).map(_.record)
+      case _ => None
+    }
+    journalled.from(math.min(position.records, seen.getOrElse(position.records))).segments
+  }
+
+  /** Reads records that were delivered before: of each page its bytes and their number, and which records are wanted, so many after
+    * so many others.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where the journal does not have all; with failOnDataLoss=false those that it has are read
+    */
+  def read(segments: Seq[Segment], from: Long, until: Long)(page: (Array[Byte], Int, Int, Int) => Unit): Unit = {
+    def lost(from: Long, until: Long, reason: String): Unit =
+      RestJournal.log.warn(options.lost(from, until, s"$reason; their keys tell what the next window gives again"))
+    val plan = journal.plan(segments, from, until)
+    plan.gaps.foreach(gap => lost(gap.from, gap.until, gap.reason))
+    val buffer = new BodyBuffer
+    plan.slices.groupBy(_.segment).toSeq.sortBy(_._1).foreach { case (segment, slices) =>
+      Using.resource(store.open(segment)) { file =>
+        slices.foreach { slice =>
+          try {
+            Journal.read(file, slice)(buffer.reserve)
+            page(buffer.bytes, buffer.length, slice.skip, slice.take)
+          } catch { case damage: JournalDamage => lost(slice.first, slice.first + slice.take, damage.getMessage) }
+        }
+      }
+    }
   }
 
   def release(end: RestPosition): Unit =

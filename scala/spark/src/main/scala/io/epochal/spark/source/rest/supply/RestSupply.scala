@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.supply
 
+import java.time.Clock
+
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.core.journal.FileStore
@@ -42,11 +44,11 @@ private[rest] object RestSupply {
     * @param parts
     *   partitions of a batch at the most, and connections of the driver, where the options name no number
     */
-  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int): RestSupply = {
+  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int, clock: Clock): RestSupply = {
     val journal = new RestJournal(options, store, parts)
     def frontier = new RestFrontier(options, counters)
     options.paging match {
-      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters)
+      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters, clock)
       case _ if options.journal =>
         new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts))
       case _ => new LiveSupply(options, frontier, journal, parts)
@@ -58,9 +60,22 @@ private[rest] object RestSupply {
 final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontier, journal: RestJournal, parts: => Int)
     extends RestSupply {
 
-  override def available(start: RestPosition, most: Long): Long = frontier.exists(start.records, most) - start.records
+  /** The position after which the list is begun again. */
+  private var last = Option.empty[RestPosition]
 
-  override def take(start: RestPosition, records: Long): RestPosition = RestPosition(start.records + records)
+  override def available(start: RestPosition, most: Long): Long =
+    if (last.contains(start)) frontier.exists(0, most)
+    else {
+      val until = frontier.exists(start.records, most)
+      if (options.restarts && frontier.shorter(start.records)) {
+        last = Some(start)
+        frontier.exists(0, most)
+      } else until - start.records
+    }
+
+  override def take(start: RestPosition, records: Long): RestPosition =
+    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1)
+    else RestPosition(start.records + records, crawl = start.crawl)
 
   override def known: Option[Extent] = frontier.known
 
@@ -68,8 +83,9 @@ final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontie
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     if (end.journal.isDefined) journal.partitions(start, end)
     else {
-      if (start.records < end.records) frontier.contact(end.records - 1)
-      RestPlan.partitions(options, start.records, end.records, parts)
+      val from = start.firstUntil(end)
+      if (from < end.records) frontier.contact(end.records - 1)
+      RestPlan.partitions(options, from, end.records, parts)
     }
 
   override def release(end: RestPosition): Unit = journal.release(end)

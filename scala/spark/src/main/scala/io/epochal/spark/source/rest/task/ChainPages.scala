@@ -1,36 +1,47 @@
 package io.epochal.spark.source.rest.task
 
+import java.time.Instant
+
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{ChainedPagination, PageChain}
+import io.epochal.spark.source.rest.page.{Chain, ChainedPagination, PageChain}
 import io.epochal.spark.source.rest.record.RowColumns
+import io.epochal.spark.source.rest.window.{TimeWindow, WindowChain, WindowKeys}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
-/** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last. */
-private[rest] case object ChainPartition extends InputPartition
+/** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last.
+  *
+  * @param until
+  *   when windows of time end; of no meaning for other pages
+  */
+final private[rest] case class ChainPartition(until: Instant) extends InputPartition
 
 final private[rest] class ChainPages(
     options: RestOptions,
     columns: RowColumns,
     pagination: ChainedPagination,
-    client: HttpClient
+    client: HttpClient,
+    until: Instant
 ) extends ScannedPages(options, columns, options.records) {
 
-  private val chain = new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
+  private val chain: Chain = pagination match {
+    case windows: TimeWindow =>
+      val all = windows.endingAt(until)
+      new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch), () => until)
+    case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
+  }
+  private var more = chain.look()
   private var index0 = 0L
-  private var turned = 0
 
   override protected def buffer: BodyBuffer = chain.buffer
 
   @scala.annotation.tailrec
   override protected def turn(): Option[PagePart] =
-    if (chain.atEnd) None
+    if (!more) None
     else {
-      if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> options.endpoint, "pages" -> turned)
       val page = chain.turn()
-      turned += 1
+      more = !chain.atEnd
       if (page.records == 0) turn()
       else {
         val part = PagePart(index0, 0, page.records)

@@ -1,0 +1,35 @@
+package io.epochal.spark.source.rest.page
+
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.NextPage
+
+/** Pages one after the other, each asked for once it is known how. One thread at a time. */
+private[rest] trait Chain {
+
+  /** Holds the last answer. */
+  def buffer: BodyBuffer
+
+  /** The page that is asked for next: where the end was reached, the last one again. */
+  def next: NextPage
+
+  /** Whether no page follows the last one, for now. */
+  def atEnd: Boolean
+
+  /** Whether what a look can ask for ends by itself, however many pages are empty. */
+  def bounded: Boolean
+
+  /** A look begins.
+    *
+    * @return
+    *   false: there is nothing to ask for
+    */
+  def look(): Boolean
+
+  /** Asks for the next page.
+    *
+    * @throws EpochalException
+    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
+    *   it stood then
+    */
+  def turn(): NewRecords
+}

@@ -1,0 +1,58 @@
+package io.epochal.spark.source.rest.window
+
+import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
+import io.epochal.spark.source.rest.page.{
+  AskedPage,
+  ChainedPagination,
+  MoreFlag,
+  NoPage,
+  PageRequest,
+  Pagination,
+  ScannedAnswer
+}
+import io.epochal.spark.source.rest.supply.EndFinder
+
+/** `none`: one answer has all records of a window. */
+private[rest] case object OnePage extends ChainedPagination {
+  override def kind: String = "none"
+  override def flag: Option[MoreFlag] = None
+  override def pointers: Seq[String] = Nil
+  override def call(endpoint: Endpoint, token: Option[String]): HttpCall = HttpCall("GET", endpoint.target(""))
+  override def page(endpoint: Endpoint, token: Option[String]): String = ""
+
+  override private[rest] def next(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = Right(None)
+}
+
+/** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page, or where the flag says so. A
+  * page that is not full is not taken for the last one: some servers give smaller pages than they are asked for.
+  *
+  * A token is the number of the record that a page begins with.
+  */
+final private[rest] case class CountedPages(counted: Pagination, flag: Option[MoreFlag]) extends ChainedPagination {
+  override def kind: String = counted.kind
+  override def pointers: Seq[String] = flag.map(_.pointer).toSeq
+  override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
+
+  def request(token: Option[String]): PageRequest = counted.request(token.fold(0L)(_.toLong), Long.MaxValue)
+
+  override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
+    HttpCall("GET", endpoint.target(request(token).query))
+
+  override private[rest] def next(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+    val page = request(asked.token)
+    counted match {
+      case _ if scanned.records > page.size => Left(NoPage.Mismatch(EndFinder.tooMany(page)))
+      case _ if scanned.records == 0        => Right(None)
+      case _: Pagination.ByPage             => Right(Some(page.end.toString))
+      case _                                => Right(Some((page.first + scanned.records).toString))
+    }
+  }
+}
