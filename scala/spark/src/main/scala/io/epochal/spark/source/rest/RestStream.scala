@@ -56,6 +56,7 @@ final class RestStream private[rest] (
   private var availableNow = false
   private var journalled = options.journal
   private var target = Option.empty[RestPosition]
+  private var gaps = 0
   private var crawl = 0L
   private var lastAtEnd = Option.empty[Instant]
 
@@ -88,6 +89,9 @@ final class RestStream private[rest] (
       val end = supply.take(from, rows)
       crawl = end.crawl
       RestOffset(options.source, end)
+    } else if (availableNow && goesOn) {
+      // An empty batch, so that neither this run nor the next begins before these pages again.
+      RestOffset(options.source, supply.take(from, 0))
     } else {
       // Spark runs an empty batch 0 for an offset that is the first one; for none it waits.
       if (start == first) null else RestOffset(options.source, from)
@@ -142,11 +146,16 @@ final class RestStream private[rest] (
   /** Spark's progress calls the source by this. */
   override def toString: String = s"${RestOptions.Format}[${options.source}]"
 
-  /** Under AvailableNow the end is looked for once, when the first batch is planned. */
+  /** Whether pages without records hid the end. An API may name another page for ever. */
+  private def goesOn: Boolean = supply.brokeOff && gaps < RestStream.MaxGaps
+
+  /** Under AvailableNow the end is looked for once, when the first batch is planned; again only behind pages without records. */
   private def available(from: RestPosition, most: Long): Long = {
-    if (availableNow && target.isEmpty) {
+    if (availableNow && target.forall(end => from.records == end.records && goesOn)) {
+      if (target.nonEmpty) gaps += 1
       val found = supply.available(from, Long.MaxValue)
-      target = Some(if (options.journal) RestPosition(from.records + found) else supply.take(from, found))
+      target = Some(
+        if (options.journal) RestPosition(from.records + found, crawl = from.crawl) else supply.take(from, found))
     }
     target.fold(supply.available(from, most)) { end =>
       val left = if (from.crawl > end.crawl) 0L else math.max(0L, end.records - from.firstUntil(end))
@@ -179,6 +188,9 @@ final class RestStream private[rest] (
 }
 
 private[rest] object RestStream {
+
+  /** Stretches of pages without records that one run passes under AvailableNow. */
+  private val MaxGaps = 10
 
   def apply(options: RestOptions, reading: RestReading, checkpoint: String): RestStream = {
     val spark = SparkSession.active.sparkContext

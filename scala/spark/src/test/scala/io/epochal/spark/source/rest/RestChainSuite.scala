@@ -187,6 +187,29 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
+  test("AvailableNow passes long stretches of empty pages, and the next run begins behind those that it passed") {
+    query(0, "cursor") { query =>
+      val full = Map(0L -> 0L, 600L -> 1L, 2800L -> 2L)
+      query.api.after = from => Option.when(from < 800 * 4)(s"c${from + 4}")
+      query.api.page = from => full.get(from).toSeq
+      query.stream.prepareForTriggerAvailableNow()
+      assert(Iterator.continually(query.batch()).take(20).flatten.toSeq == Seq(0, 1, 2))
+      query.api.after = from => Some(s"c${from + 4}")
+      query.api.page = from => if (from == 2500 * 4) Seq(3L) else Nil
+      query.api.requests()
+      val runs = Iterator.continually {
+        query.restart()
+        query.stream.prepareForTriggerAvailableNow()
+        val before = query.at.json
+        val found = Iterator.continually(query.batch()).take(20).flatten.toSeq
+        assert(query.at.json != before)
+        found
+      }
+      assert(runs.take(3).toSeq.flatten == Seq(3))
+      assert(query.api.requests().size < 3 * 12 * 100)
+    }
+  }
+
   test("more pages than maxPages in one batch are an error; batches that need fewer are not") {
     query(400, "cursor", "maxPages" -> "10") { query =>
       val error = failure(query.batch())

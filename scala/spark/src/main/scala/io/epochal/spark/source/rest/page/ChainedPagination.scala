@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import scala.annotation.unused
+
 import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
 
 /** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
@@ -35,6 +37,9 @@ trait ChainedPagination extends Paging {
       asked: AskedPage,
       answer: HttpAnswer,
       scanned: ScannedAnswer): Either[NoPage, Option[String]]
+
+  /** Records at the front of a page that belong to the page before: a page that is counted begins where the server's pages do. */
+  private[rest] def before(@unused token: Option[String]): Long = 0L
 
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String

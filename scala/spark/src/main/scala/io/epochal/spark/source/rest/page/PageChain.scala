@@ -58,16 +58,17 @@ final private[rest] class PageChain(
   override def turn(): NewRecords = {
     if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
     val asked = options.pageCall.of(endpoint, pagination, at.token)
+    val skip = math.max(at.taken, pagination.before(at.token))
     var follows = Option.empty[String]
     val answer = client.call(asked, buffer, !contacted) { answer =>
-      val scanned = scan.read(buffer, at.taken)
+      val scanned = scan.read(buffer, skip)
       follows = followed(pagination.follows(endpoint, AskedPage(at.token, asked.target), answer, scanned))
       scanned
     }
     contacted = true
     turned += 1
     if (answer.records < at.taken) lost(answer.records, at.taken)
-    val fresh = math.max(0L, answer.records - at.taken).toInt
+    val fresh = math.max(0L, answer.records - skip).toInt
     follows match {
       case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
         if (guard.visit(pagination.page(endpoint, Some(token))))

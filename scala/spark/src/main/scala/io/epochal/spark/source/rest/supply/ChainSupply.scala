@@ -4,6 +4,7 @@ import java.time.{Clock, Instant}
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.page.{Chain, ChainedPagination, PageChain}
 import io.epochal.spark.source.rest.window.{SeenWindow, TimeWindow, Window, WindowChain, WindowKeys, WindowPosition}
@@ -22,8 +23,10 @@ final private[rest] class ChainSupply(
   private var chain = Option.empty[Chain]
   private var seen = Option.empty[Extent]
   private var warned = false
+  private var broken = false
 
   override def known: Option[Extent] = seen
+  override def brokeOff: Boolean = broken
 
   override protected def reset(): Unit = chain = None
 
@@ -36,12 +39,14 @@ final private[rest] class ChainSupply(
     val pages = chain.getOrElse(chainAfter(tail))
     chain = Some(pages)
     var empty = 0
+    broken = false
     var more = pages.look()
     while (more) {
       val page = pages.turn()
       tail.add(page.records, pages.buffer.bytes, page.from, page.until - page.from, Some(pages.next))
       empty = if (page.records == 0) empty + 1 else 0
-      more = !pages.atEnd && tail.until - tail.start.records < most && (pages.bounded || empty < ChainSupply.EmptyPages)
+      broken = !pages.bounded && empty >= ChainSupply.EmptyPages
+      more = !pages.atEnd && tail.until - tail.start.records < most && !broken
     }
     seen = Some(Extent(tail.until, if (pages.atEnd) tail.until else Long.MaxValue))
   }
@@ -66,8 +71,14 @@ final private[rest] class ChainSupply(
   /** The keys that later windows may give again, from the records that the journal has of the windows before. */
   private def keysBefore(windows: TimeWindow, page: NextPage, tail: JournalTail): WindowKeys = {
     val keys = new WindowKeys(windows.keys, options.mismatch)
+    val position = page.token.flatMap(WindowPosition.parse)
+    val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
+    if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
+      throw Conditions.OptionsConflict(
+        "format" -> RestOptions.Format,
+        "options" -> "overlap=0s, an offset within a window that overlaps the one before",
+        "suggestion" -> "Keep overlap and keyColumns until that window was read to its end, and leave them out then.")
     if (windows.keyed) {
-      val seen = page.token.flatMap(WindowPosition.parse).fold(Seq.empty[SeenWindow])(_.seen)
       seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)
         journal.read(tail.received, window.record, until)(keys.remember)

@@ -1,8 +1,10 @@
 package io.epochal.spark.source.rest.supply
 
+import org.apache.spark.sql.connector.read.InputPartition
+
 import io.epochal.spark.http.HttpCounters
-import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{PageFetch, RecordRange}
+import io.epochal.spark.source.rest.{RestOptions, RestPlan, RestPosition}
 
 /** `journal=true` for a [[Pagination]]: pages are fetched by the driver, several at a time, into the journal. */
 final private[rest] class CountedSupply(
@@ -19,6 +21,11 @@ final private[rest] class CountedSupply(
   override def known: Option[Extent] = frontier.known
 
   override protected def reset(): Unit = ()
+
+  /** A batch that was planned before `journal` was set is asked for again. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) super.partitions(start, end)
+    else RestPlan.partitions(options, start.firstUntil(end), end.records, connections)
 
   override protected def receive(tail: JournalTail, most: Long): Unit = {
     val from = tail.until

@@ -48,7 +48,7 @@ final private[rest] class JournalTail(
   /** The position after so many records. Whatever was received is sealed first: an offset may name it (J3). */
   def take(records: Long): RestPosition = {
     if (open.nonEmpty) seal()
-    val end = RestPosition(start.records + records, Some(JournalPosition(segments, page)))
+    val end = RestPosition(start.records + records, Some(JournalPosition(segments, page)), start.crawl)
     taken = Some(end)
     end
   }

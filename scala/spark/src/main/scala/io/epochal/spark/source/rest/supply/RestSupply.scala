@@ -28,6 +28,9 @@ private[rest] trait RestSupply {
   /** What the last look at the API found; None before the first. */
   def known: Option[Extent]
 
+  /** Whether the last look ended at pages without records, though more pages follow. */
+  def brokeOff: Boolean = false
+
   /** The records between two positions, shared out. */
   def partitions(start: RestPosition, end: RestPosition): Array[InputPartition]
 
@@ -122,7 +125,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal) extends Rest
 
   final override def take(start: RestPosition, records: Long): RestPosition = tailAfter(start).take(records)
 
-  final override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     journal.partitions(start, end)
 
   final override def release(end: RestPosition): Unit = journal.release(end)

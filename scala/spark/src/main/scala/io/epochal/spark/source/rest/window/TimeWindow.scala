@@ -80,6 +80,8 @@ final private[rest] case class TimeWindow(
     }
   }
 
+  override private[rest] def before(token: Option[String]): Long = within.before(asked(token).page)
+
   override def page(endpoint: Endpoint, token: Option[String]): String = {
     val position = asked(token)
     s"${position.window}|${within.page(there(endpoint, position.window), position.page)}"

@@ -30,13 +30,14 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
   private val held = new java.util.HashSet[Key]
   private val windows = mutable.Queue.empty[Held]
 
-  /** Says which window the records come from that follow; those that end before it are forgotten.
+  /** Says which window the records come from that follow; those that end before it are forgotten. One that ends where it begins is
+    * not: some APIs give a record of that moment in both.
     *
     * @param record
     *   the number of the next record
     */
   def enter(window: Window, record: Long): Unit = {
-    while (windows.headOption.exists(one => !one.until.isAfter(window.from)))
+    while (windows.headOption.exists(_.until.isBefore(window.from)))
       windows.dequeue().keys.foreach(held.remove)
     if (!windows.lastOption.exists(_.until == window.to)) windows.enqueue(new Held(window.to, record))
   }

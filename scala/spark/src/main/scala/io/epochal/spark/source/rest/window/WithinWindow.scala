@@ -37,7 +37,12 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override def pointers: Seq[String] = flag.map(_.pointer).toSeq
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
 
-  def request(token: Option[String]): PageRequest = counted.request(token.fold(0L)(_.toLong), Long.MaxValue)
+  def request(token: Option[String]): PageRequest = counted.request(record(token), Long.MaxValue)
+
+  /** `pageSize` may have been another one when the token was written. */
+  override private[rest] def before(token: Option[String]): Long = record(token) - request(token).first
+
+  private def record(token: Option[String]): Long = token.fold(0L)(_.toLong)
 
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
     HttpCall("GET", endpoint.target(request(token).query))

@@ -83,6 +83,19 @@ final class RestCountedJournalSuite extends AnyFunSuite {
       }
     }
 
+    test(s"$kind: a batch that was planned without a journal is asked for again by a run that journals") {
+      query(kind, records = 10) { query =>
+        val live = query.start()
+        val start = live.initialOffset()
+        val one = query.next(live, start, 3)
+        val two = query.next(live, one, 3)
+        val journalling = query.start("journal" -> "true")
+        assert(query.read(journalling, one, two) == (3 until 6))
+        val three = query.next(journalling, two, 100)
+        assert(query.read(journalling, two, three) == (6 until 10))
+      }
+    }
+
     test(s"$kind: an API that has lost records since they were seen is data loss, before a batch is planned") {
       query(kind, records = 10) { query =>
         val stream = query.start("journal" -> "true")

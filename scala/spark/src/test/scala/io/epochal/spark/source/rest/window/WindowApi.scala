@@ -27,6 +27,9 @@ final class WindowApi extends AutoCloseable {
   @volatile var events: Vector[Event] = Vector.empty
   @volatile var pageSize: Int = 3
 
+  /** Whether events of the moment at which a window ends are given, too. */
+  @volatile var inclusive: Boolean = false
+
   /** As JSON, with the comma before it. */
   @volatile var more: Event => String = _ => ""
 
@@ -64,7 +67,8 @@ final class WindowApi extends AutoCloseable {
       val from = params.getOrElse("from", params.getOrElse("since", ""))
       val to = params.getOrElse("to", params.getOrElse("until", ""))
       val wanted = events
-        .filter(event => !event.at.isBefore(moment(from)) && event.at.isBefore(moment(to)))
+        .filter(event =>
+          !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
         .sortBy(event => (event.at, event.id))
       val place = params
         .get("cursor")
