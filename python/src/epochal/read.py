@@ -112,6 +112,8 @@ def rest(
     has_more: str | None = None,
     last_page: str | None = None,
     max_pages: int | None = None,
+    refresh_interval: Duration | None = None,
+    conditional_requests: bool | None = None,
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
@@ -211,6 +213,9 @@ def rest(
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
         last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
         max_pages: pages that one batch may ask for; an API that goes on for longer is an error.
+        refresh_interval: how long after its end was seen an API is asked for new records, in a stream.
+        conditional_requests: whether an answer that is the same need not be sent again (``ETag``, ``Last-Modified``);
+            unless told otherwise it need not.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
@@ -221,7 +226,7 @@ def rest(
             fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
         rescued_data_column: a column for the fields that have none, as JSON.
-        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``: columns that tell where a record came from.
+        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``, ``"_headers"``: columns that tell where a record came from.
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
@@ -305,6 +310,8 @@ def rest(
             "hasMore": has_more,
             "lastPage": last_page,
             "maxPages": max_pages,
+            "refreshInterval": refresh_interval,
+            "conditionalRequests": conditional_requests,
             "journal": journal,
             "bodyFormat": body_format,
             "records": records,

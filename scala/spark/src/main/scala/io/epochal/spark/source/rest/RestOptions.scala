@@ -7,9 +7,10 @@ import java.security.MessageDigest
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
-import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings}
+import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings, Validator}
 import io.epochal.spark.source.rest.page.{ChainedPagination, PageCall, PageRequest, Pagination, Paging, PagingOptions}
 import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
+import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *
@@ -21,6 +22,8 @@ import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRul
   *   whether what is received is kept in the checkpoint: wished for, or needed
   * @param maxPages
   *   of one batch, where pages name the next one
+  * @param refresh
+  *   how the end is looked at again
   * @param pageCall
   *   the request for a page that is told by counting records
   * @param rules
@@ -39,6 +42,7 @@ final case class RestOptions(
     paging: Paging,
     journal: Boolean,
     maxPages: Int,
+    refresh: Refresh,
     pageCall: PageCall,
     rules: RecordRules,
     numPartitions: Option[Int],
@@ -50,6 +54,10 @@ final case class RestOptions(
 ) {
 
   def endpoint: Endpoint = http.endpoint
+
+  /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
+  def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
+    !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
 
   /** Where pages are told by counting records. */
   def pagination: Pagination = paging match {
@@ -106,7 +114,7 @@ object RestOptions {
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
     Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(
-      PageCall.RequestBody) ++ PagingOptions.all ++
+      PageCall.RequestBody) ++ PagingOptions.all ++ RefreshOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
@@ -135,6 +143,7 @@ object RestOptions {
       paging,
       journal,
       values(PagingOptions.MaxPages),
+      RefreshOptions.read(values),
       pageCall,
       rules,
       values.get(NumPartitions),

@@ -83,6 +83,7 @@ final private[rest] class RestReader(
     closed = true
     pages.close()
     counts.read(pages.pages)
+    counts.misfits(malformed)
     counters.add(counts.value)
   }
 

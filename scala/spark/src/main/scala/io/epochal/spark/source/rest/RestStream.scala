@@ -48,7 +48,7 @@ final class RestStream private[rest] (
     with ReportsSourceMetrics {
 
   private val store = initial.beside("journal")
-  private val supply = RestSupply.of(options, store, counters, defaultPartitions)
+  private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock)
   private val factory = new RestReaderFactory(options, reading, counters, None)
   private lazy val journalFactory = new RestReaderFactory(options, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
@@ -117,7 +117,8 @@ final class RestStream private[rest] (
       "retries" -> counts.retries,
       "throttled" -> counts.throttled,
       "waitedMillis" -> counts.waitedMillis,
-      "bytes" -> counts.bytes)
+      "bytes" -> counts.bytes,
+      "malformed" -> counts.malformed)
     (lag.getOrElse(Map.empty[String, String]) ++ sums.map { case (name, n) => name -> n.toString }).asJava
   }
 

@@ -19,6 +19,9 @@ final class RecordsApi extends AutoCloseable {
   @volatile var record: Int => String = i => s"""{"id":$i,"name":"record $i"}"""
   @volatile var body: String => String = identity
 
+  /** More headers of every answer. */
+  @volatile var headers: Seq[(String, String)] = Nil
+
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
@@ -59,6 +62,7 @@ final class RecordsApi extends AutoCloseable {
       val until = math.min(count.toLong, from + math.min(size, cap))
       val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
       exchange.getResponseHeaders.add("Content-Type", "application/json")
+      headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     } finally exchange.close()

@@ -12,14 +12,17 @@ import io.epochal.spark.source.InitialOffset
 /** Streams as a driver makes them, without a session. */
 object RestStreams {
 
-  def over(url: String, checkpoint: Path, schema: StructType, options: (String, String)*): RestStream = {
+  def over(url: String, checkpoint: Path, schema: StructType, options: (String, String)*): RestStream =
+    at(Clock.systemUTC(), url, checkpoint, schema, options: _*)
+
+  def at(clock: Clock, url: String, checkpoint: Path, schema: StructType, options: (String, String)*): RestStream = {
     val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms")
     new RestStream(
       RestOptions.read(quick ++ options).fold(throw _, identity),
       RestReading(schema, "UTC"),
       new InitialOffset(checkpoint.toString, new Configuration()),
       2,
-      Clock.systemUTC(),
+      clock,
       new HttpCounters
     )
   }

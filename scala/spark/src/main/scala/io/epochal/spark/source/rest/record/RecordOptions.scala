@@ -53,7 +53,8 @@ object RecordOptions {
   val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
     "metadataColumns",
     OptionType.names,
-    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP.",
+    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
+      "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret).",
     sample = Some("_url,_fetchedAt"))
 
   val MaxRecordBytes: OptionSpec[Long] = OptionSpec(

@@ -6,7 +6,7 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination}
 import io.epochal.spark.source.rest.record.BodyFormat
@@ -25,6 +25,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var warned = false
   private val scan = new AnswerScan(options.records, Nil, options.endpoint)
   private var moves = false
+  private val looks = new Revalidation[PageRequest, Long](options.revalidates)
 
   /** What the last look found; None before the first. */
   def known: Option[Extent] = Option.when(contacted)(seen)
@@ -91,8 +92,10 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
 
   private def count(request: PageRequest): Long = {
-    val records =
-      client.call(options.call(request), buffer, !contacted)(_ => options.rules.format.count(buffer, options.endpoint))
+    val call = options.call(request).copy(unless = looks.validator(request))
+    val records = client.call(call, buffer, !contacted) { answer =>
+      looks.read(request, answer)(options.rules.format.count(buffer, options.endpoint))
+    }
     contacted = true
     records
   }

@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.supply
 
+import java.time.Clock
+
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.core.journal.FileStore
@@ -42,15 +44,16 @@ private[rest] object RestSupply {
     * @param parts
     *   partitions of a batch at the most, and connections of the driver, where the options name no number
     */
-  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int): RestSupply = {
+  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int, clock: Clock): RestSupply = {
     val journal = new RestJournal(options, store, parts)
     def frontier = new RestFrontier(options, counters)
-    options.paging match {
+    val supply = options.paging match {
       case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters)
       case _ if options.journal =>
         new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts))
       case _ => new LiveSupply(options, frontier, journal, parts)
     }
+    options.refresh.interval.fold[RestSupply](supply)(new RefreshedSupply(supply, _, clock))
   }
 }
 
