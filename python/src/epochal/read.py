@@ -6,6 +6,7 @@ means "not set": the default of the jar holds (``docs/OPTIONS.md``). They work o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -94,6 +95,7 @@ def rest(
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     request_body: str | None = None,
+    partition_params: Sequence[Mapping[str, str | int | float | bool]] | str | None = None,
     pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
@@ -194,6 +196,9 @@ def rest(
         params: query parameters that stay the same; secret.
         request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
             ``${pageSize}``, or ``${cursor}`` in it tell the page; secret.
+        partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or that as JSON: each
+            has a sequence of requests and a position of its own; ``${repo}`` in ``url``, ``params`` and
+            ``request_body`` is its value.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
             ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one.
         offset_param: the parameter that carries the number of records to skip.
@@ -226,7 +231,8 @@ def rest(
             fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
         rescued_data_column: a column for the fields that have none, as JSON.
-        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``, ``"_headers"``: columns that tell where a record came from.
+        metadata_columns: columns that tell where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
+            ``"_headers"``, ``"_params"``.
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
@@ -292,6 +298,7 @@ def rest(
             "url": url,
             "inferSchema": infer_schema,
             "requestBody": request_body,
+            "partitionParams": _table(partition_params),
             "pagination": pagination,
             "offsetParam": offset_param,
             "limitParam": limit_param,
@@ -381,6 +388,10 @@ def rest(
         **{"oauth.params": oauth_params},
     )
     return _load(spark, "epochal-rest", options, schema, streaming)
+
+
+def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:
+    return rows if rows is None or isinstance(rows, str) else json.dumps([dict(row) for row in rows])
 
 
 def _load(

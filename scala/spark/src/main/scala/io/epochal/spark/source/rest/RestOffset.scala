@@ -8,13 +8,34 @@ import org.apache.spark.sql.connector.read.streaming.Offset
 
 import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
+import io.epochal.spark.source.rest.fan.ParamsTable
 
 /** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered.
   *
   * @param journal
   *   None where the records were never journalled; so it is at the start of every stream
+  * @param members
+  *   where a table fans the stream out: of each of its rows, which tells its names and values, the position; `records` counts
+  *   those of all. None is the start
   */
-final case class RestPosition(records: Long, journal: Option[JournalPosition] = None)
+final case class RestPosition(
+    records: Long,
+    journal: Option[JournalPosition] = None,
+    members: Map[Map[String, String], RestPosition] = Map.empty
+) {
+
+  /** The position of a member. */
+  def of(member: Map[String, String]): RestPosition = members.getOrElse(member, RestPosition(0))
+
+  /** The members, always in the same order. */
+  def ordered: Seq[(Map[String, String], RestPosition)] = {
+    import scala.math.Ordering.Implicits.seqOrdering
+    members.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
+  }
+
+  /** Whether the records are in the journal, or some of them. */
+  def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
+}
 
 /** What of the journal counts at a position.
   *
@@ -49,10 +70,13 @@ final case class RestOffset(source: String, position: RestPosition) extends Offs
   override val json: String = RestOffset.toJson(source, position)
 }
 
-/** Version 1 has `records` alone; a position without a journal is still written so. */
-object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 2) {
+/** Version 1 has `records` alone; a position without a journal is still written so. Version 3 has members: where there are none, it is
+  * version 2.
+  */
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 3) {
 
-  override protected def versionOf: RestPosition => Int = position => if (position.journal.isEmpty) 1 else version
+  override protected def versionOf: RestPosition => Int = position =>
+    if (position.members.nonEmpty) version else if (position.journal.nonEmpty) 2 else 1
 
   override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
     fields.put("records", position.records)
@@ -65,10 +89,37 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
         next.put("taken", page.taken)
       }
     }
+    if (position.members.nonEmpty) {
+      val members = fields.putArray("members")
+      position.ordered.foreach { case (params, one) =>
+        val member = members.addObject()
+        val names = member.putObject("params")
+        params.toSeq.sorted.foreach { case (name, value) => names.put(name, value) }
+        write(one, member)
+      }
+    }
   }
 
   override protected def read(version: Int, fields: ObjectNode): RestPosition =
-    RestPosition(count(fields, "records"), Option.when(version > 1)(journal(fields)))
+    if (version < 3) RestPosition(count(fields, "records"), Option.when(version > 1)(journal(fields)))
+    else {
+      require(
+        fields.path("members").isArray && !fields.path("members").isEmpty,
+        "\"members\" is not an array of members")
+      val members = fields.path("members").elements().asScala.map(member).toSeq
+      require(members.map(_._1).distinct.size == members.size, "a member is there twice")
+      val records = count(fields, "records")
+      require(members.map(_._2.records).sum == records, "\"records\" is not what its members have")
+      RestPosition(records, None, members.toMap)
+    }
+
+  private def member(node: JsonNode): (Map[String, String], RestPosition) = node match {
+    case fields: ObjectNode =>
+      val params = ParamsTable.row(fields.path("params"))
+      require(params.nonEmpty, "\"params\" of a member is not an object of texts")
+      params.get -> RestPosition(count(fields, "records"), Option.when(fields.has("segments"))(journal(fields)))
+    case _ => throw new IllegalArgumentException("a member is not an object")
+  }
 
   private def journal(fields: ObjectNode): JournalPosition = {
     require(fields.path("segments").isArray, "\"segments\" is not an array")

@@ -8,6 +8,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings, Validator}
+import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{ChainedPagination, PageCall, PageRequest, Pagination, Paging, PagingOptions}
 import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
 import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
@@ -36,6 +37,10 @@ import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
   *   whether the schema is that of the first page
   * @param source
   *   the identity that offsets carry
+  * @param fanOut
+  *   the members, where these are the options of a template
+  * @param params
+  *   the row of the table, where these are the options of a member
   */
 final case class RestOptions(
     http: HttpSettings,
@@ -50,8 +55,13 @@ final case class RestOptions(
     failOnDataLoss: Boolean,
     schema: Option[String],
     inferSchema: Boolean,
-    source: String
+    source: String,
+    fanOut: Option[FanOut] = None,
+    params: Map[String, String] = Map.empty
 ) {
+
+  /** Without what only the driver needs. */
+  def alone: RestOptions = copy(fanOut = None)
 
   def endpoint: Endpoint = http.endpoint
 
@@ -114,11 +124,15 @@ object RestOptions {
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
     Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(
-      PageCall.RequestBody) ++ PagingOptions.all ++ RefreshOptions.all ++
+      PageCall.RequestBody,
+      FanOut.PartitionParams) ++ PagingOptions.all ++ RefreshOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
-  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
+
+  /** Of one sequence of requests. */
+  private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)
       paging <- PagingOptions.read(values)

@@ -1,5 +1,8 @@
 package io.epochal.spark.source.rest
 
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.jdk.CollectionConverters._
 
 import com.github.tomakehurst.wiremock.WireMockServer
@@ -15,6 +18,12 @@ import com.github.tomakehurst.wiremock.stubbing.ServeEvent
   */
 final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable {
   @volatile var count: Int = 0
+
+  /** Of a list of its own, at `/records/<name>`, whose records are named after it. */
+  val counts: scala.collection.concurrent.Map[String, Int] = scala.collection.concurrent.TrieMap.empty
+
+  /** Called at every request, before it is answered; a status other than 200 is answered at once. */
+  @volatile var before: Request => Int = _ => 200
 
   /** The headers that tell an answer from later ones, for its body. */
   @volatile var tags: String => Seq[(String, String)] = body => Seq("ETag" -> s"\"${body.hashCode}\"")
@@ -43,7 +52,15 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
   }
 
   override def transform(event: ServeEvent): ResponseDefinition = {
-    val request = event.getRequest
+    val status = before(event.getRequest)
+    if (status == 200) answer(event.getRequest) else aResponse().withStatus(status).build()
+  }
+
+  private def answer(request: Request): ResponseDefinition = {
+    val path = request.getUrl.takeWhile(_ != '?')
+    val list = URLDecoder.decode(path.drop("/records".length).stripPrefix("/"), UTF_8)
+    val count = if (list.isEmpty) this.count else counts.getOrElse(list, 0)
+    val record = if (list.isEmpty) "record" else list
     def number(name: String): Option[Int] =
       Option(request.queryParameter(name)).filter(_.isPresent).map(_.firstValue.toInt)
     val size = number("_limit").orElse(number("per_page")).getOrElse(TaggedApi.PageSize)
@@ -54,8 +71,8 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
       .getOrElse(0)
     val until = if (request.getUrl.contains("all")) count else math.min(count, from + size)
     val next = Option.when(until < count)(until)
-    val records = (from until until).map(i => s"""{"id":$i,"name":"record $i"}""").mkString("[", ",", "]")
-    val link = next.map(n => s"$url?cursor=$n")
+    val records = (from until until).map(i => s"""{"id":$i,"name":"$record $i"}""").mkString("[", ",", "]")
+    val link = next.map(n => s"${server.baseUrl()}$path?cursor=$n")
     val around =
       if (request.getUrl.contains("bare")) ""
       else s""","next":${next.getOrElse("null")},"url":${link.fold("null")(u => s"\"$u\"")}"""

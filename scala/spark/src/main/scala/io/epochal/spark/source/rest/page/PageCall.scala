@@ -36,16 +36,11 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
   def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
     (body, pagination) match {
       case (Some(template), cursor: ChainedPagination.ByCursor) =>
-        val text = encoded(token.orElse(cursor.first).getOrElse(""))
+        val text = PageCall.encoded(contentType, token.orElse(cursor.first).getOrElse(""))
         HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
       case _ => pagination.call(endpoint, token)
     }
 
-  /** As a part of a text in JSON, or of a form. */
-  private def encoded(text: String): String =
-    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
-    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
-    else text
 }
 
 object PageCall {
@@ -59,6 +54,15 @@ object PageCall {
     secret = true,
     sample = Some("""{"from": ${offset}, "size": ${limit}}""")
   )
+
+  /** What a body is unless a header says otherwise. */
+  private[rest] val Json = "application/json"
+
+  /** As a part of a text in JSON, or of a form. */
+  private[rest] def encoded(contentType: String, text: String): String =
+    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
+    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
+    else text
 
   private[rest] def read(
       values: OptionValues,
@@ -98,7 +102,7 @@ object PageCall {
         (),
         conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
       _ <- Either.cond(missing.isEmpty, (), conflict(pagination, s"requestBody without ${shown(missing)}", needed))
-    } yield PageCall(body, contentType.getOrElse("application/json"))
+    } yield PageCall(body, contentType.getOrElse(Json))
   }
 
   /** Those that must be there once any is, and those that may. */

@@ -58,5 +58,8 @@ object AnswerColumn {
   /** The headers of the answer: names in lower case; those that may be secret are not among them. */
   case object Headers extends AnswerColumn("_headers", MapType(StringType, StringType))
 
-  val all: Seq[AnswerColumn] = Seq(Url, Status, FetchedAt, Headers)
+  /** The row of `partitionParams` that the record was asked for by. */
+  case object Params extends AnswerColumn("_params", MapType(StringType, StringType))
+
+  val all: Seq[AnswerColumn] = Seq(Url, Status, FetchedAt, Headers, Params)
 }

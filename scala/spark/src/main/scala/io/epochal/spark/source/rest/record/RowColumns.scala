@@ -10,7 +10,11 @@ import io.epochal.spark.source.rest.RestReading
 import io.epochal.spark.source.rest.page.Answer
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
-final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
+final private[rest] class RowColumns(
+    reading: RestReading,
+    rules: RecordRules,
+    params: Map[String, String] = Map.empty
+) {
   import reading.schema
 
   private val apart = rules.apart.map(_.name).toSet
@@ -21,7 +25,9 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
   private val fetchedAt =
     index(rules.answer.collectFirst { case AnswerColumn.FetchedAt => AnswerColumn.FetchedAt.name })
   private val headers = index(rules.answer.collectFirst { case AnswerColumn.Headers => AnswerColumn.Headers.name })
-  private val ofAnswer = url >= 0 || status >= 0 || fetchedAt >= 0 || headers >= 0
+  private val ofMember = index(rules.answer.collectFirst { case AnswerColumn.Params => AnswerColumn.Params.name })
+  private val paramsMap = TextMap(params)
+  private val ofAnswer = Seq(url, status, fetchedAt, headers, ofMember).exists(_ >= 0)
   private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
   private var shownUrl = ""
   private var shownText = UTF8String.EMPTY_UTF8
@@ -56,6 +62,7 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
     if (status >= 0) row.update(status, answer.status)
     if (fetchedAt >= 0) row.update(fetchedAt, answer.fetchedAt)
     if (headers >= 0) row.update(headers, map(answer.headers))
+    if (ofMember >= 0) row.update(ofMember, paramsMap)
   }
 
   private def text(url: String): UTF8String = {
