@@ -8,82 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from epochal._load import load
 from epochal._options import Duration, Size, Statuses, given
-from epochal.errors import named
+from epochal._random_source import random
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 __all__ = ["random", "rest"]
-
-
-def random(
-    spark: SparkSession,
-    *,
-    rows_per_second: int | None = None,
-    rows_per_batch: int | None = None,
-    num_partitions: int | None = None,
-    seed: int | None = None,
-    min_length: int | None = None,
-    max_length: int | None = None,
-    alphabet: str | None = None,
-    max_rows: int | None = None,
-    start_timestamp: datetime | str | None = None,
-    max_rows_per_batch: int | None = None,
-    min_rows_per_batch: int | None = None,
-    max_batch_delay: Duration | None = None,
-    fail_on_data_loss: bool | None = None,
-    source_id: str | None = None,
-    streaming: bool = True,
-) -> DataFrame:
-    """Random strings: a row is a pure function of (seed, id), so that a replay gives the same rows.
-
-    Columns: ``id BIGINT`` (0, 1, …), ``value STRING``, ``length BIGINT``, ``timestamp TIMESTAMP``.
-
-    Args:
-        spark: the session.
-        rows_per_second: rows that come into being each second. Excludes ``rows_per_batch``.
-        rows_per_batch: rows of every micro-batch, whatever the time.
-        num_partitions: tasks that make them.
-        seed: what the strings depend on, with the id.
-        min_length: characters of a string at the least.
-        max_length: characters of a string at the most.
-        alphabet: the characters to choose from.
-        max_rows: rows in all; a batch read needs it.
-        start_timestamp: the time of row 0.
-        max_rows_per_batch: rows of a micro-batch at the most.
-        min_rows_per_batch: rows to wait for before a micro-batch starts.
-        max_batch_delay: how long ``min_rows_per_batch`` may hold rows back.
-        fail_on_data_loss: whether rows that are gone fail the query.
-        source_id: the source's name in the offsets.
-        streaming: False reads once, as a batch.
-
-    Raises:
-        OptionError: a value that the source refuses, or options that exclude each other.
-    """
-    options = given(
-        {
-            "rowsPerSecond": rows_per_second,
-            "rowsPerBatch": rows_per_batch,
-            "numPartitions": num_partitions,
-            "seed": seed,
-            "minLength": min_length,
-            "maxLength": max_length,
-            "alphabet": alphabet,
-            "maxRows": max_rows,
-            "startTimestamp": start_timestamp,
-            "maxRowsPerBatch": max_rows_per_batch,
-            "minRowsPerBatch": min_rows_per_batch,
-            "maxBatchDelay": max_batch_delay,
-            "failOnDataLoss": fail_on_data_loss,
-            "sourceId": source_id,
-        }
-    )
-    return _load(spark, "epochal-random", options, None, streaming)
 
 
 def rest(
@@ -387,19 +322,8 @@ def rest(
         signer=signer,
         **{"oauth.params": oauth_params},
     )
-    return _load(spark, "epochal-rest", options, schema, streaming)
+    return load(spark, "epochal-rest", options, schema, streaming)
 
 
 def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:
     return rows if rows is None or isinstance(rows, str) else json.dumps([dict(row) for row in rows])
-
-
-def _load(
-    spark: SparkSession, source: str, options: dict[str, str], schema: str | StructType | None, streaming: bool
-) -> DataFrame:
-    with named():
-        if streaming:
-            stream = spark.readStream.format(source).options(**options)
-            return (stream if schema is None else stream.schema(schema)).load()
-        batch = spark.read.format(source).options(**options)
-        return (batch if schema is None else batch.schema(schema)).load()
