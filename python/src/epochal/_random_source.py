@@ -1,4 +1,4 @@
-"""Random strings as a DataFrame."""
+"""``epochal.read.random``."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ means "not set": the default of the jar holds (``docs/OPTIONS.md``). They work o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from epochal._load import load
@@ -15,6 +15,8 @@ from epochal._options import Duration, Size, Statuses, given
 from epochal._random_source import random
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -30,6 +32,7 @@ def rest(
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     request_body: str | None = None,
+    partition_params: Sequence[Mapping[str, str | int | float | bool]] | str | None = None,
     pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"] | None = None,
     offset_param: str | None = None,
     limit_param: str | None = None,
@@ -60,6 +63,8 @@ def rest(
     window_format: Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"] | None = None,
     window_pagination: Literal["none", "offset", "page", "cursor", "keyset", "link", "next-url"] | None = None,
     max_pages: int | None = None,
+    refresh_interval: Duration | None = None,
+    conditional_requests: bool | None = None,
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
@@ -140,6 +145,9 @@ def rest(
         params: query parameters that stay the same; secret.
         request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
             ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` in it tell the page; secret.
+        partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or that as JSON: each
+            has a sequence of requests and a position of its own; ``${repo}`` in ``url``, ``params`` and
+            ``request_body`` is its value.
         pagination: ``"offset"`` and ``"page"`` ask for ``page_size`` records at a time; ``"none"`` asks once;
             ``"cursor"``, ``"keyset"``, ``"link"`` and ``"next-url"`` follow what each page says of the next one;
             ``"time-window"`` asks for one stretch of time after the other.
@@ -172,6 +180,9 @@ def rest(
         window_format: how the two moments are written.
         window_pagination: how the pages of one window follow each other.
         max_pages: pages that one batch, or window, may ask for; an API that goes on for longer is an error.
+        refresh_interval: how long after its end was seen an API is asked for new records, in a stream.
+        conditional_requests: whether an answer that is the same need not be sent again (``ETag``, ``Last-Modified``);
+            unless told otherwise it need not.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
@@ -182,7 +193,8 @@ def rest(
             fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
         rescued_data_column: a column for the fields that have none, as JSON.
-        metadata_columns: ``"_url"``, ``"_status"``, ``"_fetchedAt"``: columns that tell where a record came from.
+        metadata_columns: columns that tell where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
+            ``"_headers"``, ``"_params"``.
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: time for one answer.
@@ -248,6 +260,7 @@ def rest(
             "url": url,
             "inferSchema": infer_schema,
             "requestBody": request_body,
+            "partitionParams": _table(partition_params),
             "pagination": pagination,
             "offsetParam": offset_param,
             "limitParam": limit_param,
@@ -278,6 +291,8 @@ def rest(
             "windowFormat": window_format,
             "windowPagination": window_pagination,
             "maxPages": max_pages,
+            "refreshInterval": refresh_interval,
+            "conditionalRequests": conditional_requests,
             "journal": journal,
             "bodyFormat": body_format,
             "records": records,
@@ -347,3 +362,7 @@ def rest(
         **{"oauth.params": oauth_params},
     )
     return load(spark, "epochal-rest", options, schema, streaming)
+
+
+def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:
+    return rows if rows is None or isinstance(rows, str) else json.dumps([dict(row) for row in rows])

@@ -8,12 +8,15 @@ import org.apache.hc.core5.http.HttpResponse
   *   path and query (RFC 9112, origin form), already encoded
   * @param headers
   *   those that only this request has
+  * @param unless
+  *   the answer that is not wanted again; the server can say so (304)
   */
 final case class HttpCall(
     method: String,
     target: String,
     headers: Seq[(String, String)] = Nil,
-    body: Option[HttpBody] = None
+    body: Option[HttpBody] = None,
+    unless: Option[Validator] = None
 )
 
 /** @param contentType
@@ -21,12 +24,22 @@ final case class HttpCall(
   */
 final class HttpBody(val contentType: String, val bytes: Array[Byte])
 
-/** An answer of success, or one with a status that is ignored, but for its body. */
-final private[spark] class HttpAnswer(response: HttpResponse) {
+/** An answer of success, or one with a status that is ignored, but for its body.
+  *
+  * @param notModified
+  *   whether it says that it would be the one that is not wanted again
+  */
+final private[spark] class HttpAnswer(response: HttpResponse, val notModified: Boolean = false) {
   def status: Int = response.getCode
+
+  /** What tells it from later ones. */
+  def validator: Option[Validator] = if (status == 200) Validator.of(header) else None
 
   /** The first header of that name, in any case. */
   def header(name: String): Option[String] = Option(response.getFirstHeader(name)).map(_.getValue)
+
+  /** All headers, as they came. */
+  def all: Seq[(String, String)] = response.getHeaders.toSeq.map(header => header.getName -> header.getValue)
 
   /** All headers of that name, in any case. */
   def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)

@@ -85,7 +85,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       counters.waited(gate.enter())
       try {
         used = credentials.token()
-        exchange(prepared(call, used), buffer)
+        exchange(prepared(call, used), buffer, call.unless.isDefined)
       } finally gate.leave()
     }
     try once()
@@ -96,7 +96,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     }
   }
 
-  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer): HttpAnswer = {
+  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, conditional: Boolean): HttpAnswer = {
     counters.request()
     HttpConnections.watch(request)
     try {
@@ -106,11 +106,12 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       finally close(request, response, whole)
       val throttle = exhausted(response)
       throttle.foreach(gate.pause(_, settings.retry.initialDelay))
-      if (response.getCode == 204 || politeness.ignored.contains(response.getCode)) buffer.markAbsent()
+      val notModified = conditional && response.getCode == 304
+      if (notModified || response.getCode == 204 || politeness.ignored.contains(response.getCode)) buffer.markAbsent()
       else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.received(buffer.length.toLong)
-      new HttpAnswer(response)
+      new HttpAnswer(response, notModified)
     } catch {
       case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
       case e: IOException => throw HttpFailure.of(endpoint, settings.transport.timeout, e)
@@ -124,6 +125,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     request.setPath(credentials.target(call.target))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
+    call.unless.foreach(known => request.setHeader(known.header, known.value))
     credentials.headers(token).foreach { case (name, value) => request.setHeader(name, value) }
     credentials
       .signature(call, request.getPath, request.getHeaders.toSeq.map(header => header.getName -> header.getValue))

@@ -6,6 +6,8 @@ import org.apache.spark.util.AccumulatorV2
 
 /** @param pages
   *   answers that tasks have taken records from
+  * @param malformed
+  *   records in them that do not fit
   */
 final private[spark] case class HttpCounts(
     pages: Long,
@@ -13,7 +15,8 @@ final private[spark] case class HttpCounts(
     retries: Long,
     throttled: Long,
     waitedMillis: Long,
-    bytes: Long)
+    bytes: Long,
+    malformed: Long)
 
 /** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
 final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
@@ -23,6 +26,8 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
   private val counts = new AtomicLongArray(Size)
 
   def read(pages: Long): Unit = count(Pages, pages)
+
+  def misfits(records: Long): Unit = count(Malformed, records)
 
   def request(): Unit = count(Requests, 1)
 
@@ -44,6 +49,7 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
     count(Throttled, more.throttled)
     count(WaitedMillis, more.waitedMillis)
     count(Bytes, more.bytes)
+    count(Malformed, more.malformed)
   }
 
   override def value: HttpCounts =
@@ -53,7 +59,8 @@ final private[spark] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCo
       counts.get(Retries),
       counts.get(Throttled),
       counts.get(WaitedMillis),
-      counts.get(Bytes))
+      counts.get(Bytes),
+      counts.get(Malformed))
 
   override def merge(other: AccumulatorV2[HttpCounts, HttpCounts]): Unit = add(other.value)
 
@@ -80,5 +87,6 @@ private object HttpCounters {
   private val WaitedMillis = 3
   private val Bytes = 4
   private val Pages = 5
-  private val Size = 6
+  private val Malformed = 6
+  private val Size = 7
 }

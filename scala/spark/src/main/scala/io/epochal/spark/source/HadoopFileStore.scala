@@ -60,6 +60,9 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
     val _ = files.delete(new Path(path, name), false)
   }
 
+  /** A directory in this one. */
+  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop)
+
   /** The directory. */
   override def toString: String = directory
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.Offset
 
 import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
+import io.epochal.spark.source.rest.fan.ParamsTable
 
 /** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered.
   *
@@ -15,11 +16,31 @@ import io.epochal.core.offset.OffsetFormat
   *   None where the records were never journalled; so it is at the start of every stream
   * @param crawl
   *   how often the list was begun again from its first record: `records` counts since then
+  * @param members
+  *   where a table fans the stream out: of each of its rows, which tells its names and values, the position; `records` counts
+  *   those of all. None is the start
   */
-final case class RestPosition(records: Long, journal: Option[JournalPosition] = None, crawl: Long = 0) {
+final case class RestPosition(
+    records: Long,
+    journal: Option[JournalPosition] = None,
+    crawl: Long = 0,
+    members: Map[Map[String, String], RestPosition] = Map.empty
+) {
 
   /** The first record that is delivered between this position and a later one. */
   def firstUntil(end: RestPosition): Long = if (crawl == end.crawl) records else 0L
+
+  /** The position of a member. */
+  def of(member: Map[String, String]): RestPosition = members.getOrElse(member, RestPosition(0))
+
+  /** The members, always in the same order. */
+  def ordered: Seq[(Map[String, String], RestPosition)] = {
+    import scala.math.Ordering.Implicits.seqOrdering
+    members.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
+  }
+
+  /** Whether the records are in the journal, or some of them. */
+  def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
 }
 
 /** What of the journal counts at a position.
@@ -55,11 +76,13 @@ final case class RestOffset(source: String, position: RestPosition) extends Offs
   override val json: String = RestOffset.toJson(source, position)
 }
 
-/** Version 1 has `records` alone, version 2 a journal; a position is written in the first version that can tell it. */
+/** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl; a position is written in the first version that can
+  * tell it.
+  */
 object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 3) {
 
   override protected def versionOf: RestPosition => Int = position =>
-    if (position.crawl > 0) 3 else if (position.journal.isDefined) 2 else 1
+    if (position.members.nonEmpty || position.crawl > 0) 3 else if (position.journal.isDefined) 2 else 1
 
   override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
     fields.put("records", position.records)
@@ -73,13 +96,41 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
         next.put("taken", page.taken)
       }
     }
+    if (position.members.nonEmpty) {
+      val members = fields.putArray("members")
+      position.ordered.foreach { case (params, one) =>
+        val member = members.addObject()
+        val names = member.putObject("params")
+        params.toSeq.sorted.foreach { case (name, value) => names.put(name, value) }
+        write(one, member)
+      }
+    }
   }
 
   override protected def read(version: Int, fields: ObjectNode): RestPosition =
-    RestPosition(
-      count(fields, "records"),
-      Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
-      if (version > 2) count(fields, "crawl") else 0L)
+    if (version == 3 && fields.has("members")) fanned(fields)
+    else
+      RestPosition(
+        count(fields, "records"),
+        Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
+        if (version > 2) count(fields, "crawl") else 0L)
+
+  private def fanned(fields: ObjectNode): RestPosition = {
+    require(fields.path("members").isArray && !fields.path("members").isEmpty, "\"members\" is not an array of members")
+    val members = fields.path("members").elements().asScala.map(member).toSeq
+    require(members.map(_._1).distinct.size == members.size, "a member is there twice")
+    val records = count(fields, "records")
+    require(members.map(_._2.records).sum == records, "\"records\" is not what its members have")
+    RestPosition(records, members = members.toMap)
+  }
+
+  private def member(node: JsonNode): (Map[String, String], RestPosition) = node match {
+    case fields: ObjectNode =>
+      val params = ParamsTable.row(fields.path("params"))
+      require(params.nonEmpty, "\"params\" of a member is not an object of texts")
+      params.get -> RestPosition(count(fields, "records"), Option.when(fields.has("segments"))(journal(fields)))
+    case _ => throw new IllegalArgumentException("a member is not an object")
+  }
 
   private def journal(fields: ObjectNode): JournalPosition = {
     require(fields.path("segments").isArray, "\"segments\" is not an array")

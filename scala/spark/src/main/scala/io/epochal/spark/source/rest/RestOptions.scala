@@ -7,7 +7,8 @@ import java.security.MessageDigest
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
-import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings}
+import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings, Validator}
+import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{
   ChainedPagination,
   Counting,
@@ -20,6 +21,7 @@ import io.epochal.spark.source.rest.page.{
   PagingOptions
 }
 import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
+import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *
@@ -33,6 +35,8 @@ import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRul
   *   of one batch, where pages name the next one
   * @param counting
   *   what is known of a list beside its pages, where they are told by counting records
+  * @param refresh
+  *   how the end is looked at again
   * @param pageCall
   *   the request for a page that is told by counting records
   * @param rules
@@ -45,6 +49,10 @@ import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRul
   *   whether the schema is that of the first page
   * @param source
   *   the identity that offsets carry
+  * @param fanOut
+  *   the members, where these are the options of a template
+  * @param params
+  *   the row of the table, where these are the options of a member
   */
 final case class RestOptions(
     http: HttpSettings,
@@ -52,6 +60,7 @@ final case class RestOptions(
     journal: Boolean,
     maxPages: Int,
     counting: Counting,
+    refresh: Refresh,
     pageCall: PageCall,
     rules: RecordRules,
     numPartitions: Option[Int],
@@ -59,10 +68,19 @@ final case class RestOptions(
     failOnDataLoss: Boolean,
     schema: Option[String],
     inferSchema: Boolean,
-    source: String
+    source: String,
+    fanOut: Option[FanOut] = None,
+    params: Map[String, String] = Map.empty
 ) {
 
+  /** Without what only the driver needs. */
+  def alone: RestOptions = copy(fanOut = None)
+
   def endpoint: Endpoint = http.endpoint
+
+  /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
+  def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
+    !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
 
   /** Where pages are told by counting records. */
   def pagination: Pagination = paging match {
@@ -133,11 +151,15 @@ object RestOptions {
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
     Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(
-      PageCall.RequestBody) ++ PagingOptions.all ++
+      PageCall.RequestBody,
+      FanOut.PartitionParams) ++ PagingOptions.all ++ RefreshOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
-  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
+
+  /** Of one sequence of requests. */
+  private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =
     for {
       values <- group.parse(raw)
       paging <- PagingOptions.read(values)
@@ -164,6 +186,7 @@ object RestOptions {
       journal,
       values(PagingOptions.MaxPages),
       counting,
+      RefreshOptions.read(values),
       pageCall,
       rules,
       values.get(NumPartitions),

@@ -27,6 +27,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.source.rest.fan.{FanOutPlan, MemberPartition}
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.record.SchemaInference
 import io.epochal.spark.source.rest.supply.RestFrontier
@@ -41,6 +42,7 @@ import io.epochal.spark.source.rest.window.TimeWindow
   *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
   *   - [[TimeWindow]]: which stretch of time is asked for; [[io.epochal.spark.source.rest.window.WindowChain]] follows
   *   - [[RestStream]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
+  *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
   *   - [[BodyFormat]], [[Records]]: the records of one answer; [[RecordRules]]: which of them give rows, and which columns
   *   - [[io.epochal.spark.http.HttpClient]]: one request, with its retries, over the connections of the JVM
@@ -59,7 +61,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
       case Some(ddl) => RestSchema.parse(ddl).fold(throw _, identity)
       case None if ours.inferSchema =>
         PlanRedaction.hide(RestOptions.group)
-        inferred = Some(SchemaInference.of(ours))
+        inferred = Some(SchemaInference.of(ours.fanOut.fold(ours)(_.first)))
         inferred.get
       case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
     }
@@ -136,16 +138,26 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 /** The batch read: all records that the API has when it is planned. */
 final private class RestBatch(options: RestOptions, reading: RestReading) extends Batch {
   private val counters = new HttpCounters
-  private lazy val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
+  private lazy val tasks = options.numPartitions.getOrElse(SparkSession.active.sparkContext.defaultParallelism)
+  private lazy val partitions = options.fanOut.fold(of(options, tasks)) { fanOut =>
+    val members = fanOut.table.map(fanOut.member(_).fold(throw _, identity))
+    val split = FanOutPlan.split(members.size, tasks)
+    val parts = members.flatMap(member => of(member, split).map(MemberPartition(member, _)))
+    FanOutPlan.group(parts, options.http.politeness.budget, tasks)
+  }
 
-  override def planInputPartitions(): Array[InputPartition] = options.paging match {
+  override def planInputPartitions(): Array[InputPartition] = partitions
+
+  private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.paging match {
     case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))
     case _: ChainedPagination => Array(ChainPartition(Instant.now()))
-    case _ => RestPlan.partitions(options, 0, records, SparkSession.active.sparkContext.defaultParallelism)
+    case _ =>
+      val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
+      RestPlan.partitions(options, 0, records, tasks)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
     if (!counters.isRegistered) SparkSession.active.sparkContext.register(counters)
-    new RestReaderFactory(options, reading, counters, None)
+    new RestReaderFactory(options.alone, reading, counters, None)
   }
 }

@@ -7,8 +7,9 @@ import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.journal.FileStore
 import io.epochal.spark.http.{HttpClient, HttpCounters}
+import io.epochal.spark.source.HadoopFileStore
+import io.epochal.spark.source.rest.fan.{FanOut, FanOutReader, MemberPartitions}
 import io.epochal.spark.source.rest.page.{ChainedPagination, FetchedPages}
 import io.epochal.spark.source.rest.record.{RecordMode, RowColumns}
 import io.epochal.spark.source.rest.supply.JournalPartition
@@ -30,12 +31,21 @@ final private[rest] class RestReaderFactory(
     options: RestOptions,
     reading: RestReading,
     counters: HttpCounters,
-    journal: Option[FileStore]
+    journal: Option[HadoopFileStore]
 ) extends PartitionReaderFactory {
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case MemberPartitions(parts) =>
+      new FanOutReader(parts.iterator.map(part => of(part.options).single(part.partition)))
+    case other => single(other)
+  }
+
+  private def of(member: RestOptions): RestReaderFactory =
+    new RestReaderFactory(member, reading, counters, journal.map(_.below(FanOut.directory(member.params))))
+
+  private def single(partition: InputPartition): PartitionReader[InternalRow] = {
     val counts = new HttpCounters
-    val columns = new RowColumns(reading, options.rules)
+    val columns = new RowColumns(reading, options.rules, options.params)
     val pages = (partition, options.paging, journal) match {
       case (RestPartition(range, share), _, _) =>
         val source = new FetchedPages(options, new HttpClient(options.http, counts, share))
@@ -83,6 +93,7 @@ final private[rest] class RestReader(
     closed = true
     pages.close()
     counts.read(pages.pages)
+    counts.misfits(malformed)
     counters.add(counts.value)
   }
 

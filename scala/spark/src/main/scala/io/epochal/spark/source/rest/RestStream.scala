@@ -50,8 +50,8 @@ final class RestStream private[rest] (
 
   private val store = initial.beside("journal")
   private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock)
-  private val factory = new RestReaderFactory(options, reading, counters, None)
-  private lazy val journalFactory = new RestReaderFactory(options, reading, counters, Some(store))
+  private val factory = new RestReaderFactory(options.alone, reading, counters, None)
+  private lazy val journalFactory = new RestReaderFactory(options.alone, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
   private var availableNow = false
   private var journalled = options.journal
@@ -70,7 +70,10 @@ final class RestStream private[rest] (
       options.source,
       RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _)).fold(throw _, identity))
 
-  override def prepareForTriggerAvailableNow(): Unit = availableNow = true
+  override def prepareForTriggerAvailableNow(): Unit = {
+    availableNow = true
+    supply.lookOnce()
+  }
 
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(options.limit)
 
@@ -126,12 +129,13 @@ final class RestStream private[rest] (
       "retries" -> counts.retries,
       "throttled" -> counts.throttled,
       "waitedMillis" -> counts.waitedMillis,
-      "bytes" -> counts.bytes)
+      "bytes" -> counts.bytes,
+      "malformed" -> counts.malformed)
     (lag.getOrElse(Map.empty[String, String]) ++ sums.map { case (name, n) => name -> n.toString }).asJava
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    journalled = options.journal || position(end).journal.nonEmpty
+    journalled = options.journal || position(end).journalled
     supply.partitions(position(start), position(end))
   }
 
@@ -170,20 +174,23 @@ final class RestStream private[rest] (
 
   /** Records that were counted in one kind of pagination are not those of another, under whatever `sourceId`. */
   private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
-    val follows = position.journal.exists(_.next.nonEmpty)
-    val fits = options.paging match {
-      case _: TimeWindow if follows =>
-        position.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-      case _: ChainedPagination => follows || position == RestPosition(0)
-      case _                    => !follows
+    def fitting(one: RestPosition): Boolean = {
+      val follows = one.journal.exists(_.next.nonEmpty)
+      options.paging match {
+        case _: TimeWindow if follows =>
+          one.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
+        case _: ChainedPagination => follows || one == RestPosition(0)
+        case _                    => !follows
+      }
     }
+    val fits = position == RestPosition(0) ||
+      (if (options.fanOut.isEmpty) position.members.isEmpty && fitting(position)
+       else position.members.nonEmpty && position.members.values.forall(fitting))
     Either.cond(
       fits,
       position,
-      Conditions.OffsetInvalid(
-        "format" -> RestOptions.Format,
-        "offset" -> Redaction.text(json.take(300)),
-        "reason" -> s"it was not written with pagination=${options.paging.kind}"))
+      Conditions
+        .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with pagination=${options.paging.kind}${options.fanOut.fold("")(_ => " and partitionParams")}"))
   }
 }
 

@@ -7,7 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.spark.source.InitialOffset
+import io.epochal.spark.source.{InitialOffset, ManualClock}
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source, a row a second, over a clock that moves by hand. */

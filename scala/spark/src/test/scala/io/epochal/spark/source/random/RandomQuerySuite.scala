@@ -16,6 +16,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, Dataset, ForeachWriter}
 
+import io.epochal.spark.source.ManualClock
+
 /** Whole queries, in Spark's own vocabulary for testing streams. */
 final class RandomQuerySuite extends StreamTest {
   import testImplicits._

@@ -22,6 +22,9 @@ final class RecordsApi extends AutoCloseable {
   /** The header `X-Total`; null for none. */
   @volatile var total: () => String = () => null
 
+  /** More headers of every answer. */
+  @volatile var headers: Seq[(String, String)] = Nil
+
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
@@ -63,6 +66,7 @@ final class RecordsApi extends AutoCloseable {
       val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
       exchange.getResponseHeaders.add("Content-Type", "application/json")
       Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
+      headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     } finally exchange.close()

@@ -12,12 +12,20 @@ import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source over an API in this JVM, in pages of four records. */
-abstract class RestConformanceSuite(pagination: String, journal: Boolean = false) extends SourceChecks {
+abstract class RestConformanceSuite(pagination: String, journal: Boolean = false, fanned: Boolean = false)
+    extends SourceChecks {
 
-  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination, journal=$journal"
+  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination, journal=$journal, fanned=$fanned"
 
   override def newFixture(): SourceFixture = new SourceFixture {
     private val api = new RecordsApi
+    private val table =
+      if (!fanned) Nil
+      else
+        Seq(
+          "url" -> api.url.replace("/records", "/${list}"),
+          "partitionParams" -> """[{"list": "records"}, {"list": "nothing"}]""",
+          "ignoreStatuses" -> "404")
     private val pageSize = if (pagination == "none") Nil else Seq("pageSize" -> "4")
 
     override val schema: StructType = StructType.fromDDL("id INT, name STRING")
@@ -31,7 +39,12 @@ abstract class RestConformanceSuite(pagination: String, journal: Boolean = false
     private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
       new RestStream(
         RestOptions
-          .read(Map("url" -> api.url, "pagination" -> pagination, "journal" -> journal.toString, extra) ++ pageSize)
+          .read(
+            Map(
+              "url" -> api.url,
+              "pagination" -> pagination,
+              "journal" -> journal.toString,
+              extra) ++ pageSize ++ table)
           .fold(throw _, identity),
         RestReading(schema, "UTC"),
         new InitialOffset(checkpoint.toString, new Configuration()),
@@ -96,3 +109,5 @@ final class RestWholeConformanceSuite extends RestConformanceSuite("none")
 final class RestByOffsetJournalConformanceSuite extends RestConformanceSuite("offset", journal = true)
 final class RestByPageJournalConformanceSuite extends RestConformanceSuite("page", journal = true)
 final class RestWholeJournalConformanceSuite extends RestConformanceSuite("none", journal = true)
+final class RestFannedConformanceSuite extends RestConformanceSuite("offset", fanned = true)
+final class RestFannedJournalConformanceSuite extends RestConformanceSuite("page", journal = true, fanned = true)

@@ -22,6 +22,11 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val again =
     """{"v":3,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":12,"crawl":2}"""
+  private val fanned =
+    """{"v":3,"format":"epochal-rest","source":"http://127.0.0.1:8080/%7Brepo%7D (link)","records":157,"members":[""" +
+      """{"params":{"repo":"a"},"records":150,"segments":[""" +
+      """{"name":"0000000000000000100-0123456789abcdef0123456789abcdef-1.seg","from":100,"until":200,"index":4711,"bytes":4843,""" +
+      """"crc":"0badcafe"}],"next":{"token":"/a?page=3","taken":3}},{"params":{"repo":"b"},"records":7,"segments":[]}]}"""
 
   private val segment =
     Segment("0000000000000000100-0123456789abcdef0123456789abcdef-1.seg", 100, 200, 4711, 4843, 0x0badcafe)
@@ -41,6 +46,22 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       RestPosition(150, Some(JournalPosition(Seq(segment), Some(next)))))
     shouldBe(copied, source, RestPosition(7, Some(JournalPosition(Nil, None))))
     shouldBe(again, source, RestPosition(12, crawl = 2))
+  }
+
+  test("an offset with members is read, and written as it was") {
+    val (a, b) = (Map("repo" -> "a"), Map("repo" -> "b"))
+    val journal = JournalPosition(Seq(segment), Some(NextPage(Some("/a?page=3"), 3)))
+    val members =
+      Map(b -> RestPosition(7, Some(JournalPosition(Nil, None))), a -> RestPosition(150, Some(journal)))
+    val owner = "http://127.0.0.1:8080/%7Brepo%7D (link)"
+    shouldBe(fanned, owner, RestPosition(157, members = members))
+    Seq(
+      "\"records\":157" -> "\"records\":158",
+      "\"repo\":\"b\"" -> "\"repo\":\"a\"",
+      "{\"repo\":\"b\"}" -> "5",
+      "\"members\":[" -> "\"members\":[5,").foreach { case (from, to) =>
+      assert(RestOffset.fromJson(owner, fanned.replace(from, to)).left.exists(_.condition.name == "OFFSET_INVALID"), to)
+    }
   }
 
   private val segments: Gen[Seq[Segment]] = for {

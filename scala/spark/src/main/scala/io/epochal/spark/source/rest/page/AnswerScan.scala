@@ -28,6 +28,10 @@ final private[rest] case class ScannedAnswer(
     keys: Option[(Option[String], Option[String])] = None
 )
 
+private[rest] object ScannedAnswer {
+  val nothing: ScannedAnswer = ScannedAnswer(0, 0, 0, Map.empty)
+}
+
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
   * whole JSON then.
   *
@@ -63,7 +67,7 @@ final private[rest] class AnswerScan(
     *   where the answer is no JSON
     */
   def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer =
-    if (buffer.absent) ScannedAnswer(0, 0, 0, Map.empty) else scan(buffer, skip)
+    if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
 
   private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
     val pass = new Pass(parser(buffer, 0), skip)

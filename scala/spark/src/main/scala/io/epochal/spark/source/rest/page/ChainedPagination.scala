@@ -20,6 +20,9 @@ trait ChainedPagination extends Paging {
   /** JSON Pointer to what is wanted of the last record. */
   def key: Option[String] = None
 
+  /** Whether a header of an answer says how the next page is asked for. */
+  def byHeader: Boolean = false
+
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
@@ -137,6 +140,8 @@ object ChainedPagination {
 
     override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
 
+    override def byHeader: Boolean = from.isInstanceOf[InHeader]
+
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
       pointer
     }
@@ -207,6 +212,7 @@ object ChainedPagination {
   /** `link`: a `Link` header (RFC 8288). */
   final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "link"
+    override def byHeader: Boolean = true
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
     override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =

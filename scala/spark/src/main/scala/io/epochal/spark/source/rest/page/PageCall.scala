@@ -37,12 +37,13 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
   def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
     (body, pagination) match {
       case (Some(template), cursor: ChainedPagination.ByCursor) =>
-        val text = encoded(token.orElse(cursor.first).getOrElse(""))
+        val text = PageCall.encoded(contentType, token.orElse(cursor.first).getOrElse(""))
         HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
       case (Some(template), windows: TimeWindow) =>
         val position = windows.asked(token)
         val bytes = template.fill { name =>
-          encoded(windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name)))
+          val value = windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name))
+          PageCall.encoded(contentType, value)
         }
         val target = if (inUrl) pagination.call(endpoint, token).target else endpoint.target("")
         HttpCall("POST", target, Nil, Some(new HttpBody(contentType, bytes)))
@@ -54,12 +55,6 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
     case cursor: ChainedPagination.ByCursor => page.orElse(cursor.first).getOrElse("")
     case other => throw new IllegalArgumentException(s"no value for $name under windowPagination=${other.kind}")
   }
-
-  /** As a part of a text in JSON, or of a form. */
-  private def encoded(text: String): String =
-    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
-    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
-    else text
 }
 
 object PageCall {
@@ -73,6 +68,15 @@ object PageCall {
     secret = true,
     sample = Some("""{"from": ${offset}, "size": ${limit}}""")
   )
+
+  /** What a body is unless a header says otherwise. */
+  private[rest] val Json = "application/json"
+
+  /** As a part of a text in JSON, or of a form. */
+  private[rest] def encoded(contentType: String, text: String): String =
+    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
+    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
+    else text
 
   private[rest] def read(
       values: OptionValues,
@@ -116,7 +120,7 @@ object PageCall {
         (),
         conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
       _ <- Either.cond(missing.isEmpty, (), conflict(pagination, s"requestBody without ${shown(missing)}", needed))
-    } yield PageCall(body, contentType.getOrElse("application/json"))
+    } yield PageCall(body, contentType.getOrElse(Json))
   }
 
   /** Those that must be there once any is, and those that may. */

@@ -3,7 +3,7 @@ package io.epochal.spark.source.rest.page
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.spark.http.{BodyBuffer, HttpClient}
+import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, Revalidation, Validator}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Records of a page that were not taken before, in the bytes `from` to `until` of the answer, as a JSON array.
@@ -35,6 +35,8 @@ final private[rest] class PageChain(
   private var at = start
   private var ended = false
   private var contacted = false
+  private val looks = new Revalidation[Option[String], (ScannedAnswer, Option[String])](options.revalidates)
+  private var believed = 0
   private var turned = 0
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
@@ -55,18 +57,44 @@ final private[rest] class PageChain(
   /** Counts pages from 0 again, against `maxPages`. */
   def recount(): Unit = turned = 0
 
+  @scala.annotation.tailrec
   override def turn(): NewRecords = {
     if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
-    val asked = options.pageCall.of(endpoint, pagination, at.token)
+    val call = options.pageCall.of(endpoint, pagination, at.token)
+    val asked = AskedPage(at.token, call.target)
     val skip = math.max(at.taken, pagination.before(at.token))
-    var follows = Option.empty[String]
-    val answer = client.call(asked, buffer, !contacted) { answer =>
-      val scanned = scan.read(buffer, skip)
-      follows = followed(pagination.follows(endpoint, AskedPage(at.token, asked.target), answer, scanned))
-      scanned
+    var mistaken = false
+    val (answer, follows) = client.call(call.copy(unless = known), buffer, !contacted) { answer =>
+      mistaken = namesNext(asked, answer)
+      looks.read(at.token, answer) {
+        val scanned = scan.read(buffer, skip)
+        (scanned, followed(pagination.follows(endpoint, asked, answer, scanned)))
+      }
     }
     contacted = true
-    turned += 1
+    if (mistaken) {
+      looks.forget(at.token)
+      turn()
+    } else {
+      turned += 1
+      take(answer, follows, skip)
+    }
+  }
+
+  /** What the last page need not be sent again for. What is told of the next page by a header may not change the tag of a body:
+    * a server's word that nothing is new is then believed a few times only.
+    */
+  private def known: Option[Validator] = {
+    val asking = ended && (!pagination.byHeader || believed < LooksBelieved)
+    believed = if (asking && pagination.byHeader) believed + 1 else 0
+    if (asking) looks.validator(at.token) else None
+  }
+
+  private def namesNext(asked: AskedPage, answer: HttpAnswer): Boolean =
+    answer.notModified && pagination.byHeader &&
+      !pagination.next(endpoint, asked, answer, ScannedAnswer.nothing).contains(None)
+
+  private def take(answer: ScannedAnswer, follows: Option[String], skip: Long): NewRecords = {
     if (answer.records < at.taken) lost(answer.records, at.taken)
     val fresh = math.max(0L, answer.records - skip).toInt
     follows match {
@@ -100,4 +128,6 @@ final private[rest] class PageChain(
 
 private object PageChain {
   private val log = LoggerFactory.getLogger(classOf[PageChain])
+
+  private val LooksBelieved = 15
 }

@@ -3,6 +3,7 @@ package io.epochal.spark.source.rest.record
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{ChainedPagination, Paging}
 
 /** The options that say what of an answer becomes rows. */
@@ -53,7 +54,9 @@ object RecordOptions {
   val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
     "metadataColumns",
     OptionType.names,
-    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP.",
+    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
+      "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
+      "_params MAP<STRING, STRING> (the row of partitionParams).",
     sample = Some("_url,_fetchedAt"))
 
   val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
@@ -105,9 +108,13 @@ object RecordOptions {
       case _: ChainedPagination => s"pagination=${paging.kind}"
       case _                    => "journal=true"
     }
-    Seq(Format -> (values(Format) != "json"), MetadataColumns -> values.isSet(MetadataColumns))
+    Seq(
+      Format -> (values(Format) != "json"),
+      MetadataColumns -> values.get(MetadataColumns).exists(_.exists(_ != AnswerColumn.Params.name)))
       .collectFirst { case (spec, true) =>
-        conflict(s"$wanted, ${spec.name}", s"Leave ${spec.name} out: only records in arrays of JSON are journalled.")
+        conflict(
+          s"$wanted, ${spec.name}",
+          s"Leave ${spec.name} out: only records in arrays of JSON are journalled; of metadataColumns there is _params alone.")
       }
       .toLeft(())
   }
@@ -152,6 +159,8 @@ object RecordOptions {
     wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
       case Some(name) =>
         Left(invalid(MetadataColumns, name, s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}"))
+      case None if wanted.contains(AnswerColumn.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+        Left(conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
       case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
     }
   }

@@ -1,6 +1,6 @@
 package io.epochal.spark.source.rest.record
 
-import org.apache.spark.sql.types.{DataType, IntegerType, StringType, StructField, TimestampType}
+import org.apache.spark.sql.types.{DataType, IntegerType, MapType, StringType, StructField, TimestampType}
 
 /** What of an answer becomes rows.
   *
@@ -55,5 +55,11 @@ object AnswerColumn {
   /** When the answer came. */
   case object FetchedAt extends AnswerColumn("_fetchedAt", TimestampType)
 
-  val all: Seq[AnswerColumn] = Seq(Url, Status, FetchedAt)
+  /** The headers of the answer: names in lower case; those that may be secret are not among them. */
+  case object Headers extends AnswerColumn("_headers", MapType(StringType, StringType))
+
+  /** The row of `partitionParams` that the record was asked for by. */
+  case object Params extends AnswerColumn("_params", MapType(StringType, StringType))
+
+  val all: Seq[AnswerColumn] = Seq(Url, Status, FetchedAt, Headers, Params)
 }

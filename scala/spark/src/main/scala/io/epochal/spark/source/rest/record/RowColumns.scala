@@ -2,14 +2,19 @@ package io.epochal.spark.source.rest.record
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.util.MapData
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.spark.seam.{CsvRows, JsonRows}
+import io.epochal.spark.seam.{CsvRows, JsonRows, TextMap}
 import io.epochal.spark.source.rest.RestReading
 import io.epochal.spark.source.rest.page.Answer
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
-final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
+final private[rest] class RowColumns(
+    reading: RestReading,
+    rules: RecordRules,
+    params: Map[String, String] = Map.empty
+) {
   import reading.schema
 
   private val apart = rules.apart.map(_.name).toSet
@@ -19,10 +24,15 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
   private val status = index(rules.answer.collectFirst { case AnswerColumn.Status => AnswerColumn.Status.name })
   private val fetchedAt =
     index(rules.answer.collectFirst { case AnswerColumn.FetchedAt => AnswerColumn.FetchedAt.name })
-  private val ofAnswer = url >= 0 || status >= 0 || fetchedAt >= 0
+  private val headers = index(rules.answer.collectFirst { case AnswerColumn.Headers => AnswerColumn.Headers.name })
+  private val ofMember = index(rules.answer.collectFirst { case AnswerColumn.Params => AnswerColumn.Params.name })
+  private val paramsMap = TextMap(params)
+  private val ofAnswer = Seq(url, status, fetchedAt, headers, ofMember).exists(_ >= 0)
   private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
   private var shownUrl = ""
   private var shownText = UTF8String.EMPTY_UTF8
+  private var shownHeaders = Map.empty[String, String]
+  private var shownMap = TextMap(shownHeaders)
 
   /** Whether nothing at all of a record is needed. */
   val none: Boolean = schema.isEmpty && rules.prunable
@@ -51,6 +61,8 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
     if (url >= 0) row.update(url, text(answer.url))
     if (status >= 0) row.update(status, answer.status)
     if (fetchedAt >= 0) row.update(fetchedAt, answer.fetchedAt)
+    if (headers >= 0) row.update(headers, map(answer.headers))
+    if (ofMember >= 0) row.update(ofMember, paramsMap)
   }
 
   private def text(url: String): UTF8String = {
@@ -59,6 +71,14 @@ final private[rest] class RowColumns(reading: RestReading, rules: RecordRules) {
       shownText = UTF8String.fromString(url)
     }
     shownText
+  }
+
+  private def map(headers: Map[String, String]): MapData = {
+    if (headers ne shownHeaders) {
+      shownHeaders = headers
+      shownMap = TextMap(headers)
+    }
+    shownMap
   }
 
   private def index(column: Option[String]): Int = column.fold(-1)(schema.fieldNames.indexOf(_))

@@ -6,7 +6,7 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, HttpCounters}
+import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination, TotalFrom}
 import io.epochal.spark.source.rest.record.BodyFormat
@@ -32,6 +32,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq,
       options.endpoint)
   private var moves = false
+  private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** What the last look found; None before the first. */
   def known: Option[Extent] = Option.when(contacted)(seen)
@@ -103,7 +104,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
 
   private def count(request: PageRequest): Counted = {
-    val counted = client.call(options.call(request), buffer, !contacted)(told)
+    val call = options.call(request).copy(unless = looks.validator(request))
+    val counted = client.call(call, buffer, !contacted)(answer => looks.read(request, answer)(told(answer)))
     contacted = true
     counted
   }

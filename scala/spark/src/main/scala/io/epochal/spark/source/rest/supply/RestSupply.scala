@@ -6,6 +6,8 @@ import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.core.journal.FileStore
 import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.HadoopFileStore
+import io.epochal.spark.source.rest.fan.{FanOut, FanOutSupply}
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.{RestOptions, RestPlan, RestPosition}
 
@@ -37,6 +39,9 @@ private[rest] trait RestSupply {
   /** Says that what lies before a position was delivered. */
   def release(end: RestPosition): Unit
 
+  /** From now on a look goes no further than the end that the first one sees, where that takes more than a count of records. */
+  def lookOnce(): Unit = ()
+
   def close(): Unit
 }
 
@@ -47,15 +52,35 @@ private[rest] object RestSupply {
     * @param parts
     *   partitions of a batch at the most, and connections of the driver, where the options name no number
     */
-  def of(options: RestOptions, store: FileStore, counters: HttpCounters, parts: => Int, clock: Clock): RestSupply = {
+  def of(
+      options: RestOptions,
+      store: HadoopFileStore,
+      counters: HttpCounters,
+      parts: => Int,
+      clock: Clock): RestSupply =
+    options.fanOut match {
+      case None => single(options, store, counters, parts, clock)
+      case Some(fanOut) =>
+        def member(options: RestOptions, split: () => Int) =
+          single(options, store.below(FanOut.directory(options.params)), counters, split(), clock)
+        new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(parts))
+    }
+
+  private def single(
+      options: RestOptions,
+      store: FileStore,
+      counters: HttpCounters,
+      parts: => Int,
+      clock: Clock): RestSupply = {
     val journal = new RestJournal(options, store, parts)
     def frontier = new RestFrontier(options, counters)
-    options.paging match {
+    val supply = options.paging match {
       case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters, clock)
       case _ if options.journal =>
         new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts))
       case _ => new LiveSupply(options, frontier, journal, parts)
     }
+    options.refresh.interval.fold[RestSupply](supply)(new RefreshedSupply(supply, _, clock))
   }
 }
 

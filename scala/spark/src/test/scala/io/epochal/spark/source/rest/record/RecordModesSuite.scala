@@ -136,6 +136,52 @@ final class RecordModesSuite extends StreamTest {
     }
   }
 
+  test("_headers has the headers of each row's answer, without those that may be secret") {
+    using(6) { api =>
+      api.record = i => s"""{"id":$i}"""
+      api.headers = Seq(
+        "X-Total-Count" -> "6",
+        "Link" -> "<https://x/?key=s3cret&page=2>; rel=next",
+        "Vary" -> "Accept",
+        "Vary" -> "Origin",
+        "Set-Cookie" -> "id=1",
+        "X-Auth-Token" -> "t",
+        "X-Session-Id" -> "s"
+      )
+      val rows =
+        frame(api, streaming = false, "id INT", "metadataColumns" -> "_headers,_status", "params.key" -> "s3cret")
+      assert(rows.columns.toSeq == Seq("id", "_headers", "_status"))
+      checkAnswer(
+        rows.selectExpr("id", "_headers['x-total-count']", "_headers['link']", "_headers['vary']"),
+        (0 until 6).map(i => Row(i, "6", "<https://x/?key=***&page=2>; rel=next", "Accept, Origin")))
+      val names = rows.selectExpr("explode(map_keys(_headers))").as[String].collect().toSet
+      assert(names.contains("content-type") && !names.exists(_.matches(".*(cookie|token|session).*")))
+    }
+  }
+
+  test("the progress counts the records of a run that do not fit, each once") {
+    using(20) { api =>
+      withTempDir { checkpoint =>
+        val query = frame(
+          api,
+          streaming = true,
+          ddl,
+          "mode" -> "DROPMALFORMED",
+          "maxRowsPerBatch" -> "6",
+          "numPartitions" -> "2").writeStream
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(Trigger.AvailableNow())
+          .foreachBatch { (rows: DataFrame, _: Long) =>
+            val _ = rows.collect()
+          }
+          .start()
+        assert(query.awaitTermination(60000))
+        val told = query.recentProgress.map(_.sources(0).metrics.get("malformed").toInt).toSeq
+        assert(told.last == (0 until 20).count(_ % 3 == 2) && told == told.sorted && told.head == 2)
+      }
+    }
+  }
+
   test("a record larger than maxRecordBytes does not fit, whatever else it is, and is kept no longer than that") {
     using(4) { api =>
       val large = "x" * 2000

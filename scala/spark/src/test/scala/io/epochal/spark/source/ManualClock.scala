@@ -1,4 +1,4 @@
-package io.epochal.spark.source.random
+package io.epochal.spark.source
 
 import java.time.{Clock, Instant, ZoneId, ZoneOffset}
 import java.util.concurrent.atomic.AtomicReference

@@ -1,0 +1,109 @@
+"""``epochal-rest`` over a table of parameters, through Python and into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from support.api import Answer, Record, Request, serve
+from support.data import SCHEMA, as_rows, comments, stored
+from support.databases import Sqlite
+from support.pages import ChainedApi
+from support.streams import finish, forget_last_commit, numbers
+
+KINDS: dict[str, dict[str, Any]] = {
+    "offset": {"pagination": "offset", "page_size": 4},
+    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after"},
+}
+POSTS = (1, 2, 3)
+
+
+class PostsApi(ChainedApi):
+    """Serves the comments of the post that a request names, ``postId=2``."""
+
+    def answer(self, request: Request) -> Answer:
+        post = [record for record in self.records if str(record["postId"]) == request.params["postId"]]
+        one = ChainedApi(records=post, url=self.url)
+        one.hold.set()
+        return one.answer(request)
+
+
+def posts(first: int, count: int) -> list[Record]:
+    """Comments whose posts take turns."""
+    return [comment | {"postId": comment["id"] % len(POSTS) + 1} for comment in comments(first, count)]
+
+
+@pytest.fixture
+def api() -> Iterator[PostsApi]:
+    api = PostsApi()
+    with serve(api):
+        yield api
+
+
+@pytest.fixture
+def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -> Callable[..., None]:
+    """Writes what the posts have into a table, until all is there."""
+
+    def copy(kind: str, of: tuple[int, ...] = POSTS) -> None:
+        frame = epochal.read.rest(
+            spark,
+            api.url,
+            schema=SCHEMA,
+            records="/data",
+            params={"postId": "${post}"},
+            partition_params=[{"post": post} for post in of],
+            max_rows_per_batch=7,
+            **KINDS[kind],
+        )
+        query = epochal.write.jdbc(
+            frame,
+            sqlite.url,
+            table="comments",
+            checkpoint=checkpoint,
+            sink_id="comments",
+            create_table=True,
+            available_now=True,
+        )
+        with epochal.errors.named():
+            finish(query)
+
+    return copy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_that_come_and_go_are_delivered_once_each_whatever_commits_are_lost(
+    kind: str, copy: Callable[..., None], api: PostsApi, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    for first, of in ((1, (1, 2)), (26, (2, 3)), (51, (3,)), (76, POSTS)):
+        api.records += posts(first, 25)
+        copy(kind, of)
+        forget_last_commit(checkpoint)
+    copy(kind)
+    assert stored(sqlite) == as_rows(api.records)
+    assert len(numbers(checkpoint, "commits")) >= 100 // 7
+
+
+def test_the_parameters_are_a_column_on_request(spark: SparkSession, api: PostsApi) -> None:
+    api.records = posts(1, 25)
+    frame = epochal.read.rest(
+        spark,
+        api.url + "?postId=${post}",
+        schema=SCHEMA,
+        records="/data",
+        partition_params=[{"post": post} for post in POSTS],
+        metadata_columns=["_params"],
+        streaming=False,
+        **KINDS["cursor"],
+    )
+    assert frame.count() == 25
+    assert frame.where("_params['post'] = CAST(postId AS STRING)").count() == 25
+
+
+def test_a_table_that_does_not_fit_is_refused(spark: SparkSession, api: PostsApi) -> None:
+    with pytest.raises(epochal.OptionError, match=r"no place for any of its names"):
+        epochal.read.rest(spark, api.url, schema=SCHEMA, partition_params=[{"post": 1}])
