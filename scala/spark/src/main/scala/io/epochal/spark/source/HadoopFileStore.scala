@@ -42,8 +42,12 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
     case other                  => other
   }
 
-  override def create(name: String): FileOutput =
-    new HadoopOutput(files.create(new Path(path, name), false, HadoopFileStore.BufferSize))
+  /** No permission is set: on a local disk that starts a program, which takes longer than to write a segment. */
+  override def create(name: String): FileOutput = {
+    val file = new Path(path, name)
+    val (replication, block) = (files.getDefaultReplication(file), files.getDefaultBlockSize(file))
+    new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
+  }
 
   override def open(name: String): FileInput =
     try {
