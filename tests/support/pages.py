@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from support.api import Answer, Api, Request
@@ -12,6 +13,7 @@ from support.api import Answer, Api, Request
 PAGE = 10
 
 
+@dataclass
 class ChainedApi(Api):
     """Serves its records in pages of ten, as ``data``.
 
@@ -22,10 +24,8 @@ class ChainedApi(Api):
     ``elsewhere``, on another host.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.moments: list[int] = []
-        self.stamping = threading.Lock()
+    moments: list[int] = field(default_factory=list)
+    stamping: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, params: dict[str, str]) -> int | None:
         """The page's first record; None where it is asked for by number."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from epochal._load import load
@@ -15,8 +16,6 @@ from epochal._options import Duration, Size, Statuses, given
 from epochal._random_source import random
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
