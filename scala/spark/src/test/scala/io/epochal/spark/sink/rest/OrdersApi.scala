@@ -1,14 +1,15 @@
 package io.epochal.spark.sink.rest
 
-import java.net.{InetAddress, InetSocketAddress}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue, Executors}
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.node.ArrayNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
+import com.sun.net.httpserver.HttpExchange
+
+import io.epochal.spark.http.StubServer
 
 /** What a request was. */
 final case class Received(method: String, path: String, key: Option[String], contentType: String, body: String)
@@ -21,7 +22,7 @@ final case class Answer(status: Int, body: String = "")
   *   whether a request with a key that was seen is answered as the first one was, and applied no more; one with another body is
   *   refused with 422, as the IETF's draft has it
   */
-final class OrdersApi(honours: Boolean) extends AutoCloseable {
+final class OrdersApi(honours: Boolean) extends StubServer("/orders") {
 
   /** What becomes of a request that is not a repetition: it is applied where the status is below 300. */
   @volatile var answer: Received => Answer = _ => Answer(201, "{}")
@@ -29,19 +30,10 @@ final class OrdersApi(honours: Boolean) extends AutoCloseable {
   /** Called with each request before anything else; an answer is given as it is, and nothing is applied. */
   @volatile var intercept: Received => Option[Answer] = _ => None
 
-  System.setProperty("sun.net.httpserver.nodelay", "true")
-
   private val mapper = new ObjectMapper
   private val all = new ConcurrentLinkedQueue[Received]
   private val ids = new ConcurrentLinkedQueue[Long]
   private val stored = new ConcurrentHashMap[String, (String, Answer)]
-  private val server = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
-  private val threads = Executors.newCachedThreadPool()
-  server.setExecutor(threads)
-  server.createContext("/", exchange => serve(exchange))
-  server.start()
-
-  def url: String = s"http://127.0.0.1:${server.getAddress.getPort}/orders"
 
   /** All requests so far. */
   def requests: Seq[Received] = all.asScala.toSeq
@@ -61,22 +53,21 @@ final class OrdersApi(honours: Boolean) extends AutoCloseable {
     }
   }
 
-  private def serve(exchange: HttpExchange): Unit =
-    try {
-      val headers = exchange.getRequestHeaders
-      val request = Received(
-        exchange.getRequestMethod,
-        exchange.getRequestURI.toString,
-        Option(headers.getFirst("Idempotency-Key")),
-        headers.getFirst("Content-Type"),
-        new String(exchange.getRequestBody.readAllBytes(), UTF_8)
-      )
-      all.add(request)
-      val told = intercept(request).getOrElse(settle(request))
-      val bytes = told.body.getBytes(UTF_8)
-      exchange.sendResponseHeaders(told.status, if (bytes.isEmpty) -1L else bytes.length.toLong)
-      exchange.getResponseBody.write(bytes)
-    } finally exchange.close()
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val headers = exchange.getRequestHeaders
+    val request = Received(
+      exchange.getRequestMethod,
+      exchange.getRequestURI.toString,
+      Option(headers.getFirst("Idempotency-Key")),
+      headers.getFirst("Content-Type"),
+      new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    )
+    all.add(request)
+    val told = intercept(request).getOrElse(settle(request))
+    val bytes = told.body.getBytes(UTF_8)
+    exchange.sendResponseHeaders(told.status, if (bytes.isEmpty) -1L else bytes.length.toLong)
+    exchange.getResponseBody.write(bytes)
+  }
 
   private def settle(request: Received): Answer = request.key.filter(_ => honours) match {
     case None => apply(request)
@@ -89,11 +80,6 @@ final class OrdersApi(honours: Boolean) extends AutoCloseable {
     val told = answer(request)
     if (told.status < 300) rows(request).filter(_.has("id")).foreach(row => ids.add(row.get("id").longValue))
     told
-  }
-
-  override def close(): Unit = {
-    server.stop(0)
-    val _ = threads.shutdownNow()
   }
 }
 

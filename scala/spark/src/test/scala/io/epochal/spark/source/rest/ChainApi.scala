@@ -1,16 +1,18 @@
 package io.epochal.spark.source.rest
 
-import java.net.{InetAddress, InetSocketAddress, URLDecoder}
+import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.{ConcurrentLinkedQueue, Executors}
+import java.util.concurrent.ConcurrentLinkedQueue
 
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
+import com.sun.net.httpserver.HttpExchange
+
+import io.epochal.spark.http.StubServer
 
 /** An API with `count` records `{"id":0,"name":"record 0"}`, … in pages that each name the next one: by a cursor in the body
   * (`/meta/next`) and in a header (`X-Next`), by a `Link` header, and by a URL in the body (`/meta/url`). The cursor is read from the
   * parameter `cursor`, the header `X-Cursor`, or the body of a POST; one that is a number alone is the id of the record before the page.
   */
-final class ChainApi extends AutoCloseable {
+final class ChainApi extends StubServer("/records") {
   @volatile var count: Int = 0
   @volatile var pageSize: Int = 4
 
@@ -35,57 +37,41 @@ final class ChainApi extends AutoCloseable {
   /** Called at every request, before it is answered; a status other than 200 is answered at once. */
   @volatile var before: () => Int = () => 200
 
-  // The JDK's server waits for acknowledgements otherwise, 40 ms each.
-  System.setProperty("sun.net.httpserver.nodelay", "true")
-
   private val asked = new ConcurrentLinkedQueue[String]
-  private val server = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
-  private val threads = Executors.newCachedThreadPool()
-  server.setExecutor(threads)
-  server.createContext("/records", exchange => answer(exchange))
-  server.start()
-
-  def url: String = s"http://127.0.0.1:${server.getAddress.getPort}/records"
 
   /** The cursors of all requests since the last call, "" for none; of an id that of the page. */
   def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
 
-  private def answer(exchange: HttpExchange): Unit =
-    try {
-      val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
-      val params = query.map { pair =>
-        val Array(name, value) = pair.split("=", 2)
-        name -> URLDecoder.decode(value, UTF_8)
-      }.toMap
-      val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
-      val token = params
-        .get("cursor")
-        .orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
-        .orElse(ChainApi.InBody.findFirstMatchIn(body).map(_.group(1)))
-      asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
-      val status = before()
-      if (status != 200) exchange.sendResponseHeaders(status, -1)
-      else {
-        val from = token.fold(0L)(position)
-        val next = after(from)
-        val others = query.filterNot(_.startsWith("cursor="))
-        val link = next.map(text => address((others :+ s"cursor=$text").mkString("&")))
-        val flag = Option(more(from)).filter(_.nonEmpty).map(value => s""","more":$value""").getOrElse("")
-        val meta =
-          s"""{"next":${next.fold("null")(text => s"\"$text\"")},"url":${link.fold("null")(u => s"\"$u\"")}$flag}"""
-        val records = page(from).map(i => s"""{"id":$i,"name":"record $i"}""").mkString("[", " , ", "]")
-        next.foreach(exchange.getResponseHeaders.add("X-Next", _))
-        exchange.getResponseHeaders.add("Link", s"""<$url>; rel="first"""")
-        link.foreach(u => exchange.getResponseHeaders.add("Link", s"""<$u>; rel="next"; title="a, \\"b\\""; x"""))
-        val bytes = s"""{"data":$records,"meta":$meta}""".getBytes(UTF_8)
-        exchange.sendResponseHeaders(200, bytes.length.toLong)
-        exchange.getResponseBody.write(bytes)
-      }
-    } finally exchange.close()
-
-  override def close(): Unit = {
-    server.stop(0)
-    val _ = threads.shutdownNow()
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
+    val params = query.map { pair =>
+      val Array(name, value) = pair.split("=", 2)
+      name -> URLDecoder.decode(value, UTF_8)
+    }.toMap
+    val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    val token = params
+      .get("cursor")
+      .orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
+      .orElse(ChainApi.InBody.findFirstMatchIn(body).map(_.group(1)))
+    asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
+    val status = before()
+    if (status != 200) exchange.sendResponseHeaders(status, -1)
+    else {
+      val from = token.fold(0L)(position)
+      val next = after(from)
+      val others = query.filterNot(_.startsWith("cursor="))
+      val link = next.map(text => address((others :+ s"cursor=$text").mkString("&")))
+      val flag = Option(more(from)).filter(_.nonEmpty).map(value => s""","more":$value""").getOrElse("")
+      val meta =
+        s"""{"next":${next.fold("null")(text => s"\"$text\"")},"url":${link.fold("null")(u => s"\"$u\"")}$flag}"""
+      val records = page(from).map(i => s"""{"id":$i,"name":"record $i"}""").mkString("[", " , ", "]")
+      next.foreach(exchange.getResponseHeaders.add("X-Next", _))
+      exchange.getResponseHeaders.add("Link", s"""<$url>; rel="first"""")
+      link.foreach(u => exchange.getResponseHeaders.add("Link", s"""<$u>; rel="next"; title="a, \\"b\\""; x"""))
+      val bytes = s"""{"data":$records,"meta":$meta}""".getBytes(UTF_8)
+      exchange.sendResponseHeaders(200, bytes.length.toLong)
+      exchange.getResponseBody.write(bytes)
+    }
   }
 }
 

@@ -1,15 +1,17 @@
 package io.epochal.spark.source.rest
 
-import java.net.{InetAddress, InetSocketAddress, URLDecoder}
+import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.{ConcurrentLinkedQueue, Executors}
+import java.util.concurrent.ConcurrentLinkedQueue
 
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
+import com.sun.net.httpserver.HttpExchange
+
+import io.epochal.spark.http.StubServer
 
 /** An API with `count` records `{"id":0,"name":"record 0"}`, …, by offset (`_start`, `_limit`) or by page (`page`, `per_page`);
   * without any of these it gives all.
   */
-final class RecordsApi extends AutoCloseable {
+final class RecordsApi extends StubServer("/records") {
   @volatile var count: Int = 0
 
   /** The largest page that the server gives. */
@@ -28,52 +30,36 @@ final class RecordsApi extends AutoCloseable {
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
-  // The JDK's server waits for acknowledgements otherwise, 40 ms each.
-  System.setProperty("sun.net.httpserver.nodelay", "true")
-
   private val asked = new ConcurrentLinkedQueue[String]
-  private val server = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
-  private val threads = Executors.newCachedThreadPool()
-  server.setExecutor(threads)
-  server.createContext("/records", exchange => answer(exchange))
-  server.start()
-
-  def url: String = s"http://127.0.0.1:${server.getAddress.getPort}/records"
 
   /** The queries of all requests since the last call. */
   def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
 
-  private def answer(exchange: HttpExchange): Unit =
-    try {
-      val query = String.valueOf(exchange.getRequestURI.getRawQuery)
-      asked.add(query)
-      before()
-      val params = query
-        .split('&')
-        .filter(_.contains('='))
-        .map { pair =>
-          val Array(name, value) = pair.split("=", 2)
-          URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
-        }
-        .toMap
-      val (from, size) = params match {
-        case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
-        case p if p.contains("page") =>
-          ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
-        case _ => (0L, Int.MaxValue)
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val query = String.valueOf(exchange.getRequestURI.getRawQuery)
+    asked.add(query)
+    before()
+    val params = query
+      .split('&')
+      .filter(_.contains('='))
+      .map { pair =>
+        val Array(name, value) = pair.split("=", 2)
+        URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
       }
-      val until = math.min(count.toLong, from + math.min(size, cap))
-      val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
-      exchange.getResponseHeaders.add("Content-Type", "application/json")
-      Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
-      headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
-      exchange.sendResponseHeaders(200, bytes.length.toLong)
-      exchange.getResponseBody.write(bytes)
-    } finally exchange.close()
-
-  override def close(): Unit = {
-    server.stop(0)
-    val _ = threads.shutdownNow()
+      .toMap
+    val (from, size) = params match {
+      case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
+      case p if p.contains("page") =>
+        ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
+      case _ => (0L, Int.MaxValue)
+    }
+    val until = math.min(count.toLong, from + math.min(size, cap))
+    val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
+    exchange.getResponseHeaders.add("Content-Type", "application/json")
+    Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
+    headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
+    exchange.sendResponseHeaders(200, bytes.length.toLong)
+    exchange.getResponseBody.write(bytes)
   }
 }
 

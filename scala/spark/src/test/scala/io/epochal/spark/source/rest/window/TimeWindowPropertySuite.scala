@@ -54,7 +54,7 @@ final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with 
       course.foreach { step =>
         query.clock.advance(Duration.ofMinutes(step.minutes.toLong))
         // An event is at most `overlap` older than the end of the windows that may have been asked for already.
-        val asked = Duration.between(WindowApi.start, query.clock.now).toMinutes / 10 * 10
+        val asked = Duration.between(WindowApi.start, query.clock.instant()).toMinutes / 10 * 10
         step.late.foreach(late => query.event(query.api.events.size, math.max(0L, asked - late)))
         val _ = deliver(
           if (step.limit == Long.MaxValue) ReadLimit.allAvailable() else ReadLimit.maxRows(step.limit),

@@ -77,7 +77,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
         query.nowAt(minute)
         assert(query.batch().isEmpty)
       }
-      query.clock.now = minutes(11).minusMillis(1)
+      query.clock.set(minutes(11).minusMillis(1))
       assert(query.batch().isEmpty && query.api.requests().isEmpty)
       query.nowAt(11)
       assert(query.batch() == Seq(1) && query.api.requests().size == 1)

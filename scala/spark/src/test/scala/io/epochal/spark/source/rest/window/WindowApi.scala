@@ -1,19 +1,13 @@
 package io.epochal.spark.source.rest.window
 
-import java.net.{InetAddress, InetSocketAddress, URLDecoder}
+import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
-import java.time.{Clock, Duration, Instant, ZoneId, ZoneOffset}
-import java.util.concurrent.{ConcurrentLinkedQueue, Executors}
+import java.time.Instant
+import java.util.concurrent.ConcurrentLinkedQueue
 
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
+import com.sun.net.httpserver.HttpExchange
 
-/** A clock that a test sets. */
-final class SetClock(@volatile var now: Instant) extends Clock {
-  override def instant(): Instant = now
-  override def getZone: ZoneId = ZoneOffset.UTC
-  override def withZone(zone: ZoneId): Clock = this
-  def advance(by: Duration): Unit = now = now.plus(by)
-}
+import io.epochal.spark.http.StubServer
 
 /** @param at
   *   the moment that the record is of
@@ -23,7 +17,7 @@ final case class Event(id: Int, at: Instant)
 /** An API that gives the events of a stretch of time, `{"id":0,"at":"…","name":"event 0"}`, in pages that follow each other by
   * offset, page number, cursor, key, `Link` header, or URL.
   */
-final class WindowApi extends AutoCloseable {
+final class WindowApi extends StubServer("/events") {
   @volatile var events: Vector[Event] = Vector.empty
   @volatile var pageSize: Int = 3
 
@@ -41,67 +35,51 @@ final class WindowApi extends AutoCloseable {
 
   @volatile var before: () => Int = () => 200
 
-  System.setProperty("sun.net.httpserver.nodelay", "true")
-
   private val asked = new ConcurrentLinkedQueue[String]
-  private val server = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
-  private val threads = Executors.newCachedThreadPool()
-  server.setExecutor(threads)
-  server.createContext("/events", exchange => answer(exchange))
-  server.start()
-
-  def url: String = s"http://127.0.0.1:${server.getAddress.getPort}/events"
 
   /** The windows and places of all requests since the last call, as `from/to#place`. */
   def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
 
-  private def answer(exchange: HttpExchange): Unit =
-    try {
-      val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
-      val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
-      val inBody = WindowApi.Field.findAllMatchIn(body).map(found => found.group(1) -> found.group(2)).toMap
-      val params = inBody ++ query.map { pair =>
-        val Array(name, value) = pair.split("=", 2)
-        name -> URLDecoder.decode(value, UTF_8)
-      }
-      val from = params.getOrElse("from", params.getOrElse("since", ""))
-      val to = params.getOrElse("to", params.getOrElse("until", ""))
-      val wanted = events
-        .filter(event =>
-          !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
-        .sortBy(event => (event.at, event.id))
-      val place = params
-        .get("cursor")
-        .map(_.drop(1).toInt)
-        .orElse(params.get("after").map(key => wanted.indexWhere(_.id == key.toInt) + 1))
-        .orElse(params.get("_start").map(_.toInt))
-        .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
-        .map(placed)
-        .getOrElse(0)
-      asked.add(s"$from/$to#$place")
-      val status = before()
-      if (status != 200) exchange.sendResponseHeaders(status, -1)
-      else {
-        val paged = params.contains("paged")
-        val page = if (paged) wanted.slice(place, place + pageSize) else wanted
-        val next = Option.when(paged && place + pageSize < wanted.size)(place + pageSize)
-        val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
-        link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
-        val records = page
-          .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
-          .mkString("[ ", " , ", "]")
-        val text =
-          s"""{"next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l =>
-              s"\"$l\"")},"data":$records}"""
-        val bytes = text.getBytes(UTF_8)
-        exchange.sendResponseHeaders(200, bytes.length.toLong)
-        exchange.getResponseBody.write(bytes)
-      }
-    } finally exchange.close()
-
-  override def close(): Unit = {
-    server.stop(0)
-    val _ = threads.shutdownNow()
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
+    val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    val inBody = WindowApi.Field.findAllMatchIn(body).map(found => found.group(1) -> found.group(2)).toMap
+    val params = inBody ++ query.map { pair =>
+      val Array(name, value) = pair.split("=", 2)
+      name -> URLDecoder.decode(value, UTF_8)
+    }
+    val from = params.getOrElse("from", params.getOrElse("since", ""))
+    val to = params.getOrElse("to", params.getOrElse("until", ""))
+    val wanted = events
+      .filter(event =>
+        !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
+      .sortBy(event => (event.at, event.id))
+    val place = params
+      .get("cursor")
+      .map(_.drop(1).toInt)
+      .orElse(params.get("after").map(key => wanted.indexWhere(_.id == key.toInt) + 1))
+      .orElse(params.get("_start").map(_.toInt))
+      .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
+      .map(placed)
+      .getOrElse(0)
+    asked.add(s"$from/$to#$place")
+    val status = before()
+    if (status != 200) exchange.sendResponseHeaders(status, -1)
+    else {
+      val paged = params.contains("paged")
+      val page = if (paged) wanted.slice(place, place + pageSize) else wanted
+      val next = Option.when(paged && place + pageSize < wanted.size)(place + pageSize)
+      val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
+      link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
+      val records = page
+        .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
+        .mkString("[ ", " , ", "]")
+      val text =
+        s"""{"next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")},"data":$records}"""
+      val bytes = text.getBytes(UTF_8)
+      exchange.sendResponseHeaders(200, bytes.length.toLong)
+      exchange.getResponseBody.write(bytes)
+    }
   }
 }
 

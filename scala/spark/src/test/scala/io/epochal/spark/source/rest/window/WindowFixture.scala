@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
+import io.epochal.spark.source.ManualClock
 import io.epochal.spark.source.rest.{RestStream, RestStreams}
 import io.epochal.testkit.MicroBatch
 
@@ -22,7 +23,7 @@ trait WindowFixture extends Assertions {
   protected def minutes(n: Long): Instant = WindowApi.start.plus(Duration.ofMinutes(n))
 
   final protected class Query(val api: WindowApi, kind: String, options: (String, String)*) {
-    val clock = new SetClock(WindowApi.start)
+    val clock = new ManualClock(WindowApi.start)
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
     var stream: RestStream = start()
     var at: Offset = stream.initialOffset()
@@ -69,7 +70,7 @@ trait WindowFixture extends Assertions {
     /** Adds an event of so many minutes after midnight. */
     def event(id: Int, minute: Long): Unit = api.events :+= Event(id, minutes(minute))
 
-    def nowAt(minute: Long): Unit = clock.now = minutes(minute)
+    def nowAt(minute: Long): Unit = clock.set(minutes(minute))
   }
 
   protected def query(kind: String, options: (String, String)*)(body: Query => Any): Unit =
