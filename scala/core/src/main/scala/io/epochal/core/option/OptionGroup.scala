@@ -56,8 +56,12 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
         .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?")
     )
 
-  private def missing(spec: OptionSpec[_]): EpochalException =
-    Conditions.OptionRequired("format" -> format, "option" -> spec.name, "doc" -> spec.doc, "example" -> spec.example)
+  private[option] def missing(spec: OptionSpec[_]): EpochalException =
+    Conditions.OptionRequired(
+      "format" -> format,
+      "option" -> spec.name,
+      "doc" -> spec.doc.stripSuffix("."),
+      "example" -> spec.example)
 }
 
 object OptionGroup {

@@ -11,6 +11,9 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
 
   def get[A](spec: OptionSpec[A]): Option[A] = values.get(spec.name).map(_.asInstanceOf[A]).orElse(spec.default)
 
+  /** The same, for an option that is needed because of another. */
+  def required[A](spec: OptionSpec[A]): Either[EpochalException, A] = get(spec).toRight(group.missing(spec))
+
   /** Whether the user gave it. */
   def isSet(spec: OptionSpec[_]): Boolean = values.contains(spec.name)
 
@@ -22,13 +25,12 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
   /** An error when more than one of them was given. */
   def exclusive(suggestion: String)(specs: OptionSpec[_]*): Either[EpochalException, Unit] = {
     val set = specs.filter(isSet(_)).map(_.name)
-    if (set.size <= 1) Right(())
-    else
-      Left(
-        Conditions
-          .OptionsConflict("format" -> group.format, "options" -> set.mkString(", "), "suggestion" -> suggestion)
-      )
+    Either.cond(set.size <= 1, (), conflict(set.mkString(", "), suggestion))
   }
+
+  /** What is wrong with options that were given together. */
+  def conflict(options: String, suggestion: String): EpochalException =
+    Conditions.OptionsConflict("format" -> group.format, "options" -> options, "suggestion" -> suggestion)
 
   override def toString: String = {
     val secrets = group.specs.filter(_.secret).map(_.prefix).toSet

@@ -1,6 +1,6 @@
 package io.epochal.spark.http.auth
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.{Endpoint, HttpHeaders, HttpOptions}
 import io.epochal.spark.{Secret, SecretOption}
@@ -75,7 +75,7 @@ object AuthOptions {
     Either.cond(
       found.size <= 1,
       (),
-      conflict(values, found.mkString(", "), "A request has one authorization: keep one of them."))
+      values.conflict(found.mkString(", "), "A request has one authorization: keep one of them."))
   }
 
   private def keyPlace(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Unit] =
@@ -85,13 +85,13 @@ object AuthOptions {
         Either.cond(
           !taken,
           (),
-          conflict(values, s"apiKeyParam, the parameter '$name'", s"Take '$name' out of url and params."))
+          values.conflict(s"apiKeyParam, the parameter '$name'", s"Take '$name' out of url and params."))
       case None =>
         val name = values(ApiKeyHeader)
         val twice = values.family(HttpOptions.Headers).keys.exists(_.equalsIgnoreCase(name))
         HttpHeaders
           .name(values.group.format, ApiKeyHeader.name, name)
-          .flatMap(_ => Either.cond(!twice, (), conflict(values, s"apiKeyHeader, headers.$name", "Keep one of them.")))
+          .flatMap(_ => Either.cond(!twice, (), values.conflict(s"apiKeyHeader, headers.$name", "Keep one of them.")))
     }
 
   private def together(
@@ -99,10 +99,7 @@ object AuthOptions {
       lacking: Boolean,
       option: String,
       needed: String): Either[EpochalException, Unit] =
-    Either.cond(!lacking, (), conflict(values, s"$option without $needed", s"Set $needed too, or leave $option out."))
-
-  private[auth] def conflict(values: OptionValues, options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> values.group.format, "options" -> options, "suggestion" -> suggestion)
+    Either.cond(!lacking, (), values.conflict(s"$option without $needed", s"Set $needed too, or leave $option out."))
 
   private[auth] def readable(secret: Option[Secret]): Either[EpochalException, Unit] =
     try Right(secret.foreach(_.read()))

@@ -68,8 +68,7 @@ object OAuthOptions {
       Either.cond(
         others.isEmpty,
         None,
-        AuthOptions.conflict(
-          values,
+        values.conflict(
           s"${others.mkString(", ")} without oauth.tokenUrl",
           s"Set oauth.tokenUrl too, or leave ${others.mkString(", ")} out."))
   }

@@ -82,8 +82,7 @@ object SignerOptions {
   def read(values: OptionValues): Either[EpochalException, Option[SignerSettings]] =
     (values.get(SignerClass), values.family(Settings)) match {
       case (None, found) if found.nonEmpty =>
-        Left(
-          AuthOptions.conflict(values, "signer.* without signerClass", "Set signerClass too, or leave signer.* out."))
+        Left(values.conflict("signer.* without signerClass", "Set signerClass too, or leave signer.* out."))
       case (None, _) => Right(None)
       case (Some(name), found) =>
         val settings = SignerSettings(name, found)

@@ -119,10 +119,7 @@ object TransportOptions {
     Either.cond(
       !isSet || values.isSet(needed),
       (),
-      Conditions.OptionsConflict(
-        "format" -> values.group.format,
-        "options" -> s"$option without ${needed.name}",
-        "suggestion" -> s"Set ${needed.name} too, or leave $option out."))
+      values.conflict(s"$option without ${needed.name}", s"Set ${needed.name} too, or leave $option out."))
 
   private def invalid(values: OptionValues, spec: OptionSpec[String], reason: String): EpochalException =
     Conditions.TlsInvalid("option" -> spec.name, "path" -> values.get(spec).getOrElse(""), "reason" -> reason)

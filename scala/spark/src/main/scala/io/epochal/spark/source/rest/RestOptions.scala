@@ -178,7 +178,7 @@ object RestOptions {
       _ <- Either.cond(
         !values(RecordOptions.InferSchema) || !values.isSet(Schema),
         (),
-        conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
+        values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       http,
@@ -218,9 +218,6 @@ object RestOptions {
   /** 12 hexadecimal digits of SHA-256. */
   private def shortHash(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6).map(b => f"$b%02x").mkString
-
-  private def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> Format, "options" -> options, "suggestion" -> suggestion)
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
     Conditions.OptionInvalid(

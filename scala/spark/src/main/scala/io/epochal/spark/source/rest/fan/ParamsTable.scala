@@ -15,7 +15,7 @@ private[rest] object ParamsTable {
   private val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
   /** What tells the page in a request's body. */
-  private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "from", "to")
+  private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
   private val mapper = new ObjectMapper()
 
   /** One row or more, no two alike, all with the same names. */

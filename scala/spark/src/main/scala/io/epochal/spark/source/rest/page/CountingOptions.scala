@@ -1,6 +1,6 @@
 package io.epochal.spark.source.rest.page
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.record.RecordOptions
 
@@ -77,10 +77,7 @@ private[rest] object CountingOptions {
 
   def read(values: OptionValues): Either[EpochalException, Counting] = {
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      Either.cond(
-        !wrong,
-        (),
-        Conditions.OptionsConflict("format" -> values.group.format, "options" -> options, "suggestion" -> suggestion))
+      Either.cond(!wrong, (), values.conflict(options, suggestion))
     val drift = values.get(Drift)
     for {
       _ <- values.exclusive("Keep the one that the API has.")(TotalCount, TotalCountHeader)

@@ -1,6 +1,6 @@
 package io.epochal.spark.source.rest.page
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.HttpHeaders
 import io.epochal.spark.source.rest.page.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
@@ -171,7 +171,7 @@ private[rest] object PagingOptions {
     case "cursor"   => cursor(values)
     case "keyset"   => keyset(values)
     case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
-    case "next-url" => required(values, NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
+    case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
     case _          => Right(Pagination.Whole)
   }
 
@@ -184,7 +184,7 @@ private[rest] object PagingOptions {
     (if (call.inUrl) namesOf(paging) else Nil)
       .find(taken)
       .map(name =>
-        conflict(values, s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
+        values.conflict(s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
       .orElse(
         Seq(
           OffsetParam,
@@ -194,7 +194,7 @@ private[rest] object PagingOptions {
           WindowOptions.WindowFromParam,
           WindowOptions.WindowToParam)
           .find(spec => !call.inUrl && values.isSet(spec))
-          .map(spec => conflict(values, s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
+          .map(spec => values.conflict(s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
       .toLeft(())
 
   private def namesOf(paging: Paging): Seq[String] = paging match {
@@ -222,13 +222,13 @@ private[rest] object PagingOptions {
       _ <- values.exclusive("Keep the one that the API has.")(NextCursor, NextCursorHeader)
       from <- values.get(NextCursorHeader) match {
         case Some(header) => Right(ChainedPagination.InHeader(header))
-        case None         => required(values, NextCursor).map(ChainedPagination.InBody(_))
+        case None         => values.required(NextCursor).map(ChainedPagination.InBody(_))
       }
       paging <- sent(values, from)
     } yield paging
 
   private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
-    required(values, KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
+    values.required(KeyField).flatMap(pointer => sent(values, ChainedPagination.InLastRecord(pointer)))
 
   private def sent(values: OptionValues, from: CursorFrom): Either[EpochalException, ChainedPagination] = {
     val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
@@ -237,14 +237,12 @@ private[rest] object PagingOptions {
       _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
       _ <- Seq(CursorParam, CursorHeader)
         .find(spec => inBody && values.isSet(spec))
-        .map(spec =>
-          conflict(values, s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body tells the page."))
+        .map(spec => values.conflict(s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body tells the page."))
         .toLeft(())
       _ <- Either.cond(
         !inBody || first.isDefined,
         (),
-        conflict(
-          values,
+        values.conflict(
           s"pagination=${values(PaginationKind)}, requestBody without firstCursor",
           "Set firstCursor: the first page's body has a place for it too."))
       _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
@@ -270,8 +268,7 @@ private[rest] object PagingOptions {
       strange.isEmpty,
       (), {
         val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
-        conflict(
-          values,
+        values.conflict(
           s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
           s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
       })
@@ -291,8 +288,7 @@ private[rest] object PagingOptions {
     pointers
       .find(pointer => s"$pointer/".startsWith(s"$records/"))
       .map(pointer =>
-        conflict(
-          values,
+        values.conflict(
           s"records=${if (records.isEmpty) "(unset)" else records}, the pointer '$pointer' into the records",
           "Set records to the array's own JSON Pointer, for example /data."))
       .toLeft(())
@@ -302,22 +298,8 @@ private[rest] object PagingOptions {
     Either.cond(
       !paging.isInstanceOf[ChainedPagination] || !values.isSet(Journal) || values(Journal),
       (),
-      conflict(
-        values,
+      values.conflict(
         s"pagination=${paging.kind}, journal=false",
         "Leave journal out: such pages are always journalled.")
     )
-
-  private def required[A](values: OptionValues, spec: OptionSpec[A]): Either[EpochalException, A] =
-    values
-      .get(spec)
-      .toRight(
-        Conditions.OptionRequired(
-          "format" -> values.group.format,
-          "option" -> spec.name,
-          "doc" -> spec.doc.stripSuffix("."),
-          "example" -> spec.example))
-
-  private def conflict(values: OptionValues, options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> values.group.format, "options" -> options, "suggestion" -> suggestion)
 }

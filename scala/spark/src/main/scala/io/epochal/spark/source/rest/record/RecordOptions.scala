@@ -98,7 +98,7 @@ object RecordOptions {
       _ <- names
         .diff(names.distinct)
         .headOption
-        .map(name => conflict(s"two columns '$name'", "Give each of these columns a name of its own."))
+        .map(name => values.conflict(s"two columns '$name'", "Give each of these columns a name of its own."))
         .toLeft(())
     } yield rules
 
@@ -112,7 +112,7 @@ object RecordOptions {
       Format -> (values(Format) != "json"),
       MetadataColumns -> values.get(MetadataColumns).exists(_.exists(_ != AnswerColumn.Params.name)))
       .collectFirst { case (spec, true) =>
-        conflict(
+        values.conflict(
           s"$wanted, ${spec.name}",
           s"Leave ${spec.name} out: only records in arrays of JSON are journalled; of metadataColumns there is _params alone.")
       }
@@ -160,7 +160,9 @@ object RecordOptions {
       case Some(name) =>
         Left(invalid(MetadataColumns, name, s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}"))
       case None if wanted.contains(AnswerColumn.Params.name) && !values.isSet(FanOut.PartitionParams) =>
-        Left(conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
+        Left(
+          values
+            .conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
       case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
     }
   }
@@ -173,7 +175,7 @@ object RecordOptions {
     Either.cond(
       holds || !values.isSet(spec),
       (),
-      conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+      values.conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
 
   private def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
     Conditions.OptionInvalid(
@@ -182,7 +184,4 @@ object RecordOptions {
       "value" -> value,
       "expected" -> expected,
       "example" -> spec.example)
-
-  private def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> RestOptions.Format, "options" -> options, "suggestion" -> suggestion)
 }

@@ -25,8 +25,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var seen = Extent(0)
   private var contacted = false
   private var warned = false
-  private val scan = new AnswerScan(options.records, Nil, options.endpoint)
-  private val totals =
+  private val scan =
     new AnswerScan(
       options.records,
       options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq,
@@ -112,7 +111,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   private def told(answer: HttpAnswer): Counted = options.counting.total match {
     case Some(from @ TotalFrom.Body(pointer)) =>
-      val scanned = totals.read(buffer)
+      val scanned = scan.read(buffer)
       Counted(scanned.records.toLong, total(from, scanned.values.get(pointer).flatten))
     case from =>
       val records = options.rules.format.count(buffer, options.endpoint)

@@ -87,10 +87,7 @@ private[rest] object WindowOptions {
     val (lag, overlap, format) = (values(Lag), values(Overlap), values(WindowFormat))
     val keys = values.get(KeyColumns).getOrElse(Nil)
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      Either.cond(
-        !wrong,
-        (),
-        Conditions.OptionsConflict("format" -> values.group.format, "options" -> options, "suggestion" -> suggestion))
+      Either.cond(!wrong, (), values.conflict(options, suggestion))
     def invalid(spec: OptionSpec[_], value: Any, expected: String): EpochalException =
       Conditions.OptionInvalid(
         "option" -> spec.name,
@@ -106,8 +103,8 @@ private[rest] object WindowOptions {
         (),
         invalid(spec, spec.kind.render(value), s"whole seconds, as windowFormat=${format.name} tells them"))
     for {
-      start <- required(values, WindowStart)
-      length <- required(values, WindowLength)
+      start <- values.required(WindowStart)
+      length <- values.required(WindowLength)
       _ <- short(WindowLength, length)
       _ <- short(Lag, lag)
       _ <- short(Overlap, overlap)
@@ -148,14 +145,4 @@ private[rest] object WindowOptions {
       format,
       keys)
   }
-
-  private def required[A](values: OptionValues, spec: OptionSpec[A]): Either[EpochalException, A] =
-    values
-      .get(spec)
-      .toRight(
-        Conditions.OptionRequired(
-          "format" -> values.group.format,
-          "option" -> spec.name,
-          "doc" -> spec.doc.stripSuffix("."),
-          "example" -> spec.example))
 }
