@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
 import java.nio.file.StandardOpenOption.{APPEND, WRITE}
-import java.nio.file.{Files, NoSuchFileException, Paths}
+import java.nio.file.{Files, NoSuchFileException, Path, Paths}
 import java.sql.SQLException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
@@ -106,10 +106,19 @@ private[jdbc] object Failpoints {
     private def hold(): Unit = {
       val file = Paths.get(argument)
       held.add(point): Unit
-      try Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
-      catch { case _: NoSuchFileException => () }
-      while (Files.exists(file)) Thread.sleep(5)
+      var told = false
+      while (Files.exists(file)) {
+        told ||= tell(file)
+        Thread.sleep(5)
+      }
     }
+
+    /** Whether the file was there to be told. */
+    private def tell(file: Path): Boolean =
+      try {
+        Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
+        true
+      } catch { case _: NoSuchFileException => false }
   }
 
   /** Whether somebody waits, or has waited, at the point since it was armed. */
