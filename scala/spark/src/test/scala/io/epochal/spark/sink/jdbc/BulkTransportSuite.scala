@@ -143,6 +143,15 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(preparedLeft(f) == 0L)
   }
 
+  on("a PREPARE whose answer was lost is found, and its task need not be tried again", keyed) { f =>
+    val run = f.newRun(query, prepared)
+    Failpoints.arm("task.prepared=disconnect")
+    write(f, run, 0, numbers(f, 0 until 10))
+    Failpoints.disarm()
+    holds(f, 0 until 10)
+    assert(preparedLeft(f) == 0L)
+  }
+
   on("an epoch that comes again by prepared transactions does not meet its own rows in a unique index", keyed) { f =>
     write(f, f.newRun(query, prepared), 0, numbers(f, 0 until 10))
     val again = f.newRun(query, prepared)

@@ -11,7 +11,7 @@ import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc.commit.LedgerTable
 import io.epochal.spark.sink.jdbc.connection.{Sql, Transaction}
 import io.epochal.spark.sink.jdbc.transport.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Shipment, TaskAttempt}
-import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded}
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded, TransactionOutcome}
 
 /** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
   * them one by one.
@@ -92,6 +92,8 @@ private[postgres] object PostgresPrepared extends BulkLoad {
 
   private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
+      private val gid = Gid.of(run, attempt, token).toString
+      private var asked = false
       private val copy =
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
@@ -105,7 +107,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
             "epoch" -> attempt.epoch,
             "table" -> run.table.table.name)
         checkStillMine(connection, run)
-        val gid = Gid.of(run, attempt, token).toString
+        asked = true
         execute(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
         // Its message will never be sent, and the driver may have settled already.
@@ -114,6 +116,21 @@ private[postgres] object PostgresPrepared extends BulkLoad {
           throw interruption
         }
         gid
+      }
+
+      override def find(other: Connection, transaction: Option[String]): Option[String] =
+        Option.when(asked && isPrepared(other, transaction))(gid)
+
+      private def isPrepared(other: Connection, transaction: Option[String]): Boolean = {
+        other.setAutoCommit(true)
+        val found = Sql.query(other, "SELECT FROM pg_prepared_xacts WHERE gid = ?", gid)(_ => ()).nonEmpty
+        if (found && cancelled) {
+          end(other, s"ROLLBACK PREPARED '$gid'")
+          throw interruption
+        }
+        if (!found && transaction.flatMap(PostgresDialect.outcome(other, _)).contains(TransactionOutcome.InProgress))
+          throw new SQLException(s"the transaction $gid is not prepared yet", "55P03")
+        found
       }
 
       override def cancel(): Unit = copy.close()

@@ -109,6 +109,19 @@ trait BulkCopy {
     */
   def finish(digest: ContentDigest, rows: Long): String
 
+  /** After the answer to `finish` was lost with the connection: looks whether the rows are there all the same.
+    *
+    * @param connection
+    *   another one
+    * @param transaction
+    *   the id of the one in which the rows were written
+    * @return
+    *   where they are; None: nowhere, and they never will be
+    * @throws java.sql.SQLException
+    *   one that passes, while that is not decided
+    */
+  def find(@unused connection: Connection, @unused transaction: Option[String]): Option[String] = None
+
   /** Leaves a copy that is not finished, so that the transaction can be rolled back. */
   def cancel(): Unit
 }

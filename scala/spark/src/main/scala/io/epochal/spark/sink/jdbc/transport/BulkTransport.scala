@@ -42,6 +42,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
   private val database = new Database(Dialect.of(transport.options.connection.url).get, transport.options, () => ())
   private var sent = 0L
   private var lease: ConnectionPool.Lease = _
+  private var transaction = Option.empty[String]
   private var copy: BulkCopy = _
   private val write: (Array[Byte], Int) => Unit = (bytes, length) => copy.write(bytes, length)
 
@@ -64,7 +65,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     database.retrying(step) {
       lease = database.lend()
       try {
-        database.dialect.begin(lease.connection, transport.options.lockTimeout): Unit
+        transaction = database.dialect.begin(lease.connection, transport.options.lockTimeout)
         copy = transport.load.open(lease.connection, transport.run, attempt, token)
       } catch {
         case error: Throwable =>
@@ -86,9 +87,17 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     if (copy == null) InlineOutput.message(report, out)
     else {
       send()
-      val place = database.explaining(step)(copy.finish(report.digest, report.digest.rows - report.deadLetters.length))
+      val place = database.explaining(step)(finished(report))
       copy = null
       BulkMessage(report, sent, place, token)
+    }
+
+  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. */
+  private def finished(report: TaskReport): String =
+    try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
+    catch {
+      case NonFatal(error) if database.losesConnection(error) =>
+        database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
     }
 
   /** What is not finished is rolled back; where the connection is lost, the database does so. */
