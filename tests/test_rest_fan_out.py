@@ -10,32 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
-from support.api import Answer, Record, Request, serve
-from support.data import SCHEMA, as_rows, comments, stored
+from support.api import serve
+from support.data import SCHEMA, as_rows, stored
 from support.databases import Sqlite
-from support.pages import ChainedApi
+from support.pages import POSTS, PostsApi, posts
 from support.streams import finish, forget_last_commit, numbers
 
 KINDS: dict[str, dict[str, Any]] = {
     "offset": {"pagination": "offset", "page_size": 4},
     "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after"},
 }
-POSTS = (1, 2, 3)
-
-
-class PostsApi(ChainedApi):
-    """Serves the comments of the post that a request names, ``postId=2``."""
-
-    def answer(self, request: Request) -> Answer:
-        post = [record for record in self.records if str(record["postId"]) == request.params["postId"]]
-        one = ChainedApi(records=post, url=self.url)
-        one.hold.set()
-        return one.answer(request)
-
-
-def posts(first: int, count: int) -> list[Record]:
-    """Comments whose posts take turns."""
-    return [comment | {"postId": comment["id"] % len(POSTS) + 1} for comment in comments(first, count)]
 
 
 @pytest.fixture

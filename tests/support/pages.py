@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.api import Answer, Api, Request
+from support.api import Answer, Api, Record, Request
+from support.data import comments
 
 PAGE = 10
 
@@ -58,3 +59,26 @@ class ChainedApi(Api):
         asked = [p.get("after", f"c{p['since']}" if "since" in p else "") for p in (r.params for r in self.requests)]
         self.requests.clear()
         return asked
+
+
+POSTS = (1, 2, 3)
+
+
+class PostsApi(ChainedApi):
+    """Serves the comments of the post that a request names, ``postId=2``; all of them where it names none."""
+
+    def answer(self, request: Request) -> Answer:
+        if "postId" not in request.params:
+            return super().answer(request)
+        one = ChainedApi(records=of_post(self.records, int(request.params["postId"])), url=self.url)
+        one.hold.set()
+        return one.answer(request)
+
+
+def posts(first: int, count: int) -> list[Record]:
+    """Comments whose posts take turns."""
+    return [comment | {"postId": comment["id"] % len(POSTS) + 1} for comment in comments(first, count)]
+
+
+def of_post(records: list[Record], post: int) -> list[Record]:
+    return [record for record in records if record["postId"] == post]
