@@ -14,6 +14,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.spark.http.auth.{AccessToken, Credentials}
+import io.epochal.spark.json.Json
 
 /** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
   * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.

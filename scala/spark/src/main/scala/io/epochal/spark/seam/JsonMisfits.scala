@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
-import io.epochal.spark.http.Json
+import io.epochal.spark.json.Json
 
 /** Tells what in a record does not fit its columns: the place, its type, and the kind of value that was found there. Slow:
   * each value is read by a parser of its own, so that one that does not fit spoils no other.

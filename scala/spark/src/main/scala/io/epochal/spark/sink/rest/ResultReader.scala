@@ -5,7 +5,8 @@ import com.fasterxml.jackson.databind.node.MissingNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpFailure, HttpStatuses, Json}
+import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpFailure, HttpStatuses}
+import io.epochal.spark.json.Json
 
 /** What became of a row. */
 sealed private[rest] trait RowResult

@@ -4,8 +4,10 @@ import scala.collection.mutable
 
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
-import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
-import io.epochal.spark.source.rest.record.{BodyFormat, RecordCursor}
+import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.json.Json
+import io.epochal.spark.source.rest.record.{RecordCursor, TokenRecords}
 
 /** What an answer holds.
   *
@@ -69,51 +71,62 @@ final private[rest] class AnswerScan(
   def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer =
     if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
 
-  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
-    val pass = new Pass(parser(buffer, 0), skip)
-    val scanned = pass.run()
-    val answer = scanned.copy(keys = for {
-      record <- inRecord
-      (first, last) <- pass.firstAndLast
-    } yield (keyOf(record, buffer, first), keyOf(record, buffer, last)))
-    if (answer.from < 0) {
-      // Says what is there in place of the array.
-      val found = BodyFormat.Json(records).count(buffer, endpoint)
-      throw new IllegalStateException(s"$found records at '$records' were not seen")
-    } else if (skip > 0 && answer.records > skip) buffer.bytes(answer.from) = '['
-    answer
+  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer =
+    try step(new RecordCursor(buffer, records, endpoint), buffer, skip)
+    catch {
+      case missing: EpochalException =>
+        val pass = new Pass(parser(buffer, 0))
+        val values = pass.all()
+        if (pass.isNull) ScannedAnswer(0, 0, 0, values) else throw missing
+    }
+
+  private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+    if (!cursor.isInPlace) throw new JsonParseException(null: JsonParser, "it is not in UTF-8")
+    var count = 0
+    var from = cursor.begin
+    var first = -1
+    var last = -1
+    while (cursor.next()) {
+      last = cursor.start
+      if (first < 0) first = last
+      // The byte before a record that is not the first is a comma, or white space after one.
+      if (count == skip && skip > 0) from = last - 1
+      cursor.pass()
+      count += 1
+    }
+    val values = cursor.around(parser => new Pass(parser).all())
+    val keys =
+      inRecord.filter(_ => count > 0).map(record => (keyOf(record, buffer, first), keyOf(record, buffer, last)))
+    if (skip > 0 && count > skip) buffer.bytes(from) = '['
+    ScannedAnswer(count, from, cursor.end, values, keys)
   }
 
   private def parser(buffer: BodyBuffer, from: Int): JsonParser =
     Json.factory.createParser(buffer.bytes, from, buffer.length - from)
 
   private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] =
-    new Pass(parser(buffer, from), 0).pick(record).values.headOption.flatten
+    new Pass(parser(buffer, from)).pick(record).values.headOption.flatten
 
-  final private class Pass(parser: JsonParser, skip: Long) {
+  final private class Pass(parser: JsonParser) {
     private val values = mutable.Map.empty[String, Option[String]]
-    private var first = -1
-    private var last = -1
-    private var count = 0
-    private var from = -1
-    private var until = -1
-
-    def run(): ScannedAnswer = {
-      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
-      walk(root)
-      while (parser.nextToken() != null) {}
-      ScannedAnswer(count, from, until, values.toMap)
-    }
-
-    /** The bytes at which the first and the last record begin; only where keys are asked for. */
-    def firstAndLast: Option[(Int, Int)] = Option.when(first >= 0)((first, last))
+    private var recordsAreNull = false
 
     /** The values of the value that comes next. */
     def pick(node: Node): Map[String, Option[String]] = {
-      parser.nextToken()
+      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
       walk(node)
       values.toMap
     }
+
+    /** Those of the answer, which is read to its end. */
+    def all(): Map[String, Option[String]] = {
+      val found = pick(root)
+      while (parser.nextToken() != null) {}
+      found
+    }
+
+    /** Whether null stands where the records are looked for. */
+    def isNull: Boolean = recordsAreNull
 
     /** From the first token of a value to its last. */
     private def walk(node: Node): Unit = {
@@ -122,9 +135,8 @@ final private[rest] class AnswerScan(
         if (!token.isScalarValue) values(pointer) = None
         else if (token != JsonToken.VALUE_NULL) values(pointer) = Some(parser.getText)
       }
-      if (node.isRecords && from < 0 && token == JsonToken.START_ARRAY) countRecords()
-      else if (node.isRecords && from < 0 && token == JsonToken.VALUE_NULL) from = 0
-      else if (node.below.isEmpty) { val _ = parser.skipChildren() }
+      if (node.isRecords && token == JsonToken.VALUE_NULL) recordsAreNull = true
+      if (node.below.isEmpty) { val _ = parser.skipChildren() }
       else if (token == JsonToken.START_OBJECT)
         while (parser.nextToken() == JsonToken.FIELD_NAME) {
           val child = node.below.get(parser.currentName)
@@ -144,26 +156,6 @@ final private[rest] class AnswerScan(
       case Some(node) => walk(node)
       case None       => val _ = parser.skipChildren()
     }
-
-    private def countRecords(): Unit = {
-      from = at(parser.currentTokenLocation().getByteOffset)
-      while (parser.nextToken() != JsonToken.END_ARRAY) {
-        // The byte before a record that is not the first is a comma, or white space after one.
-        if (count == skip && skip > 0) from = at(parser.currentTokenLocation().getByteOffset) - 1
-        if (inRecord.nonEmpty) {
-          last = at(parser.currentTokenLocation().getByteOffset)
-          if (first < 0) first = last
-        }
-        parser.skipChildren()
-        count += 1
-      }
-      until = at(parser.currentLocation().getByteOffset)
-    }
-
-    private def at(byte: Long): Int = {
-      if (byte < 0) throw new JsonParseException(parser, "it is not in UTF-8")
-      byte.toInt
-    }
   }
 }
 
@@ -181,5 +173,5 @@ private object AnswerScan {
     }
   }
 
-  private def segments(pointer: String): List[String] = RecordCursor.segments(pointer)
+  private def segments(pointer: String): List[String] = TokenRecords.segments(pointer)
 }

@@ -12,19 +12,15 @@ sealed abstract class BodyFormat(val name: String) extends Serializable {
   /** Made once for each task, in the task. */
   private[rest] def rows(columns: RowColumns): Rows
 
-  /** Stands before the first record.
-    *
-    * @param marked
-    *   whether each record's bytes can be asked for
-    */
-  final private[rest] def open(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[Rows] =
-    if (body.absent) NoRecords else begin(body, endpoint, marked)
+  /** Stands before the first record. */
+  final private[rest] def open(body: BodyBuffer, endpoint: Endpoint): Records[Rows] =
+    if (body.absent) NoRecords else begin(body, endpoint)
 
-  protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[Rows]
+  protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[Rows]
 
   /** Counts the records of an answer, and reads it to its end. */
   final private[rest] def count(body: BodyBuffer, endpoint: Endpoint): Long = {
-    val records = open(body, endpoint, marked = false)
+    val records = open(body, endpoint)
     val found = records.skip(Long.MaxValue)
     records.finish()
     found
@@ -43,8 +39,8 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
-      new RecordCursor(body, pointer, endpoint, marked)
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[JsonRows] =
+      new RecordCursor(body, pointer, endpoint)
   }
 
   /** JSON values, each on its line.
@@ -57,7 +53,7 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[JsonRows] =
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[JsonRows] =
       new NdjsonCursor(body, tolerant)
   }
 
@@ -75,7 +71,7 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): CsvRows = columns.csv
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint, marked: Boolean): Records[CsvRows] =
+    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[CsvRows] =
       new CsvCursor(body, this, endpoint)
   }
 }

@@ -8,7 +8,8 @@ import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.spark.http.{BodyBuffer, Json}
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.json.{Json, JsonScan}
 import io.epochal.spark.seam.{Examined, JsonRows}
 
 /** Steps through the lines of an answer, each of which holds one JSON value.
@@ -39,13 +40,11 @@ final private[rest] class NdjsonCursor(buffer: BodyBuffer, tolerant: Boolean) ex
 
   override def pass(): Unit = if (!tolerant) check()
 
-  override def row(rows: JsonRows): InternalRow =
-    Using.resource(Json.factory.createParser(line)) { parser =>
-      if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
-      val row = rows.row(parser)
-      end(parser)
-      row
-    }
+  override def row(rows: JsonRows): InternalRow = {
+    val scan = new JsonScan(line, 0, line.length)
+    val row = rows.row(scan)
+    if (row != null && scan.next() < 0) row else parsed(rows)
+  }
 
   override def examine(rows: JsonRows): Examined = rows.examine(line)
 
@@ -55,9 +54,21 @@ final private[rest] class NdjsonCursor(buffer: BodyBuffer, tolerant: Boolean) ex
 
   override def finish(): Unit = ()
 
+  private def parsed(rows: JsonRows): InternalRow = Using.resource(Json.factory.createParser(line)) { parser =>
+    if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
+    val row = rows.row(parser)
+    end(parser)
+    row
+  }
+
   private def isBlank(byte: Byte): Boolean = byte >= 0 && byte <= ' '
 
-  private def check(): Unit = Using.resource(Json.factory.createParser(line)) { parser =>
+  private def check(): Unit = {
+    val scan = new JsonScan(line, 0, line.length)
+    if (!scan.value() || scan.next() >= 0) parse()
+  }
+
+  private def parse(): Unit = Using.resource(Json.factory.createParser(line)) { parser =>
     parser.nextToken()
     parser.skipChildren()
     end(parser)

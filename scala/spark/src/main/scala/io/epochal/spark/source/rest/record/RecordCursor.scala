@@ -2,124 +2,125 @@ package io.epochal.spark.source.rest.record
 
 import java.util.Arrays
 
-import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{BodyBuffer, Endpoint, Json}
+import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.json.{Json, JsonScan}
 import io.epochal.spark.seam.{Examined, JsonRows}
 
-/** Steps through the records of one answer, in its bytes.
+/** Steps through the records of one answer, by its bytes. From the first that is in doubt on they are read by Jackson.
   *
   * @param pointer
   *   JSON Pointer to the array
-  * @param marked
-  *   whether the bytes of each record are asked for
-  * @throws EpochalException
+  * @throws io.epochal.core.error.EpochalException
   *   RECORDS_NOT_FOUND, where there is no array
   * @throws com.fasterxml.jackson.core.JsonProcessingException
   *   where the bytes are no JSON; any step may find that
   */
-final private[rest] class RecordCursor(
-    buffer: BodyBuffer,
-    pointer: String,
-    endpoint: Endpoint,
-    marked: Boolean = false
-) extends Records[JsonRows] {
+final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endpoint: Endpoint)
+    extends Records[JsonRows] {
 
   private val body = Utf8Body.of(buffer)
-
-  /** Stands at the first token of a record after each `next()` that gives true. Whoever reads the record leaves it at the
-    * record's last token, or skips its children.
-    */
-  val parser: JsonParser = Json.factory.createParser(body.bytes, 0, body.length)
+  private val tokens = new TokenRecords(body, pointer, endpoint)
+  private val scan = new JsonScan(body.bytes, tokens.begin, body.length)
+  private var doubted = false
   private var ended = false
-  private var start = 0
-  descend(RecordCursor.segments(pointer))
-  private val array = parser.getParsingContext
+  private var passed = -1 // The records before this one; there is none yet.
+  private var from = 0
+  private var until = -1
+
+  /** Whether these are the bytes of the buffer, and no translation. */
+  val isInPlace: Boolean = body.bytes eq buffer.bytes
+
+  /** The byte at which the array begins, with its bracket. */
+  val begin: Int = tokens.begin - 1
+
+  /** The byte at which the record begins. */
+  def start: Int = if (doubted) tokens.start else from
+
+  /** The byte behind the array, once `next()` has given false. */
+  def end: Int = if (doubted) tokens.until else scan.at
 
   override def next(): Boolean = {
-    if (!ended) ended = parser.nextToken() == JsonToken.END_ARRAY
-    if (marked && !ended) start = parser.currentTokenLocation().getByteOffset.toInt
-    !ended
+    if (!doubted && !ended) step()
+    if (doubted) tokens.next() else !ended
   }
 
-  override def pass(): Unit = {
-    val _ = parser.skipChildren()
-  }
+  override def pass(): Unit = if (!measured()) tokens.pass()
 
-  override def row(rows: JsonRows): InternalRow =
-    if (parser.currentToken == JsonToken.START_OBJECT) rows.row(parser) else throw new NoObjectException
+  override def row(rows: JsonRows): InternalRow = {
+    val row = if (doubted) null else plainRow(rows)
+    if (row == null) tokens.row(rows) else row
+  }
 
   override def examine(rows: JsonRows): Examined = rows.examine(bytes)
 
-  override def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, start, end())
+  override def bytes: Array[Byte] = if (measured()) Arrays.copyOfRange(body.bytes, from, until) else tokens.bytes
 
-  override def size: Int = end() - start
+  override def size: Int = if (measured()) until - from else tokens.size
 
-  private def end(): Int = {
-    while (parser.getParsingContext ne array) parser.nextToken()
-    parser.finishToken()
-    parser.currentLocation().getByteOffset.toInt
+  override def finish(): Unit = {
+    val _ = skip(Long.MaxValue)
+    around(rest => while (rest.nextToken() != null) {})
   }
 
-  override def finish(): Unit = while (parser.nextToken() != null) {}
-
-  @scala.annotation.tailrec
-  private def descend(segments: List[String]): Unit = {
-    val token = parser.nextToken()
-    segments match {
-      case Nil if token == JsonToken.START_ARRAY           => ()
-      case name :: rest if token == JsonToken.START_OBJECT => field(name); descend(rest)
-      case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
-        val n = index.toLong
-        val found = skip(n)
-        if (found < n) throw notFound(s"an array of $found")
-        descend(rest)
-      case _ if token == null => throw new JsonParseException(parser, "the body is empty")
-      case _                  => throw notFound(describe(token))
+  /** Reads what is around the array, itself left empty, once `next()` has given false. */
+  def around[A](read: JsonParser => A): A = {
+    val front = begin + 1
+    val behind = end - 1
+    val text = Arrays.copyOf(body.bytes, front + body.length - behind)
+    System.arraycopy(body.bytes, behind, text, front, body.length - behind)
+    try read(Json.factory.createParser(text))
+    catch {
+      case e: JsonProcessingException =>
+        new TokenRecords(body, pointer, endpoint).finish() // Throws, and names the right byte.
+        throw e
     }
   }
 
-  /** Stops at the name: its value is the next token. */
-  private def field(name: String): Unit = {
-    var seen = Vector.empty[String]
-    while (parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
-      if (seen.size < RecordCursor.NamesShown) seen = seen :+ parser.currentName
-      parser.nextToken()
-      parser.skipChildren()
-    }
-    if (parser.currentToken != JsonToken.FIELD_NAME) throw notFound(s"an object with ${seen.mkString(", ")}")
-  }
-
-  private def describe(token: JsonToken): String =
-    if (token == JsonToken.START_OBJECT) s"an object with ${firstNames().mkString(", ")}" else Json.describe(token)
-
-  private def firstNames(): Seq[String] =
-    Iterator
-      .continually(parser.nextToken())
-      .takeWhile(_ == JsonToken.FIELD_NAME)
-      .take(RecordCursor.NamesShown)
-      .map { _ =>
-        val name = parser.currentName
-        parser.nextToken()
-        parser.skipChildren()
-        name
+  /** To the next record, or behind the array. */
+  private def step(): Unit =
+    if (passed < 0 || measured()) {
+      if (passed >= 0) scan.at = until
+      var byte = scan.next()
+      if (byte == ']') {
+        ended = true
+        scan.at += 1
+      } else {
+        if (passed >= 0) byte = if (byte == ',') scan.pass() else -1
+        passed += 1
+        from = scan.at
+        until = -1
+        if (byte != '{') doubt()
       }
-      .toVector
+    }
 
-  private def notFound(found: String): EpochalException =
-    Conditions.RecordsNotFound("url" -> endpoint, "pointer" -> pointer, "found" -> found)
+  private def plainRow(rows: JsonRows): InternalRow = {
+    scan.at = from
+    val row = rows.row(scan)
+    if (row == null) doubtThis() else until = scan.at
+    row
+  }
+
+  /** Whether it is known where the record ends; if not, Jackson stands at its beginning. */
+  private def measured(): Boolean = {
+    if (!doubted && until < 0) {
+      scan.at = from
+      if (scan.value()) until = scan.at else doubtThis()
+    }
+    !doubted
+  }
+
+  /** Has Jackson stand at this record. */
+  private def doubtThis(): Unit = {
+    doubt()
+    val _ = tokens.next()
+  }
+
+  /** Has Jackson pass over all records before this one. */
+  private def doubt(): Unit = {
+    doubted = true
+    val _ = tokens.skip(passed.toLong)
+  }
 }
-
-private[rest] object RecordCursor {
-  private val NamesShown = 12
-
-  /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
-  private[rest] def segments(pointer: String): List[String] =
-    if (pointer.isEmpty) Nil
-    else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
-}
-
-/** A record that is something else than an object. */
-final private[rest] class NoObjectException extends RuntimeException(null, null, false, false)

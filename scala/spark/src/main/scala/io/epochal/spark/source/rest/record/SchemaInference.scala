@@ -31,7 +31,7 @@ private[rest] object SchemaInference {
     val format = options.rules.format
     Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
       format.count(body, options.endpoint))): Unit
-    val records = format.open(body, options.endpoint, marked = true)
+    val records = format.open(body, options.endpoint)
     val texts = Iterator
       .continually(records)
       .takeWhile(_.next())

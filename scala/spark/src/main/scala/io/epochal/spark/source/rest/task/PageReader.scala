@@ -53,9 +53,6 @@ final private[rest] class PageReader(
     source.close()
   }
 
-  override protected def reopen(marked: Boolean): Unit =
-    open(page.answer.body, index - page.request.first, marked)
-
   override protected def replaced(): Boolean =
     if (page.proven || isWhole) false
     else {

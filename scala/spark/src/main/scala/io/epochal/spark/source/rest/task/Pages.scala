@@ -10,7 +10,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.Answer
-import io.epochal.spark.source.rest.record.{BodyFormat, RecordMode, Records, RowColumns}
+import io.epochal.spark.source.rest.record.{BodyFormat, Records, RowColumns}
 
 /** A record that gives no row as it stands.
   *
@@ -34,7 +34,6 @@ abstract private[rest] class Pages(options: RestOptions, columns: RowColumns, pr
   private val rows = format.rows(columns)
   private val largest = options.rules.maxBytes.getOrElse(Long.MaxValue)
   private val limited = largest < Long.MaxValue
-  private val marked = limited || options.rules.mode != RecordMode.FailFast
   private var unfit: Misfit = _
 
   /** Those of the page, from where it was opened. */
@@ -51,9 +50,6 @@ abstract private[rest] class Pages(options: RestOptions, columns: RowColumns, pr
 
   /** Moves to the next record, if there is one. */
   def next(): Boolean
-
-  /** Opens the page again before the record that `next` stopped at. */
-  protected def reopen(marked: Boolean): Unit
 
   /** Whether the page was not what it should be, and has been replaced: it stands at the same record then. */
   protected def replaced(): Boolean
@@ -87,19 +83,13 @@ abstract private[rest] class Pages(options: RestOptions, columns: RowColumns, pr
     }
   }
 
-  protected def open(body: BodyBuffer, skip: Long): Unit = open(body, skip, marked)
-
   /** Stands behind so many records of a page. */
-  protected def open(body: BodyBuffer, skip: Long, marked: Boolean): Unit = {
-    records = format.open(body, options.endpoint, marked)
+  protected def open(body: BodyBuffer, skip: Long): Unit = {
+    records = format.open(body, options.endpoint)
     val _ = records.skip(skip)
   }
 
   private def examine(error: Throwable): Unit = {
-    if (!marked) {
-      reopen(marked = true)
-      val _ = records.next()
-    }
     val examined = records.examine(rows)
     if (limited && records.size > largest) tooLarge()
     else {

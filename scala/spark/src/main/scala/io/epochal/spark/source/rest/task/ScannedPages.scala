@@ -55,6 +55,4 @@ abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColu
       }
 
   final override protected def replaced(): Boolean = false
-
-  final override protected def reopen(marked: Boolean): Unit = open(buffer, part.skip + passed - 1L, marked)
 }

@@ -9,7 +9,7 @@ import scala.collection.mutable
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
-import io.epochal.spark.http.Json
+import io.epochal.spark.json.Json
 import io.epochal.spark.source.rest.page.NewRecords
 
 /** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.

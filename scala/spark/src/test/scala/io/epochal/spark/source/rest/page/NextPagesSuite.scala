@@ -133,8 +133,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
             val rest = new RecordCursor(buffer(bytes.getBytes(UTF_8)), "", endpoint)
             records.drop(skip).foreach { record =>
               assert(rest.next())
-              assert(record.startsWith(rest.parser.getText) || record == s"\"${rest.parser.getText}\"")
-              rest.parser.skipChildren()
+              assert(new String(rest.bytes, UTF_8) == record)
             }
             assert(!rest.next())
             rest.finish()

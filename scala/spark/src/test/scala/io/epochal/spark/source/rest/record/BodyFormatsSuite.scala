@@ -41,7 +41,7 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       text: String,
       unknown: Option[String] = None): Seq[(String, String)] = {
     val rows = format.rows(columns(format, ddl, unknown))
-    val records = format.open(buffer(text), endpoint, marked = true)
+    val records = format.open(buffer(text), endpoint)
     Iterator
       .continually(records)
       .takeWhile(_.next())

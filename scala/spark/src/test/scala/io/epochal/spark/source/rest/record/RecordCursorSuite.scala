@@ -11,6 +11,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.json.Json
 import io.epochal.spark.seam.JsonRows
 
 /** Records in the bytes of an answer, and the rows that they make. */
@@ -53,6 +54,11 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
+  test("what is wrong behind the records is named by its byte in the answer") {
+    val error = intercept[JsonProcessingException](count("""{"data":[{},{}],"t":x}""", "/data"))
+    assert(Json.problem(error).contains("'x'") && Json.problem(error).endsWith("at byte 20"), Json.problem(error))
+  }
+
   test("skipping passes over as many records as there are, and stays at the end") {
     forAll(Gen.choose(0, 20), Gen.choose(0L, 30L)) { (records, n) =>
       val cursor = new RecordCursor(buffer(List.fill(records)("""{"a":[1]}""").mkString("[", ",", "]")), "", endpoint)
@@ -77,7 +83,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val schema = StructType.fromDDL(ddl)
     val reader = new JsonRows(schema, "UTC")
     val cursor = new RecordCursor(buffer(json), "", endpoint)
-    Iterator.continually(cursor).takeWhile(_.next()).map(c => reader.row(c.parser).toSeq(schema).mkString("|")).toVector
+    Iterator.continually(cursor).takeWhile(_.next()).map(c => c.row(reader).toSeq(schema).mkString("|")).toVector
   }
 
   test(
@@ -114,7 +120,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       """{"more":{"k":1,"hunter2":"hunter2"}}""" -> "the column 'more.value' is DOUBLE, and the record has a string there",
       """{"sub":{"a":[]}}""" -> "the column 'sub.a' is BOOLEAN, and the record has an array there"
     ).foreach { case (record, reason) =>
-      val cursor = new RecordCursor(buffer(s"[$record]"), "", endpoint, marked = true)
+      val cursor = new RecordCursor(buffer(s"[$record]"), "", endpoint)
       assert(cursor.next())
       intercept[Exception](cursor.row(reader))
       val found = cursor.examine(reader).reason.getOrElse(fail(s"nothing wrong with $record"))
@@ -127,7 +133,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val ddl = "id INT, tags ARRAY<INT>, name STRING"
     val json =
       """[{"id":1,"tags":[1,[2,{"x":3}]],"name":"a"}, 5, null, [{}], "x", {"id":2,"tags":[3],"name":{"a":[1]}}]"""
-    val cursor = new RecordCursor(buffer(json), "", endpoint, marked = true)
+    val cursor = new RecordCursor(buffer(json), "", endpoint)
     val reader = rowsOf(ddl)
     val found = Iterator.continually(cursor).takeWhile(_.next()).map { at =>
       val row =
@@ -151,7 +157,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       new JsonRows(StructType.fromDDL("rest STRING, id INT"), "UTC", apart = Set("rest"), unknown = Some("rest"))
     val json =
       """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"y":[1],"id":"no"},{"id":9,"z":2},{"id":"no","y":true}]"""
-    val cursor = new RecordCursor(buffer(json), "", endpoint, marked = true)
+    val cursor = new RecordCursor(buffer(json), "", endpoint)
     def taken(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
     assert(cursor.next() && taken() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
     assert(cursor.next() && taken() == "null")
@@ -170,7 +176,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       Seq("", "\uFEFF").foreach { mark =>
         val page = new BodyBuffer
         assert(page.readFrom(new ByteArrayInputStream((mark + json).getBytes(encoding)), 1000))
-        val cursor = new RecordCursor(page, "", endpoint, marked = true)
+        val cursor = new RecordCursor(page, "", endpoint)
         assert(cursor.next(), encoding)
         assert(cursor.row(rowsOf("id INT, name STRING")).getUTF8String(1).toString == """{"ä":1}""", encoding)
         assert(cursor.next() && new String(cursor.bytes, UTF_8) == """{"id":"x"}""", encoding)

@@ -1,4 +1,4 @@
-package io.epochal.spark.http
+package io.epochal.spark.json
 
 import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{
