@@ -22,7 +22,7 @@ from steady import Contest, session, steady_state
 SCHEMA = "postId INT, id INT, name STRING, email STRING, body STRING"
 PAGE = 100
 ROWS_PER_BATCH = 50_000
-BATCHES = 22
+BATCHES = 62
 RECORDS = ROWS_PER_BATCH * BATCHES * 2
 
 

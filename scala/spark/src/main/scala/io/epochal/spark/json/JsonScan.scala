@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.Platform
   * @param bytes
   *   of which nothing from `until` on is looked at
   */
-final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, until: Int) {
+final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, val until: Int) {
   import JsonScan._
 
   private var position = begin
@@ -24,6 +24,9 @@ final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, until: I
   def at: Int = position
 
   def at_=(to: Int): Unit = position = to
+
+  /** The byte that stands here; -1 at the end. */
+  def here: Int = byteAt(position)
 
   /** Passes over white space.
     *
@@ -195,22 +198,21 @@ final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, until: I
 
   /** The first byte from here on that is not an ASCII character which stands for itself. */
   private def ordinary(from: Int): Int = {
+    val all = bytes
+    val last = until - 8
+    val little = LittleEndian
     var i = from
     var special = 0L
-    while (special == 0 && i + 8 <= until) {
-      special = specialBytes(word(i))
+    while (special == 0 && i <= last) {
+      val word = Platform.getLong(all, Platform.BYTE_ARRAY_OFFSET + i.toLong)
+      special = specialBytes(if (little) word else java.lang.Long.reverseBytes(word))
       if (special == 0) i += 8
     }
     if (special != 0) i + (java.lang.Long.numberOfTrailingZeros(special) >>> 3)
     else {
-      while (i < until && isOrdinary(bytes(i))) i += 1
+      while (i < until && isOrdinary(all(i))) i += 1
       i
     }
-  }
-
-  private def word(i: Int): Long = {
-    val native = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + i.toLong)
-    if (LittleEndian) native else java.lang.Long.reverseBytes(native)
   }
 
   /** The length of the escape here, of two where it needs another; in doubt so small that a sum with it is negative. */
@@ -259,15 +261,21 @@ private[spark] object JsonScan {
   val False: Array[Byte] = "false".getBytes
   val Null: Array[Byte] = "null".getBytes
 
-  /** Jackson has limits of its own, which are larger. */
-  private val Deepest = 64
-  private val LongestNumber = 300
-  private val LongestName = 10000
+  // Constants of the compiler: they stand in the loops themselves.
 
-  private val Doubt = Int.MinValue
+  /** Jackson has limits of its own, which are larger. */
+  final private val Deepest = 64
+  final private val LongestNumber = 300
+  final private val LongestName = 10000
+
+  final private val Doubt = Int.MinValue
+  final private val Ones = 0x0101010101010101L
+  final private val Highs = 0x8080808080808080L
+  final private val Quotes = 0x2222222222222222L
+  final private val Backslashes = 0x5c5c5c5c5c5c5c5cL
+  final private val Spaces = 0x2020202020202020L
+
   private val LittleEndian = ByteOrder.nativeOrder == ByteOrder.LITTLE_ENDIAN
-  private val Ones = 0x0101010101010101L
-  private val Highs = 0x8080808080808080L
 
   def isDigit(byte: Int): Boolean = byte >= '0' && byte <= '9'
 
@@ -279,8 +287,8 @@ private[spark] object JsonScan {
     * is borrowed there may mark a byte above it.
     */
   private def specialBytes(word: Long): Long = {
-    val quote = word ^ Ones * '"'
-    val backslash = word ^ Ones * '\\'
-    ((quote - Ones) & ~quote | (backslash - Ones) & ~backslash | (word - Ones * ' ') & ~word | word) & Highs
+    val quote = word ^ Quotes
+    val backslash = word ^ Backslashes
+    ((quote - Ones) & ~quote | (backslash - Ones) & ~backslash | (word - Spaces) & ~word | word) & Highs
   }
 }

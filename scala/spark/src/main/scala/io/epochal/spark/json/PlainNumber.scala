@@ -6,10 +6,10 @@ import java.nio.charset.StandardCharsets.ISO_8859_1
 private[spark] object PlainNumber {
 
   /** No whole number that is read here. */
-  val NotWhole: Long = Long.MinValue
+  final val NotWhole = Long.MinValue
 
-  private val MostDigits = 18
-  private val ExactMantissa = 1L << 53
+  final private val MostDigits = 18
+  final private val ExactMantissa = 1L << 53
   private val ExactPowers = Array.iterate(1.0, 23)(_ * 10)
 
   /** Reads a whole number of at most 18 digits that has neither fraction nor exponent.
@@ -18,20 +18,24 @@ private[spark] object PlainNumber {
     *   `NotWhole`: something else stands here, and `scan` anywhere
     */
   def whole(scan: JsonScan): Long = {
-    val from = scan.at
-    if (!scan.number()) NotWhole
-    else {
-      val negative = scan.bytes(from) == '-'
-      val first = if (negative) from + 1 else from
-      var i = first
-      var value = 0L
-      while (i < scan.at && JsonScan.isDigit(scan.bytes(i).toInt)) {
-        value = value * 10 + (scan.bytes(i) - '0')
-        i += 1
-      }
-      if (i < scan.at || i - first > MostDigits) NotWhole else if (negative) -value else value
+    val bytes = scan.bytes
+    val negative = scan.here == '-'
+    val first = if (negative) scan.at + 1 else scan.at
+    val end = math.min(scan.until, first + MostDigits + 1)
+    var i = first
+    var value = 0L
+    while (i < end && JsonScan.isDigit(bytes(i).toInt)) {
+      value = value * 10 + (bytes(i) - '0')
+      i += 1
     }
+    // Nothing that ends a record is left out: where the bytes end here, they are in doubt.
+    val plain = i > first && i < end && !goesOn(bytes(i)) && (bytes(first) != '0' || i == first + 1)
+    scan.at = i
+    if (!plain) NotWhole else if (negative) -value else value
   }
+
+  /** Whether a number has more than the digits before this byte. */
+  private def goesOn(byte: Byte): Boolean = byte == '.' || byte == 'e' || byte == 'E'
 
   /** Reads a number, rounded as [[java.lang.Double#parseDouble]] rounds it.
     *

@@ -4,17 +4,17 @@ package io.epochal.spark.json
 private[spark] object PlainTime {
 
   /** What no day and no moment is. */
-  val NoDay: Int = Int.MinValue
-  val NoMoment: Long = Long.MinValue
+  final val NoDay = Int.MinValue
+  final val NoMoment = Long.MinValue
 
   /** Bytes of a day: 2026-01-31 */
-  val DayLength = 10
+  final val DayLength = 10
 
-  private val SecondLength = 19
-  private val MostDecimals = 6
-  private val NoNumber = -1000000
-  private val DaysBeforeEpoch = 719468
-  private val DaysOfEra = 146097
+  final private val SecondLength = 19
+  final private val MostDecimals = 6
+  final private val NoNumber = -1000000
+  final private val DaysBeforeEpoch = 719468
+  final private val DaysOfEra = 146097
 
   /** The days since 1970-01-01 of the day that begins at `from`. */
   def day(bytes: Array[Byte], from: Int): Int = {

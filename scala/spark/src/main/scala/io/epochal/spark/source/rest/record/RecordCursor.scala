@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.record
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
@@ -22,8 +23,8 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
     extends Records[JsonRows] {
 
   private val body = Utf8Body.of(buffer)
-  private val tokens = new TokenRecords(body, pointer, endpoint)
-  private val scan = new JsonScan(body.bytes, tokens.begin, body.length)
+  private lazy val tokens = new TokenRecords(body, pointer, endpoint)
+  private val scan = new JsonScan(body.bytes, 0, body.length)
   private var doubted = false
   private var ended = false
   private var passed = -1 // The records before this one; there is none yet.
@@ -34,7 +35,8 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
   val isInPlace: Boolean = body.bytes eq buffer.bytes
 
   /** The byte at which the array begins, with its bracket. */
-  val begin: Int = tokens.begin - 1
+  val begin: Int = if (descend(TokenRecords.segments(pointer))) scan.at else tokens.begin - 1
+  scan.at = begin + 1
 
   /** The byte at which the record begins. */
   def start: Int = if (doubted) tokens.start else from
@@ -77,6 +79,28 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
         new TokenRecords(body, pointer, endpoint).finish() // Throws, and names the right byte.
         throw e
     }
+  }
+
+  /** To the array, where the way is plain. */
+  @scala.annotation.tailrec
+  private def descend(segments: List[String]): Boolean = segments match {
+    case Nil          => scan.next() == '['
+    case name :: rest => scan.next() == '{' && field(name.getBytes(UTF_8)) && descend(rest)
+  }
+
+  /** To the value of the field. */
+  private def field(name: Array[Byte]): Boolean = {
+    var sure = scan.pass() == '"'
+    var found = false
+    while (sure && !found) {
+      val from = scan.at + 1
+      sure = scan.string() && !scan.escaped
+      found = sure && Arrays.equals(body.bytes, from, scan.at - 1, name, 0, name.length)
+      sure &&= scan.next() == ':'
+      if (sure) scan.pass(): Unit
+      if (sure && !found) sure = scan.value() && scan.next() == ',' && scan.pass() == '"'
+    }
+    sure
   }
 
   /** To the next record, or behind the array. */
