@@ -26,14 +26,16 @@ private[seam] object PlainValue {
 
   /** For a column of that type. */
   def of(kind: DataType): PlainValue = kind match {
-    case StringType               => Text
-    case IntegerType              => Whole32
-    case LongType                 => Whole64
-    case DoubleType               => Fraction64
-    case BooleanType              => Truth
-    case DateType if !legacy      => Day
-    case TimestampType if !legacy => Moment
-    case _                        => Unknown
+    // These may equal the type of strings, and be padded or too long.
+    case _: CharType | _: VarcharType => Unknown
+    case StringType                   => Text
+    case IntegerType                  => Whole32
+    case LongType                     => Whole64
+    case DoubleType                   => Fraction64
+    case BooleanType                  => Truth
+    case DateType if !legacy          => Day
+    case TimestampType if !legacy     => Moment
+    case _                            => Unknown
   }
 
   /** Whether dates are read as Spark 2 read them. */
