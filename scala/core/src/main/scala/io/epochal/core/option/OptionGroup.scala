@@ -56,6 +56,10 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
         .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?")
     )
 
+  /** What is wrong with options that were given together. */
+  def conflict(options: String, suggestion: String): EpochalException =
+    Conditions.OptionsConflict("format" -> format, "options" -> options, "suggestion" -> suggestion)
+
   private[option] def missing(spec: OptionSpec[_]): EpochalException =
     Conditions.OptionRequired(
       "format" -> format,

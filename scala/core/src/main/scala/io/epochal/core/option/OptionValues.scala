@@ -1,6 +1,6 @@
 package io.epochal.core.option
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{EpochalException, Redaction}
 
 /** Options that were read and found good. Prints without secrets. */
 final class OptionValues private[option] (val group: OptionGroup, values: Map[String, Any]) extends Serializable {
@@ -29,8 +29,7 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
   }
 
   /** What is wrong with options that were given together. */
-  def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> group.format, "options" -> options, "suggestion" -> suggestion)
+  def conflict(options: String, suggestion: String): EpochalException = group.conflict(options, suggestion)
 
   override def toString: String = {
     val secrets = group.specs.filter(_.secret).map(_.prefix).toSet

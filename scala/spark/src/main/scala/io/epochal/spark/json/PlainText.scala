@@ -1,5 +1,6 @@
 package io.epochal.spark.json
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 /** Strings that are written with escapes. */
@@ -31,27 +32,11 @@ private[spark] object PlainText {
         val unit = scan.hex(i + 2).toChar
         val paired = Character.isHighSurrogate(unit)
         val point = if (paired) Character.toCodePoint(unit, scan.hex(i + 8).toChar) else unit.toInt
-        length = put(text, length, point)
+        val character = Character.toString(point).getBytes(UTF_8)
+        System.arraycopy(character, 0, text, length, character.length)
+        length += character.length
         i += (if (paired) 12 else 6)
       }
     Arrays.copyOf(text, length)
   }
-
-  /** @return
-    *   where the next character belongs
-    */
-  private def put(text: Array[Byte], at: Int, point: Int): Int =
-    if (point < 0x80) {
-      text(at) = point.toByte
-      at + 1
-    } else {
-      val more = if (point < 0x800) 1 else if (point < 0x10000) 2 else 3
-      text(at) = (0xff00 >> (more + 1) | point >> (6 * more)).toByte
-      var i = 1
-      while (i <= more) {
-        text(at + i) = (0x80 | (point >> (6 * (more - i))) & 0x3f).toByte
-        i += 1
-      }
-      at + more + 1
-    }
 }

@@ -1,5 +1,7 @@
 package io.epochal.spark.json
 
+import java.time.{LocalDate, Month, Year}
+
 /** Dates and moments as ISO 8601 mostly writes them, years 1 to 9999. */
 private[spark] object PlainTime {
 
@@ -13,8 +15,6 @@ private[spark] object PlainTime {
   final private val SecondLength = 19
   final private val MostDecimals = 6
   final private val NoNumber = -1000000
-  final private val DaysBeforeEpoch = 719468
-  final private val DaysOfEra = 146097
 
   /** The days since 1970-01-01 of the day that begins at `from`. */
   def day(bytes: Array[Byte], from: Int): Int = {
@@ -22,8 +22,10 @@ private[spark] object PlainTime {
     val month = number(bytes, from + 5, 2)
     val day = number(bytes, from + 8, 2)
     val separated = bytes(from + 4) == '-' && bytes(from + 7) == '-'
-    if (separated && year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= length(year, month))
-      sinceEpoch(year, month, day)
+    if (separated && year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= Month
+        .of(month)
+        .length(Year.isLeap(year.toLong)))
+      LocalDate.of(year, month, day).toEpochDay.toInt
     else NoDay
   }
 
@@ -65,20 +67,5 @@ private[spark] object PlainTime {
       i += 1
     }
     value
-  }
-
-  private def length(year: Int, month: Int): Int = month match {
-    case 2              => if (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)) 29 else 28
-    case 4 | 6 | 9 | 11 => 30
-    case _              => 31
-  }
-
-  /** Of the Gregorian calendar: years begin in March here, so that the odd day comes last; an era has 400 of them. */
-  private def sinceEpoch(year: Int, month: Int, day: Int): Int = {
-    val y = if (month <= 2) year - 1 else year
-    val era = y / 400
-    val ofEra = y - era * 400
-    val ofYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-    era * DaysOfEra + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - DaysBeforeEpoch
   }
 }

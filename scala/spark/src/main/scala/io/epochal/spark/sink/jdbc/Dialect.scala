@@ -135,6 +135,17 @@ trait Dialect {
   /** What became of a transaction, on another connection; None when the database cannot tell: the ledger row does. */
   def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
 
+  /** The same, once it is decided.
+    *
+    * @throws SQLException
+    *   one that passes, while the transaction is under way
+    */
+  final def decided(connection: Connection, transaction: String): Option[TransactionOutcome] =
+    outcome(connection, transaction).map {
+      case TransactionOutcome.InProgress => throw new SQLException("the lost transaction is still in progress", "55P03")
+      case known                         => known
+    }
+
   /** Whether the same can succeed if tried again. */
   def verdict(error: SQLException): Verdict
 

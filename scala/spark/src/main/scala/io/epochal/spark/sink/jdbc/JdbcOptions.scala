@@ -220,10 +220,9 @@ object JdbcOptions {
       .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
       .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
 
-  private def orderWithoutUpsert: EpochalException = Conditions.OptionsConflict(
-    "format" -> Format,
-    "options" -> "orderColumn, mode=append",
-    "suggestion" -> "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
+  private def orderWithoutUpsert: EpochalException = group.conflict(
+    "orderColumn, mode=append",
+    "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
 
   /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {

@@ -74,6 +74,8 @@ object RowOptions {
   def read(values: OptionValues, mode: Option[String], keyed: Boolean): Either[EpochalException, RowOptions] = {
     val updated = values.get(UpdateColumns).getOrElse(Nil)
     val op = values.get(OpColumn)
+    def conflict(is: Boolean, options: String)(suggestion: String): Either[EpochalException, Unit] =
+      Either.cond(!is, (), values.conflict(options, suggestion))
     for {
       _ <- conflict(!keyed && updated.nonEmpty, "updateColumns, mode=append")(
         "updateColumns chooses what a row of the same key replaces: set keyColumns, or leave updateColumns out.")
@@ -98,9 +100,4 @@ object RowOptions {
       values(MaxBadRows))
   }
 
-  private def conflict(is: Boolean, options: String)(suggestion: String): Either[EpochalException, Unit] =
-    Either.cond(
-      !is,
-      (),
-      Conditions.OptionsConflict("format" -> JdbcOptions.Format, "options" -> options, "suggestion" -> suggestion))
 }

@@ -153,15 +153,15 @@ object RestSinkOptions {
   private[rest] def check(values: OptionValues, keyed: Boolean, urlHasColumns: Boolean): Option[EpochalException] = {
     def unless(needed: Boolean, specs: OptionSpec[_]*)(suggestion: String): Option[EpochalException] =
       specs.filter(values.isSet(_)) match {
-        case set if !needed && set.nonEmpty => Some(conflict(set.map(_.name).mkString(", "), suggestion))
+        case set if !needed && set.nonEmpty => Some(group.conflict(set.map(_.name).mkString(", "), suggestion))
         case _                              => None
       }
     val many = values(BatchSize) > 1
     unless(many, BatchBytes, Linger)(
       "They say when a request of several rows is sent: set batchSize, or leave them out.")
-      .orElse(Option.when(many && values.get(Body).contains(BodyKind.Object))(
-        conflict(s"body=object, batchSize=${values(BatchSize)}", "One object has one row: set body=array or ndjson.")))
-      .orElse(Option.when(many && urlHasColumns)(conflict(
+      .orElse(Option.when(many && values.get(Body).contains(BodyKind.Object))(group
+        .conflict(s"body=object, batchSize=${values(BatchSize)}", "One object has one row: set body=array or ndjson.")))
+      .orElse(Option.when(many && urlHasColumns)(group.conflict(
         s"a column in url, batchSize=${values(BatchSize)}",
         "A request has one URL, so it can have one row only: leave batchSize out.")))
       .orElse(unless(!keyed, Linger)(
@@ -179,12 +179,11 @@ object RestSinkOptions {
   private def headers(values: OptionValues): Option[EpochalException] =
     values.family(HttpOptions.Headers).keys.collectFirst {
       case name if name.equalsIgnoreCase(values(IdempotencyHeader)) =>
-        conflict(s"headers.$name, idempotencyHeader", "A key that is the same for all requests is none: leave it out.")
-      case name if name.equalsIgnoreCase("Content-Type") => conflict(s"headers.$name", "Set contentType.")
+        group.conflict(
+          s"headers.$name, idempotencyHeader",
+          "A key that is the same for all requests is none: leave it out.")
+      case name if name.equalsIgnoreCase("Content-Type") => group.conflict(s"headers.$name", "Set contentType.")
     }
-
-  private[rest] def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> group.format, "options" -> options, "suggestion" -> suggestion)
 
   private[rest] def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
     Conditions.OptionInvalid(

@@ -2,7 +2,7 @@ package io.epochal.spark.source.random
 
 import java.time.{Duration, Instant}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 
@@ -103,11 +103,9 @@ object RandomOptions {
     )
 
   private def lengthsConflict(values: OptionValues): EpochalException =
-    Conditions.OptionsConflict(
-      "format" -> Format,
-      "options" -> s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
-      "suggestion" -> "Make minLength the smaller one."
-    )
+    values.conflict(
+      s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
+      "Make minLength the smaller one.")
 
   /** Whatever changes a row changes the source; the rate does only through the timestamps. */
   private def identity(values: OptionValues): String = {

@@ -1,6 +1,6 @@
 package io.epochal.spark.sink.jdbc.commit
 
-import java.sql.{Connection, SQLException}
+import java.sql.Connection
 
 import scala.util.control.NonFatal
 
@@ -43,10 +43,7 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
 
   /** What the database knows of the lost transaction; an error that passes while it is still under way. */
   def outcome(connection: Connection): Option[TransactionOutcome] =
-    lost.flatMap(database.dialect.outcome(connection, _)).map {
-      case TransactionOutcome.InProgress => throw new SQLException("the lost transaction is still in progress", "55P03")
-      case known                         => known
-    }
+    lost.flatMap(database.dialect.decided(connection, _))
 
   /** It is known that nothing was committed: what follows is a transaction like the first. */
   def settle(): Unit = open = false

@@ -11,7 +11,7 @@ import io.epochal.core.ledger.ContentDigest
 import io.epochal.spark.sink.jdbc.commit.LedgerTable
 import io.epochal.spark.sink.jdbc.connection.{Sql, Transaction}
 import io.epochal.spark.sink.jdbc.transport.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Shipment, TaskAttempt}
-import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded, TransactionOutcome}
+import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded}
 
 /** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
   * them one by one.
@@ -93,7 +93,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
       private val gid = Gid.of(run, attempt, token).toString
-      private var asked = false
+      private var doubtful = false
       private val copy =
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
@@ -107,7 +107,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
             "epoch" -> attempt.epoch,
             "table" -> run.table.table.name)
         checkStillMine(connection, run)
-        asked = true
+        doubtful = true
         execute(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
         // Its message will never be sent, and the driver may have settled already.
@@ -118,18 +118,17 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         gid
       }
 
-      override def find(other: Connection, transaction: Option[String]): Option[String] =
-        Option.when(asked && isPrepared(other, transaction))(gid)
+      override def isInDoubt: Boolean = doubtful
 
-      private def isPrepared(other: Connection, transaction: Option[String]): Boolean = {
+      override def find(other: Connection, transaction: Option[String]): Option[String] = {
         other.setAutoCommit(true)
-        val found = Sql.query(other, "SELECT FROM pg_prepared_xacts WHERE gid = ?", gid)(_ => ()).nonEmpty
-        if (found && cancelled) {
+        val found = new DecidedTransactions(run).prepared(other).map(_.toString).find(_ == gid)
+        // A prepared transaction is still in progress, too.
+        if (found.isEmpty) transaction.foreach(PostgresDialect.decided(other, _))
+        else if (cancelled) {
           end(other, s"ROLLBACK PREPARED '$gid'")
           throw interruption
         }
-        if (!found && transaction.flatMap(PostgresDialect.outcome(other, _)).contains(TransactionOutcome.InProgress))
-          throw new SQLException(s"the transaction $gid is not prepared yet", "55P03")
         found
       }
 

@@ -109,7 +109,10 @@ trait BulkCopy {
     */
   def finish(digest: ContentDigest, rows: Long): String
 
-  /** After the answer to `finish` was lost with the connection: looks whether the rows are there all the same.
+  /** Whether the rows may be in place though the answer to `finish` is lost with the connection. */
+  def isInDoubt: Boolean = false
+
+  /** Where that is in doubt: looks for the rows.
     *
     * @param connection
     *   another one

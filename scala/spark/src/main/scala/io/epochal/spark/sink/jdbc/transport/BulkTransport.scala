@@ -96,7 +96,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
   private def finished(report: TaskReport): String =
     try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
     catch {
-      case NonFatal(error) if database.losesConnection(error) =>
+      case NonFatal(error) if copy.isInDoubt && database.losesConnection(error) =>
         database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
     }
 

@@ -5,7 +5,7 @@ import java.security.MessageDigest
 
 import scala.util.matching.Regex
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType}
 import io.epochal.spark.http.{Endpoint, HttpOptions}
 import io.epochal.spark.source.rest.RestOptions
@@ -68,7 +68,7 @@ private[rest] object FanOut {
         _ <- Either.cond(
           !template.restarts,
           (),
-          conflict(
+          RestOptions.group.conflict(
             "partitionParams, onDrift=restart",
             "Leave onDrift out: a list of several cannot be begun again alone."))
         fanOut = new FanOut(raw, table, template.http.politeness.query, template.source)
@@ -122,22 +122,19 @@ private[rest] object FanOut {
     val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
     if (raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })
       Left(
-        conflict(
+        RestOptions.group.conflict(
           "partitionParams, a place in scheme, host or port of url",
           "Start a query for each server: a query has one budget, for one server."))
     else if (strange.nonEmpty)
       Left(
-        conflict(
+        RestOptions.group.conflict(
           s"partitionParams, ${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in url or params",
           s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
     else if (used.isEmpty)
       Left(
-        conflict(
+        RestOptions.group.conflict(
           "partitionParams, no place for any of its names",
           s"Write $${${names.toSeq.min}} in url, params.* or requestBody where its value is to stand."))
     else Right(())
   }
-
-  private def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> RestOptions.Format, "options" -> options, "suggestion" -> suggestion)
 }

@@ -98,11 +98,9 @@ object PageCall {
       _ <- Either.cond(
         body.isEmpty || !byAddress,
         (),
-        Conditions.OptionsConflict(
-          "format" -> RestOptions.Format,
-          "options" -> s"pagination=${pagination.kind}, requestBody",
-          "suggestion" -> "Leave requestBody out: an address is asked for by GET."
-        )
+        RestOptions.group.conflict(
+          s"pagination=${pagination.kind}, requestBody",
+          "Leave requestBody out: an address is asked for by GET.")
       )
       _ <- Either.cond(
         contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
@@ -147,9 +145,8 @@ object PageCall {
   private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 
   private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
-    Conditions.OptionsConflict(
-      "format" -> RestOptions.Format,
-      "options" -> s"pagination=${pagination.kind}, $options",
-      "suggestion" -> (if (places.isEmpty) "Take it out: every request has the same body."
-                       else s"A body that tells the page has ${shown(places)}."))
+    RestOptions.group.conflict(
+      s"pagination=${pagination.kind}, $options",
+      if (places.isEmpty) "Take it out: every request has the same body."
+      else s"A body that tells the page has ${shown(places)}.")
 }

@@ -1,6 +1,5 @@
 package io.epochal.spark.source.rest.page
 
-import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.{UTF_16BE, UTF_8}
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -9,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.{Bodies, Endpoint}
 import io.epochal.spark.source.rest.record.RecordCursor
 
 /** What an answer says of the next page, without a server. */
@@ -93,14 +92,8 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(both == "/c?t={1}&t={0}&t=c" && PageUrl.open(twice, both) == "/c?t=b&t=a&t=c")
   }
 
-  private def buffer(bytes: Array[Byte]): BodyBuffer = {
-    val buffer = new BodyBuffer
-    assert(buffer.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes))
-    buffer
-  }
-
   private def scan(json: String, records: String, skip: Long, pointers: String*): (ScannedAnswer, String) = {
-    val body = buffer(json.getBytes(UTF_8))
+    val body = Bodies.of(json.getBytes(UTF_8))
     val answer = new AnswerScan(records, pointers, endpoint).read(body, skip)
     (answer, if (answer.until < 0) "" else new String(body.bytes, answer.from, answer.until - answer.from, UTF_8))
   }
@@ -130,7 +123,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           val (answer, bytes) = scan(json, "/d", skip.toLong, "/n")
           assert(answer.records == records.size && answer.values == Map("/n" -> Some("x")))
           if (skip < records.size) {
-            val rest = new RecordCursor(buffer(bytes.getBytes(UTF_8)), "", endpoint)
+            val rest = new RecordCursor(Bodies.of(bytes), "", endpoint)
             records.drop(skip).foreach { record =>
               assert(rest.next())
               assert(new String(rest.bytes, UTF_8) == record)
@@ -144,7 +137,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the keys of the first and the last record are picked, and of no other") {
     def keys(json: String, pointer: String) =
-      new AnswerScan("/d", Nil, endpoint, Some(pointer)).read(buffer(json.getBytes(UTF_8)), 0).keys
+      new AnswerScan("/d", Nil, endpoint, Some(pointer)).read(Bodies.of(json.getBytes(UTF_8)), 0).keys
     assert(
       keys("{\"d\":[ {\"a\":{\"id\":5}}, {} , {\"id\":1,\"a\":{\"x\":[1],\"id\":\"ü\"}}]}", "/a/id").contains(
         (Some("5"), Some("ü"))))
@@ -157,7 +150,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Seq("", "{", "[1", "[1] x", "[1,]", "{\"d\":[1]").foreach { json =>
       intercept[JsonProcessingException](scan(json, if (json.startsWith("{")) "/d" else "", 0))
     }
-    intercept[JsonProcessingException](new AnswerScan("", Nil, endpoint).read(buffer("[1]".getBytes(UTF_16BE)), 0))
+    intercept[JsonProcessingException](new AnswerScan("", Nil, endpoint).read(Bodies.of("[1]".getBytes(UTF_16BE)), 0))
     Seq("{}" -> "/d", "[]" -> "/d", "{\"d\":5}" -> "/d", "7" -> "").foreach { case (json, pointer) =>
       assert(intercept[EpochalException](scan(json, pointer, 0)).condition.name == "RECORDS_NOT_FOUND", json)
     }

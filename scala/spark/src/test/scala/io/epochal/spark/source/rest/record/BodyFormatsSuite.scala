@@ -1,6 +1,5 @@
 package io.epochal.spark.source.rest.record
 
-import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.UTF_8
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -10,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.{Bodies, Endpoint}
 import io.epochal.spark.source.rest.RestReading
 
 /** NDJSON and CSV in the bytes of an answer. */
@@ -21,13 +20,7 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val tolerant = BodyFormat.Ndjson(tolerant = true)
   private val csv = BodyFormat.Csv(header = true, ',', None)
 
-  private def buffer(text: String): BodyBuffer = {
-    val page = new BodyBuffer
-    assert(page.readFrom(new ByteArrayInputStream(text.getBytes(UTF_8)), 1L << 30))
-    page
-  }
-
-  private def count(format: BodyFormat, text: String): Long = format.count(buffer(text), endpoint)
+  private def count(format: BodyFormat, text: String): Long = format.count(Bodies.of(text), endpoint)
 
   private def columns(format: BodyFormat, ddl: String, unknown: Option[String]): RowColumns =
     new RowColumns(
@@ -41,7 +34,7 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       text: String,
       unknown: Option[String] = None): Seq[(String, String)] = {
     val rows = format.rows(columns(format, ddl, unknown))
-    val records = format.open(buffer(text), endpoint)
+    val records = format.open(Bodies.of(text), endpoint)
     Iterator
       .continually(records)
       .takeWhile(_.next())

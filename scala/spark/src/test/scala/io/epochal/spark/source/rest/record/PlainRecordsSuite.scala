@@ -1,6 +1,5 @@
 package io.epochal.spark.source.rest.record
 
-import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.{LocalDate, LocalDateTime, ZoneOffset}
 
@@ -13,7 +12,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.{Bodies, Endpoint}
 import io.epochal.spark.json.{JsonScan, PlainTime}
 import io.epochal.spark.seam.JsonRows
 
@@ -161,12 +160,6 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       1 -> Gen.const(whole.patch(at, Nil, 1)))
   } yield sent
 
-  private def buffer(bytes: Array[Byte]): BodyBuffer = {
-    val page = new BodyBuffer
-    assert(page.readFrom(new ByteArrayInputStream(bytes), 1L << 30))
-    page
-  }
-
   private def shown(row: InternalRow): Seq[Any] = row.toSeq(schema).map {
     case text: UTF8String => text.getBytes.toSeq
     case other            => String.valueOf(other)
@@ -189,7 +182,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("rows are those of Jackson and Spark's parser, whatever is sent") {
     forAll(bytes) { sent =>
-      val page = buffer(sent)
+      val page = Bodies.of(sent)
       assert(
         read(new RecordCursor(page, "/data", endpoint)) ==
           read(new TokenRecords(Utf8Body.of(page), "/data", endpoint)),
@@ -199,7 +192,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("records are passed over as Jackson passes over them, whatever is sent") {
     forAll(bytes, Gen.choose(0L, 4L)) { (sent, skip) =>
-      val page = buffer(sent)
+      val page = Bodies.of(sent)
       def passed(open: => Records[JsonRows]): Seq[Any] =
         try {
           val records = open
