@@ -232,9 +232,18 @@ class Runner:
         return cases
 
 
+def prepared(postgres: Postgres) -> list[str]:
+    """Prepared transactions that have touched the test's schema: a process that was killed may have left others."""
+    found = postgres.query(
+        f"""SELECT DISTINCT gid FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction
+        JOIN pg_class AS c ON c.oid = relation WHERE c.relnamespace = '{postgres.schema}'::regnamespace"""
+    )
+    return [gid for (gid,) in found]
+
+
 def until_nothing_is_prepared(postgres: Postgres) -> None:
     """After a stop: the sink looks several times for what tasks that end late have prepared."""
-    until(lambda: not postgres.query("SELECT gid FROM pg_prepared_xacts"), "the end of what was prepared", 60)
+    until(lambda: not prepared(postgres), "the end of what was prepared", 60)
 
 
 @contextmanager

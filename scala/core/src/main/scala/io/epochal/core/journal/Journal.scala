@@ -4,6 +4,7 @@ import java.io.EOFException
 import java.nio.file.NoSuchFileException
 import java.util.UUID
 
+import scala.collection.concurrent.TrieMap
 import scala.util.Using
 
 /** What a source has received and cannot ask for again, kept in the query's checkpoint until it is delivered.
@@ -33,7 +34,7 @@ import scala.util.Using
   *             └── a crash, or giveUp: garbage ◀──┘
   * }}}
   *
-  * One thread at a time.
+  * One thread at a time writes; one at a time plans and releases, which may be another.
   *
   * @param source
   *   the identity of the source, which stands in every segment: a checkpoint knows sources by their place in the plan only
@@ -46,7 +47,7 @@ final class Journal(
     run: String = UUID.randomUUID().toString.replace("-", "")
 ) {
   private var written = 0
-  private var known = Map.empty[String, IndexedSeq[Frame]]
+  private val known = TrieMap.empty[String, IndexedSeq[Frame]]
   private var committed = Vector.empty[Journal.Commit]
   private var swept = false
 
@@ -98,7 +99,7 @@ final class Journal(
   private def sweep(floor: Long, named: Set[String]): Unit = {
     val garbage = store.names().filter(name => !named(name) && Segment.from(name).exists(_ < floor))
     garbage.foreach(store.delete)
-    known = known -- garbage
+    known --= garbage
     swept = true
   }
 

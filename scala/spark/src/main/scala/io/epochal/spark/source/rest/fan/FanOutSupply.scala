@@ -25,6 +25,7 @@ final private[rest] class FanOutSupply(
 
   final private class Member(val options: RestOptions) {
     val supply: RestSupply = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
+    if (once) supply.lookOnce()
 
     /** Under AvailableNow: where it ends. */
     var target: Option[Long] = None
@@ -73,7 +74,10 @@ final private[rest] class FanOutSupply(
     members.foreach { case (params, member) => member.supply.release(end.of(params)) }
 
   /** Each member ends where its own next look says: what one gets later takes no other's place. */
-  override def lookOnce(): Unit = once = true
+  override def lookOnce(): Unit = {
+    once = true
+    members.values.foreach(_.supply.lookOnce())
+  }
 
   override def close(): Unit = members.values.foreach(_.supply.close())
 

@@ -16,12 +16,13 @@ final private[rest] class ChainSupply(
     pagination: ChainedPagination,
     journal: RestJournal,
     counters: HttpCounters,
-    clock: Clock
-) extends JournalledSupply(journal) {
+    clock: Clock,
+    ahead: ReadAhead
+) extends JournalledSupply(journal, ahead) {
 
   private val client = new HttpClient(options.http, counters)
   private var chain = Option.empty[Chain]
-  private var seen = Option.empty[Extent]
+  @volatile private var seen = Option.empty[Extent]
   private var warned = false
   private var broken = false
 

@@ -12,8 +12,9 @@ final private[rest] class CountedSupply(
     frontier: RestFrontier,
     journal: RestJournal,
     counters: HttpCounters,
-    connections: => Int
-) extends JournalledSupply(journal) {
+    connections: => Int,
+    ahead: ReadAhead
+) extends JournalledSupply(journal, ahead) {
 
   private lazy val pages = new PageFetch(options, counters, connections)
   private var fetching = false

@@ -32,5 +32,7 @@ final private[rest] class RefreshedSupply(supply: RestSupply, interval: Duration
 
   override def release(end: RestPosition): Unit = supply.release(end)
 
+  override def lookOnce(): Unit = supply.lookOnce()
+
   override def close(): Unit = supply.close()
 }

@@ -11,7 +11,7 @@ import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination, TotalFrom}
 import io.epochal.spark.source.rest.record.BodyFormat
 
-/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time.
+/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
   *
   * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
   * noticed by the task that cannot read it.
@@ -22,8 +22,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val finder =
     if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
     else new EndByTotal(options.pagination, count, options.mismatch)
-  private var seen = Extent(0)
-  private var contacted = false
+  @volatile private var seen = Extent(0)
+  @volatile private var contacted = false
   private var warned = false
   private val scan =
     new AnswerScan(

@@ -17,7 +17,7 @@ import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 /** The records of one task, in the journal. */
 final private[rest] case class JournalPartition(slices: Seq[Slice]) extends InputPartition
 
-/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query. One thread at a time.
+/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query; threads as there.
   *
   * @param store
   *   its directory, in the source's part of the checkpoint

@@ -39,7 +39,9 @@ private[rest] trait RestSupply {
   /** Says that what lies before a position was delivered. */
   def release(end: RestPosition): Unit
 
-  /** From now on a look goes no further than the end that the first one sees, where that takes more than a count of records. */
+  /** From now on a look goes no further than the end that the first one sees, where that takes more than a count of records; and
+    * nobody looks further than a look asks for.
+    */
   def lookOnce(): Unit = ()
 
   def close(): Unit
@@ -57,27 +59,30 @@ private[rest] object RestSupply {
       store: HadoopFileStore,
       counters: HttpCounters,
       parts: => Int,
-      clock: Clock): RestSupply =
+      clock: Clock): RestSupply = {
+    val ahead = new ReadAhead(options.numPartitions.getOrElse(parts))
     options.fanOut match {
-      case None => single(options, store, counters, parts, clock)
+      case None => single(options, store, counters, parts, clock, ahead)
       case Some(fanOut) =>
         def member(options: RestOptions, split: () => Int) =
-          single(options, store.below(FanOut.directory(options.params)), counters, split(), clock)
+          single(options, store.below(FanOut.directory(options.params)), counters, split(), clock, ahead)
         new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(parts))
     }
+  }
 
   private def single(
       options: RestOptions,
       store: FileStore,
       counters: HttpCounters,
       parts: => Int,
-      clock: Clock): RestSupply = {
+      clock: Clock,
+      ahead: ReadAhead): RestSupply = {
     val journal = new RestJournal(options, store, parts)
     def frontier = new RestFrontier(options, counters)
     val supply = options.paging match {
-      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters, clock)
+      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters, clock, ahead)
       case _ if options.journal =>
-        new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts))
+        new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts), ahead)
       case _ => new LiveSupply(options, frontier, journal, parts)
     }
     options.refresh.interval.fold[RestSupply](supply)(new RefreshedSupply(supply, _, clock))
@@ -124,9 +129,10 @@ final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontie
 /** Records that were journalled are planned and read from the journal.
   *
   * Between two offsets that Spark logs, what was received waits in segments that no offset names yet: an offset with no new
-  * records would start an empty batch.
+  * records would start an empty batch. A look that ended at its limit goes on while the batch runs, up to the same limit
+  * again: the next look then finds what came.
   */
-abstract private[rest] class JournalledSupply(journal: RestJournal) extends RestSupply {
+abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadAhead) extends RestSupply {
 
   /** Receives records after the last one of `tail`, until there are `most` after its start or no more come. */
   protected def receive(tail: JournalTail, most: Long): Unit
@@ -136,29 +142,48 @@ abstract private[rest] class JournalledSupply(journal: RestJournal) extends Rest
 
   private var tail = Option.empty[JournalTail]
 
+  /** Where the last look ended at its limit, and another will follow: that limit. */
+  private var cut = Option.empty[Long]
+  private var once = false
+
+  /** What is received while the batch before it runs. Nothing else is received meanwhile. */
+  private var following = Option.empty[(JournalTail, WorkAhead)]
+
   final override def available(start: RestPosition, most: Long): Long = {
     val now = tailAfter(start)
-    if (now.until - start.records < most)
-      try receive(now, most)
-      catch {
-        case e: Throwable =>
-          discard()
-          throw e
-      }
+    if (now.until - start.records < most) orDiscard(receive(now, most))
+    cut = Option.when(!once && now.until - start.records >= most && known.forall(_.ends > now.until))(most)
     now.until - start.records
   }
 
   final override def take(start: RestPosition, records: Long): RestPosition = tailAfter(start).take(records)
 
-  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
+    if (following.isEmpty) readAhead(end)
     journal.partitions(start, end)
+  }
 
   final override def release(end: RestPosition): Unit = journal.release(end)
 
+  final override def lookOnce(): Unit = once = true
+
   override def close(): Unit = discard()
 
+  private def readAhead(end: RestPosition): Unit =
+    for {
+      most <- cut
+      next <- tail.filter(_.start != end).flatMap(_.after(end))
+      if next.until - end.records < most
+    } following = Some(next -> ahead.start(receive(next, most)))
+
   private def tailAfter(start: RestPosition): JournalTail = {
-    val now = tail.flatMap(_.after(start)).getOrElse {
+    val received = following.collect {
+      case (next, work) if next.start == start =>
+        orDiscard(work.await())
+        following = None
+        next
+    }
+    val now = received.orElse(tail.filter(_ => following.isEmpty).flatMap(_.after(start))).getOrElse {
       discard()
       new JournalTail(journal, start)
     }
@@ -166,9 +191,23 @@ abstract private[rest] class JournalledSupply(journal: RestJournal) extends Rest
     now
   }
 
+  private def orDiscard(body: => Unit): Unit =
+    try body
+    catch {
+      case e: Throwable =>
+        discard()
+        throw e
+    }
+
   private def discard(): Unit = {
+    following.foreach { case (next, work) =>
+      work.cancel()
+      next.discard()
+    }
+    following = None
     tail.foreach(_.discard())
     tail = None
+    cut = None
     reset()
   }
 }

@@ -1,0 +1,106 @@
+package io.epochal.spark.source.rest.supply
+
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
+
+import io.epochal.spark.source.rest.ChainFixture
+import io.epochal.testkit.MicroBatch
+
+/** What is received after a batch, while the batch runs. */
+final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig = PatienceConfig(20.seconds, 10.milliseconds)
+
+  private val Four = ReadLimit.maxRows(4)
+
+  /** Plans a batch of one page, as Spark does before its tasks begin. */
+  private def plan(query: Query, from: Offset): Offset = {
+    val end = MicroBatch.next(query.stream, from, Four).get
+    val _ = query.stream.planInputPartitions(from, end)
+    end
+  }
+
+  test("while a batch of a limited size runs, as much again is received, and nothing beyond") {
+    query(40, "cursor") { query =>
+      val first = plan(query, query.at)
+      eventually(assert(query.metric("rowsBehind") == "8"))
+      assert(query.api.requests() == Seq("", "c4"))
+      val second = MicroBatch.next(query.stream, first, Four).get
+      assert(query.api.requests().isEmpty && query.read(second, first) == (4 until 8))
+      assert(query.read(first) == (0 until 4))
+    }
+  }
+
+  test("a batch without a limit, one that came to the end, and AvailableNow have nothing read ahead") {
+    query(4, "cursor") { query =>
+      plan(query, query.at): Unit
+      assert(query.api.requests() == Seq(""))
+    }
+    query(40, "cursor") { query =>
+      query.stream.prepareForTriggerAvailableNow()
+      plan(query, query.at): Unit
+      assert(query.api.requests().size == 10)
+      val all = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
+      query.stream.planInputPartitions(query.at, all): Unit
+      Thread.sleep(50)
+      assert(query.api.requests().isEmpty)
+    }
+  }
+
+  test("what fails while a batch runs is told by the next look, and the position stays") {
+    query(40, "cursor", "retry.maxAttempts" -> "1") { query =>
+      val before = query.api.before
+      val end = MicroBatch.next(query.stream, query.at, Four).get
+      val refused = new CountDownLatch(1)
+      query.api.before = () => {
+        refused.countDown()
+        418
+      }
+      assert(query.read(end) == (0 until 4))
+      assert(refused.await(20, TimeUnit.SECONDS))
+      assert(failure(MicroBatch.next(query.stream, end, Four)).condition.name == "HTTP_STATUS")
+      query.api.before = before
+      query.at = end
+      val rest = Iterator.continually(query.batch(Four)).takeWhile(_.nonEmpty).toVector
+      assert(rest.flatten == (4 until 40) && rest.forall(_.size == 4))
+    }
+  }
+
+  test("a batch that is planned anew has the same rows, whatever was received after it") {
+    query(40, "cursor") { query =>
+      val first = plan(query, query.at)
+      eventually(assert(query.metric("rowsBehind") == "8"))
+      val other = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(6)).get
+      assert(query.read(other) == (0 until 6) && query.read(first) == (0 until 4))
+      query.at = other
+      assert(Iterator.continually(query.batch(Four)).takeWhile(_.nonEmpty).flatten.toSeq == (6 until 40))
+    }
+  }
+
+  test("a stop breaks off what is being received, and leaves no file that is not whole") {
+    query(40, "cursor") { query =>
+      val asked = new CountDownLatch(1)
+      val answer = new CountDownLatch(1)
+      val end = MicroBatch.next(query.stream, query.at, Four).get
+      query.api.before = () => {
+        asked.countDown()
+        answer.await()
+        200
+      }
+      query.stream.planInputPartitions(query.at, end): Unit
+      assert(asked.await(20, TimeUnit.SECONDS))
+      val start = System.nanoTime()
+      query.stream.stop()
+      assert(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10)
+      answer.countDown()
+      assert(query.segments.size == 1)
+      query.restart()
+      query.at = end
+      assert(query.batch() == (4 until 40))
+    }
+  }
+}
