@@ -129,6 +129,7 @@ def main() -> bool:
                     ("epochal-rest", "urllib3 loop, 1 connection"): 2.0,
                     ("epochal-rest, journalled", "epochal-rest"): 0.7,
                 },
+                warm_up=5,
             ).run()
     finally:
         spark.stop()

@@ -11,8 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 import epochal
 
-WARM_UP_ROUNDS = 2
-
 
 def session(**conf: str) -> SparkSession:
     """A session on two cores with the jar, quiet and without the web UI."""
@@ -64,6 +62,7 @@ class Contest:
         contenders: what measures each, in ``unit``.
         goals: the least that the first of a pair must be, as a multiple of the second; None where there is no goal.
             Ratios are the median of those of each round.
+        warm_up: rounds before those that count.
     """
 
     title: str
@@ -71,11 +70,12 @@ class Contest:
     goals: Mapping[tuple[str, str], float | None]
     unit: str = "rows/s"
     rounds: int = 5
+    warm_up: int = 2
     figures: dict[str, list[float]] = field(default_factory=dict)
 
     def run(self) -> bool:
         """Measures, prints, and says whether every goal is met."""
-        for _ in range(WARM_UP_ROUNDS):
+        for _ in range(self.warm_up):
             for measure in self.contenders.values():
                 measure()
         self.figures = {name: [] for name in self.contenders}

@@ -103,13 +103,12 @@ final class Journal(
     swept = true
   }
 
-  private def sweepEarlier(floor: Long): Unit =
-    store
-      .names()
-      .filter(Segment.from(_).exists(_ < floor))
-      .sorted
-      .dropRight(Journal.Kept)
-      .foreach(store.delete)
+  /** Of files that begin at the same row one may be a segment, and the others what runs left that were killed. */
+  private def sweepEarlier(floor: Long): Unit = {
+    val earlier = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
+    val kept = earlier.map(_._1).distinct.sorted.takeRight(Journal.Kept).toSet
+    earlier.foreach { case (from, name) => if (!kept(from)) store.delete(name) }
+  }
 
   private def slices(segment: Segment, from: Long, until: Long): Either[Gap, Seq[Slice]] =
     frames(segment) match {

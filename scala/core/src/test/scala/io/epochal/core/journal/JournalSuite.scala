@@ -188,6 +188,17 @@ final class JournalSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(left.min >= 200 - 10 - Journal.Kept * 10)
   }
 
+  test("J8: what killed runs had begun does not count as one of the segments that stay") {
+    val store = new MemoryFileStore
+    val segments = (0 to 5).map { i =>
+      (1 to 4).foreach(_ => journal(store).begin(i * 10L).name)
+      write(journal(store), i * 10L, 10)
+    }
+    journal(store).release(60, Seq(segments.last))
+    val left = segments.map(_.name).filter(store.names().contains)
+    assert(left == segments.map(_.name).takeRight(Journal.Kept + 1) && store.names().size == 5 * (Journal.Kept + 1))
+  }
+
   test("J8: a run removes what earlier runs left behind, once it has committed enough, and no file of others") {
     val store = new MemoryFileStore
     val before = write(journal(store), 0, 10)

@@ -42,6 +42,8 @@ final private[spark] class BodyBuffer {
 
   /** Reads to the end of `in`.
     *
+    * @param limit
+    *   up to `MaxBytes`
     * @return
     *   false when there are more than `limit` bytes; `in` was then read no further than one byte past them
     */

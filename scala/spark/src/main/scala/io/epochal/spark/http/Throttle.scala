@@ -26,9 +26,11 @@ private[http] object Throttle {
     *   the value of a header
     */
   def exhausted(header: String => Option[String], now: Instant): Option[Duration] =
-    (header("RateLimit").flatMap(policies) ++ Prefixes.iterator.flatMap(pair(_, header, now))).maxOption
+    (header("RateLimit").flatMap(policies) ++ Pairs.flatMap(pair(_, header, now))).maxOption
 
-  private val Prefixes = Seq("RateLimit", "X-RateLimit", "X-Rate-Limit")
+  /** What is left, and until when. */
+  private val Pairs =
+    Seq("RateLimit", "X-RateLimit", "X-Rate-Limit").map(name => (s"$name-Remaining", s"$name-Reset"))
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r
   private val Reset = "(?:\\bt|\\breset)\\s*=\\s*(\\d+)".r
@@ -45,10 +47,10 @@ private[http] object Throttle {
     }.maxOption
   }
 
-  private def pair(prefix: String, header: String => Option[String], now: Instant): Option[Duration] =
+  private def pair(names: (String, String), header: String => Option[String], now: Instant): Option[Duration] =
     for {
-      remaining <- header(s"$prefix-Remaining") if remaining.trim.toDoubleOption.exists(_ <= 0)
-      reset <- header(s"$prefix-Reset").flatMap(_.trim.toDoubleOption)
+      remaining <- header(names._1) if remaining.trim.toDoubleOption.exists(_ <= 0)
+      reset <- header(names._2).flatMap(_.trim.toDoubleOption)
       wait = until(reset, now) if !wait.isNegative && !wait.isZero
     } yield wait
 

@@ -1,6 +1,7 @@
 package io.epochal.spark.json
 
 import java.nio.ByteOrder
+import java.util.Arrays
 
 import org.apache.spark.unsafe.Platform
 
@@ -53,11 +54,7 @@ final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, val unti
   /** Passes over these bytes, if they stand here. */
   def take(expected: Array[Byte]): Boolean = {
     val end = position + expected.length
-    val found = end <= until && {
-      var i = 0
-      while (i < expected.length && bytes(position + i) == expected(i)) i += 1
-      i == expected.length
-    }
+    val found = end <= until && Arrays.equals(bytes, position, end, expected, 0, expected.length)
     if (found) position = end
     found
   }

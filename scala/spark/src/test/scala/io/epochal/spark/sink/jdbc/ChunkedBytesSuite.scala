@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.jdbc
 
+import java.util.Arrays
+
 import org.apache.spark.unsafe.Platform
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
@@ -14,9 +16,9 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     out.putBytes(piece, Platform.BYTE_ARRAY_OFFSET.toLong, piece.length)
   }
 
-  private def whole(out: ChunkedBytes): Seq[Byte] = {
+  private def whole(out: ChunkedBytes): Array[Byte] = {
     val (chunks, lengths) = out.result()
-    chunks.toSeq.zip(lengths).flatMap { case (chunk, length) => chunk.take(length).toSeq }
+    chunks.zip(lengths).flatMap { case (chunk, length) => chunk.take(length) }
   }
 
   /** Rows of several pieces, many of them longer than what is left of a chunk, and whether they are taken back. */
@@ -36,9 +38,9 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
         pieces.foreach(put(out, _))
         if (bad) out.reset()
       }
-      val good = rows.collect { case (pieces, false) => pieces.map(_.toSeq) }.flatten.flatten
-      assert(out.size == good.size)
-      assert(whole(out) == good)
+      val good = Array.concat(rows.collect { case (pieces, false) => pieces }.flatten: _*)
+      assert(out.size == good.length)
+      assert(Arrays.equals(whole(out), good))
     }
   }
 

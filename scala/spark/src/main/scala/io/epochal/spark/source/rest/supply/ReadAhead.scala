@@ -2,17 +2,14 @@ package io.epochal.spark.source.rest.supply
 
 import java.util.concurrent.{ExecutionException, FutureTask, LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
-/** Threads of one stream, in which is received what comes after a batch while the batch runs. They end when there is nothing to do.
-  *
-  * @param threads
-  *   how much is done at a time; the rest waits
+/** The thread of one stream in which is received what comes after a batch, while the batch runs: one thing at a time, as in the
+  * stream's own thread. It ends when there is nothing to do.
   */
-final private[rest] class ReadAhead(threads: => Int) {
-  private lazy val pool = {
-    val most = threads
-    val pool = new ThreadPoolExecutor(
-      most,
-      most,
+final private[rest] class ReadAhead extends AutoCloseable {
+  private val thread = {
+    val one = new ThreadPoolExecutor(
+      1,
+      1,
       ReadAhead.IdleSeconds,
       TimeUnit.SECONDS,
       new LinkedBlockingQueue[Runnable],
@@ -22,14 +19,19 @@ final private[rest] class ReadAhead(threads: => Int) {
         thread
       }
     )
-    pool.allowCoreThreadTimeOut(true)
-    pool
+    one.allowCoreThreadTimeOut(true)
+    one
   }
 
   def start(body: => Unit): WorkAhead = {
     val work = new WorkAhead(() => body)
-    pool.execute(work.task)
+    thread.execute(work.task)
     work
+  }
+
+  /** Breaks off what is done, and begins nothing more. Each [[WorkAhead]] must still be cancelled. */
+  override def close(): Unit = {
+    val _ = thread.shutdownNow()
   }
 }
 

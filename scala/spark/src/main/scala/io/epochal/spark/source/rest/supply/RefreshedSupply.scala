@@ -17,7 +17,8 @@ final private[rest] class RefreshedSupply(supply: RestSupply, interval: Duration
     val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start.records))
     val resting = endSeen.exists(seen => now.isBefore(seen.plus(interval)))
     val found = supply.available(start, toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
-    if (!resting && toEnd.forall(_ < most)) endSeen = Option.when(known.exists(_.exact))(now)
+    // An end that is known and was not seen by a look here was seen ahead, while a batch ran.
+    if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) endSeen = Option.when(known.exists(_.exact))(now)
     found
   }
 

@@ -22,8 +22,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val finder =
     if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
     else new EndByTotal(options.pagination, count, options.mismatch)
-  @volatile private var seen = Extent(0)
-  @volatile private var contacted = false
+  @volatile private var seen = Option.empty[Extent]
+  private var contacted = false
   private var warned = false
   private val scan =
     new AnswerScan(
@@ -34,7 +34,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** What the last look found; None before the first. */
-  def known: Option[Extent] = Option.when(contacted)(seen)
+  def known: Option[Extent] = seen
 
   /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
     *
@@ -43,16 +43,18 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   def exists(start: Long, most: Long): Long = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
-    if (seen.exists < target || !contacted) {
-      seen = finder.find(start, most)
-      if (seen.ends < start) lost(seen.ends, start)
-      if (!moves) moves = shownToMove()
+    val found = seen.filter(_.exists >= target).getOrElse {
+      val look = finder.find(start, most)
+      seen = Some(look)
+      if (look.ends < start) lost(look.ends, start)
+      if (!moves) moves = shownToMove(look)
+      look
     }
-    math.max(start, math.min(seen.exists, target))
+    math.max(start, math.min(found.exists, target))
   }
 
   /** Whether the last look found fewer records than `start`. */
-  def shorter(start: Long): Boolean = contacted && seen.ends < start
+  def shorter(start: Long): Boolean = seen.exists(_.ends < start)
 
   /** Asks for one record, so that a server that does not answer is found before tasks are started. */
   def contact(record: Long): Unit =
@@ -74,13 +76,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
     * like them, too.
     */
-  private def shownToMove(): Boolean = {
+  private def shownToMove(look: Extent): Boolean = {
     val step = options.pagination match {
       case Pagination.Whole        => Long.MaxValue
       case page: Pagination.ByPage => page.pageSize
       case _                       => 1L
     }
-    val last = seen.exists - 1
+    val last = look.exists - 1
     def at(index: Long) = records(options.pagination.request(index, index + 1))
     if (last >= step) {
       val before = at(last - step)

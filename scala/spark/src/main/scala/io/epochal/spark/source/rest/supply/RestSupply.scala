@@ -3,7 +3,9 @@ package io.epochal.spark.source.rest.supply
 import java.time.Clock
 
 import org.apache.spark.sql.connector.read.InputPartition
+import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.HadoopFileStore
@@ -60,7 +62,7 @@ private[rest] object RestSupply {
       counters: HttpCounters,
       parts: => Int,
       clock: Clock): RestSupply = {
-    val ahead = new ReadAhead(options.numPartitions.getOrElse(parts))
+    val ahead = new ReadAhead
     options.fanOut match {
       case None => single(options, store, counters, parts, clock, ahead)
       case Some(fanOut) =>
@@ -150,8 +152,10 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
   private var following = Option.empty[(JournalTail, WorkAhead)]
 
   final override def available(start: RestPosition, most: Long): Long = {
+    val aheadOfIt = joined(start)
     val now = tailAfter(start)
-    if (now.until - start.records < most) orDiscard(receive(now, most))
+    val atEnd = aheadOfIt && now.until > start.records && known.exists(_.ends <= now.until)
+    if (now.until - start.records < most && !atEnd) orDiscard(receive(now, most))
     cut = Option.when(!once && now.until - start.records >= most && known.forall(_.ends > now.until))(most)
     now.until - start.records
   }
@@ -167,23 +171,44 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
 
   final override def lookOnce(): Unit = once = true
 
-  override def close(): Unit = discard()
+  override def close(): Unit = {
+    ahead.close()
+    discard()
+  }
 
+  /** No further than to an end that was seen. */
   private def readAhead(end: RestPosition): Unit =
     for {
-      most <- cut
+      limit <- cut
       next <- tail.filter(_.start != end).flatMap(_.after(end))
+      most = known.fold(limit)(extent => math.min(limit, extent.ends - end.records))
       if next.until - end.records < most
     } following = Some(next -> ahead.start(receive(next, most)))
 
-  private def tailAfter(start: RestPosition): JournalTail = {
-    val received = following.collect {
-      case (next, work) if next.start == start =>
-        orDiscard(work.await())
-        following = None
-        next
+  /** Waits for what is received after this position while the batch before it runs. That the server failed then, when nobody
+    * waited, may be long over: the look that follows goes on, or tells of it.
+    *
+    * @return
+    *   whether something was
+    */
+  private def joined(start: RestPosition): Boolean =
+    following.exists { case (next, work) =>
+      next.start == start && {
+        try {
+          orDiscard(work.await())
+          tail = Some(next)
+          following = None
+          true
+        } catch {
+          case error: EpochalException if JournalledSupply.mayBeOver(error) =>
+            JournalledSupply.log.warn(s"What could not be received ahead is asked for again: ${error.getMessage}")
+            false
+        }
+      }
     }
-    val now = received.orElse(tail.filter(_ => following.isEmpty).flatMap(_.after(start))).getOrElse {
+
+  private def tailAfter(start: RestPosition): JournalTail = {
+    val now = tail.filter(_ => following.isEmpty).flatMap(_.after(start)).getOrElse {
       discard()
       new JournalTail(journal, start)
     }
@@ -210,4 +235,15 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
     cut = None
     reset()
   }
+}
+
+private object JournalledSupply {
+  private val log = LoggerFactory.getLogger(classOf[JournalledSupply])
+
+  private def mayBeOver(error: EpochalException): Boolean = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.OAuthRefused)(error.condition)
 }

@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.supply
 
+import java.nio.file.Files
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -7,7 +8,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-import io.epochal.spark.source.rest.ChainFixture
+import io.epochal.spark.source.rest.{ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** What is received after a batch, while the batch runs. */
@@ -51,22 +52,58 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("what fails while a batch runs is told by the next look, and the position stays") {
+  test("what fails while a batch runs is asked for again by the next look, which tells of it if it lasts") {
     query(40, "cursor", "retry.maxAttempts" -> "1") { query =>
-      val before = query.api.before
-      val end = MicroBatch.next(query.stream, query.at, Four).get
-      val refused = new CountDownLatch(1)
-      query.api.before = () => {
-        refused.countDown()
-        418
+      val sound = query.api.before
+      def broken(body: => Any): Unit = {
+        val refused = new CountDownLatch(1)
+        query.api.before = () => {
+          refused.countDown()
+          418
+        }
+        val _ = body
+        assert(refused.await(20, TimeUnit.SECONDS))
       }
-      assert(query.read(end) == (0 until 4))
-      assert(refused.await(20, TimeUnit.SECONDS))
+      val end = MicroBatch.next(query.stream, query.at, Four).get
+      broken(assert(query.read(end) == (0 until 4)))
       assert(failure(MicroBatch.next(query.stream, end, Four)).condition.name == "HTTP_STATUS")
-      query.api.before = before
       query.at = end
+      query.api.before = sound
+      val next = MicroBatch.next(query.stream, end, Four).get
+      broken(assert(query.read(next) == (4 until 8)))
+      query.at = next
+      query.api.before = sound
       val rest = Iterator.continually(query.batch(Four)).takeWhile(_.nonEmpty).toVector
-      assert(rest.flatten == (4 until 40) && rest.forall(_.size == 4))
+      assert(rest.flatten == (8 until 40) && rest.forall(_.size == 4))
+    }
+  }
+
+  test("nothing is read ahead beyond an end that answers have told, nor looked at before refreshInterval is over") {
+    RecordsApi.using(records = 25) { api =>
+      api.total = () => "25"
+      val options = Seq(
+        "pagination" -> "offset",
+        "pageSize" -> "5",
+        "journal" -> "true",
+        "totalCountHeader" -> "X-Total",
+        "refreshInterval" -> "1h")
+      val stream = RestStreams.over(api.url, Files.createTempDirectory("rest").resolve("0"), schema, options: _*)
+      def next(at: Offset): Option[Offset] = MicroBatch.next(stream, at, ReadLimit.maxRows(10))
+      val offsets = Iterator
+        .iterate(Option(stream.initialOffset()))(_.flatMap { at =>
+          val end = next(at)
+          end.foreach(stream.planInputPartitions(at, _))
+          end
+        })
+        .takeWhile(_.nonEmpty)
+        .flatten
+        .toVector
+      val asked = api.requests()
+      stream.planInputPartitions(offsets(2), offsets(3)): Unit
+      Thread.sleep(50)
+      assert(offsets.size == 4 && next(offsets(3)).isEmpty && api.requests().isEmpty)
+      assert(asked.forall(!_.contains("_start=25")), asked)
+      stream.stop()
     }
   }
 
