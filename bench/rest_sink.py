@@ -85,6 +85,8 @@ def main() -> bool:
                 f"{ROWS:,} rows an epoch into an API, {BATCH} rows a request",
                 {"epochal-rest": lambda: ours(spark, url), "httpx loop": lambda: httpx_loop(url)},
                 goals={("epochal-rest", "httpx loop"): 1 / 1.5},
+                rounds=9,
+                warm_up=12,
             ).run()
     finally:
         spark.stop()
