@@ -133,11 +133,11 @@ def rest(
     """The records of an API, in the order in which it lists them.
 
     Columns: those of ``schema``, then those that ``mode``, ``rescued_data_column`` and ``metadata_columns`` add. The
-    API must keep its order and may only grow at its end.
+    API must keep its order and may only grow at its end (windows of time: within ``lag`` and ``overlap``).
 
     Args:
         spark: the session.
-        url: what to GET (to POST, with ``request_body``), without the query's parameters.
+        url: what to GET (to POST, with ``request_body``), with a query or without.
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
         infer_schema: whether Spark infers the schema from the first page; a query keeps the one that it began with.
         headers: request headers; secret.
@@ -169,7 +169,7 @@ def rest(
         total_count: JSON Pointer to the number of all records in an answer.
         total_count_header: the header of an answer that has it, in place of ``total_count``.
         on_drift: what becomes of a list with fewer records than were delivered: ``"restart"`` reads it again.
-        window_start: where the first window begins.
+        window_start: where the first window begins; a ``datetime`` without a zone is local time.
         window_length: length of a window, from its first moment up to the next one's.
         lag: how long ago a window must have ended before it is asked for.
         overlap: how much of the time before it a window asks for again, for records that appear late.
@@ -196,7 +196,7 @@ def rest(
             ``"_headers"``, ``"_params"``.
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
-        timeout: time for one answer.
+        timeout: how long to wait for a connection, and for the next bytes of an answer.
         max_response_bytes: size of an answer at the most.
         requests_per_second: requests of the whole query in a second at the most.
         max_concurrency: requests of the whole query under way at the same time at the most.
@@ -247,7 +247,7 @@ def rest(
         min_rows_per_batch: rows to wait for before a micro-batch starts.
         max_batch_delay: how long ``min_rows_per_batch`` may hold rows back.
         fail_on_data_loss: whether an API that shrank below the offset fails the query.
-        source_id: the source's name in the offsets; without one it is made from the URL.
+        source_id: the source's name in the offsets; without one it is made from what selects the records.
         streaming: False reads once, as a batch.
 
     Raises:
