@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,6 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
     ]
     api = PostsApi()
 
-    def start() -> Job:
-        return Job({"api": api.url, "rows_per_batch": 10, "available_now": False, "targets": targets})
-
     def smallest() -> int:
         return min(len(stored(table)) for table in tables.values())
 
@@ -94,21 +92,27 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
 
         until(there, f"{rows} rows in every table", timeout=240)
 
-    with serve(api):
+    with serve(api), ExitStack() as stack:
+
+        def start() -> Job:
+            job = Job({"api": api.url, "rows_per_batch": 10, "available_now": False, "targets": targets})
+            stack.callback(job.kill)
+            return job
+
+        next_job = start()
         for kill in range(KILLS + 1):
             before = len(api.records)
             api.records += posts(before + 1, draw.randrange(30, 120))
-            job = start()
-            try:
-                job.go()
-                if kill == KILLS:
-                    reaches(job, len(api.records))
-                else:
-                    reaches(job, before + draw.randrange(len(api.records) - before))
-                    time.sleep(draw.uniform(0, 0.5))
-                    job.assert_runs()
-            finally:
-                job.kill()
+            job = next_job
+            job.go()
+            if kill == KILLS:
+                reaches(job, len(api.records))
+            else:
+                next_job = start()
+                reaches(job, before + draw.randrange(len(api.records) - before))
+                time.sleep(draw.uniform(0, 0.5))
+                job.assert_runs()
+            job.kill()
             for name, table in tables.items():
                 rows = stored(table)
                 expected = (
