@@ -131,7 +131,7 @@ def test_rows_equal_the_source_however_often_the_job_is_killed(scene: Scene) -> 
                 rows = None
             else:
                 scene.catch_up(job)
-                growth = draw.randrange(30, 90)
+                growth = draw.randrange(50, 150)
                 scene.grow(growth)
                 rows = len(scene.api.records) - draw.randrange(1, growth)
                 until(lambda rows=rows, job=job: scene.has(rows, job), f"{rows} rows in either table")

@@ -17,6 +17,7 @@ import org.apache.hc.core5.http.config.Http1Config
 import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
+import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.transport.HttpTransport
 
 /** What all tasks of a JVM share: connections that are kept alive, and the watch over interrupts. */
@@ -40,14 +41,12 @@ private[spark] object HttpConnections {
 
   private lazy val watched: ConcurrentHashMap[Thread, HttpUriRequestBase] = {
     val requests = new ConcurrentHashMap[Thread, HttpUriRequestBase]
-    val watchman = new Thread(
-      () =>
-        while (true) {
-          Thread.sleep(InterruptMillis)
-          requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
-        },
-      "epochal-rest-interrupts")
-    watchman.setDaemon(true)
+    val watchman = new DaemonThreads("epochal-rest-interrupts").newThread { () =>
+      while (true) {
+        Thread.sleep(InterruptMillis)
+        requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
+      }
+    }
     watchman.start()
     requests
   }

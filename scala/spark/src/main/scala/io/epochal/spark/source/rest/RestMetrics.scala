@@ -53,14 +53,14 @@ private[rest] object RestMetrics {
       new RestWaitedMetric,
       new RestMalformedMetric)
 
-  /** Spark asks for them every 100 rows, and looks each of them up: those that are mostly 0 are left out while they are. */
+  /** Spark asks for them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
   def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
-    Array[CustomTaskMetric](TaskMetric(Pages, pages), TaskMetric(Bytes, counts.bytes)) ++
-      some(Retries, counts.retries) ++
-      some(Throttled, counts.throttled) ++
-      some(Waited, counts.waitedMillis) ++
-      some(Malformed, malformed)
-
-  private def some(name: String, value: Long): Option[CustomTaskMetric] =
-    Option.when(value > 0)(TaskMetric(name, value))
+    Array[CustomTaskMetric](
+      TaskMetric(Pages, pages),
+      TaskMetric(Bytes, counts.bytes),
+      TaskMetric(Retries, counts.retries),
+      TaskMetric(Throttled, counts.throttled),
+      TaskMetric(Waited, counts.waitedMillis),
+      TaskMetric(Malformed, malformed)
+    ).filter(_.value > 0)
 }

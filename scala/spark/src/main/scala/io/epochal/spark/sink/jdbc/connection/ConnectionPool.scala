@@ -9,6 +9,7 @@ import scala.util.Using
 
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 
+import io.epochal.spark.DaemonThreads
 import io.epochal.spark.sink.jdbc.Dialect
 
 /** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
@@ -112,11 +113,8 @@ private[jdbc] object ConnectionPool {
     new HikariDataSource(config)
   }
 
-  private lazy val sweeper: ScheduledExecutorService = Executors.newSingleThreadScheduledExecutor { (task: Runnable) =>
-    val thread = new Thread(task, "epochal-connections")
-    thread.setDaemon(true)
-    thread
-  }
+  private lazy val sweeper: ScheduledExecutorService =
+    Executors.newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
 
   private val ConnectionTimeout = 15000L
 

@@ -4,6 +4,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.spark.DaemonThreads
 import io.epochal.spark.seam.SinkEngine
 import io.epochal.spark.sink.jdbc.table.WriteMode
 import io.epochal.spark.sink.jdbc.{Database, JdbcOptions, TransportChoice}
@@ -74,14 +75,12 @@ private[jdbc] object Leftovers {
           log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
       }
     now()
-    val later = new Thread(
-      () =>
-        LaterLooks.foreach { pause =>
-          Thread.sleep(pause)
-          now()
-        },
-      "epochal-leftovers")
-    later.setDaemon(true)
+    val later = new DaemonThreads("epochal-leftovers").newThread { () =>
+      LaterLooks.foreach { pause =>
+        Thread.sleep(pause)
+        now()
+      }
+    }
     later.start()
   }
 

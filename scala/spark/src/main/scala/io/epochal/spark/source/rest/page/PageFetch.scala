@@ -6,6 +6,7 @@ import scala.collection.mutable
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.supply.EndFinder
@@ -24,13 +25,8 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     extends AutoCloseable {
   import PageFetch._
 
-  private val threads: ExecutorService = Executors.newFixedThreadPool(
-    connections,
-    task => {
-      val thread = new Thread(task, "epochal-rest-pages")
-      thread.setDaemon(true)
-      thread
-    })
+  private val threads: ExecutorService =
+    Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
   private val idle = new ConcurrentLinkedQueue[Worker]
 
   /** @param each

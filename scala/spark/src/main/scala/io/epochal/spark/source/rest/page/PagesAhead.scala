@@ -4,6 +4,7 @@ import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Fut
 
 import scala.collection.mutable
 
+import io.epochal.spark.DaemonThreads
 import io.epochal.spark.source.rest.RestOptions
 
 /** The answers to a range's requests, in their order, with some of them fetched before they are asked for.
@@ -77,11 +78,7 @@ private object PagesAhead {
   final private case class Fetch(request: PageRequest, answer: Future[Answer])
 
   /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
-  private lazy val threads: ExecutorService = Executors.newCachedThreadPool { run =>
-    val thread = new Thread(run, "epochal-rest-pages")
-    thread.setDaemon(true)
-    thread
-  }
+  private lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
 
   private def await(answer: Future[Answer]): Answer =
     try answer.get()

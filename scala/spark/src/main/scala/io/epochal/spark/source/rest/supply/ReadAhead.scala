@@ -2,6 +2,8 @@ package io.epochal.spark.source.rest.supply
 
 import java.util.concurrent.{ExecutionException, FutureTask, LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
+import io.epochal.spark.DaemonThreads
+
 /** The thread of one stream in which is received what comes after a batch, while the batch runs: one thing at a time, as in the
   * stream's own thread. It ends when there is nothing to do.
   */
@@ -13,12 +15,7 @@ final private[rest] class ReadAhead extends AutoCloseable {
       ReadAhead.IdleSeconds,
       TimeUnit.SECONDS,
       new LinkedBlockingQueue[Runnable],
-      (run: Runnable) => {
-        val thread = new Thread(run, "epochal-rest-ahead")
-        thread.setDaemon(true)
-        thread
-      }
-    )
+      new DaemonThreads("epochal-rest-ahead"))
     one.allowCoreThreadTimeOut(true)
     one
   }

@@ -154,9 +154,11 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
   final override def available(start: RestPosition, most: Long): Long = {
     val aheadOfIt = joined(start)
     val now = tailAfter(start)
-    val atEnd = aheadOfIt && now.until > start.records && known.exists(_.ends <= now.until)
-    if (now.until - start.records < most && !atEnd) orDiscard(receive(now, most))
-    cut = Option.when(!once && now.until - start.records >= most && known.forall(_.ends > now.until))(most)
+    def missing = now.until - start.records < most
+    def ended = known.exists(_.ends <= now.until)
+    val looked = aheadOfIt && now.until > start.records && ended
+    if (missing && !looked) orDiscard(receive(now, most))
+    cut = Option.when(!once && !missing && !ended)(most)
     now.until - start.records
   }
 
@@ -200,7 +202,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
           following = None
           true
         } catch {
-          case error: EpochalException if JournalledSupply.mayBeOver(error) =>
+          case error: EpochalException if JournalledSupply.Passing(error.condition) =>
             JournalledSupply.log.warn(s"What could not be received ahead is asked for again: ${error.getMessage}")
             false
         }
@@ -240,10 +242,11 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
 private object JournalledSupply {
   private val log = LoggerFactory.getLogger(classOf[JournalledSupply])
 
-  private def mayBeOver(error: EpochalException): Boolean = Set(
+  /** Failures of the server, which may be over when it is asked again. */
+  private val Passing = Set(
     Conditions.HttpUnreachable,
     Conditions.HttpTimeout,
     Conditions.HttpStatus,
     Conditions.HttpBodyInvalid,
-    Conditions.OAuthRefused)(error.condition)
+    Conditions.OAuthRefused)
 }
