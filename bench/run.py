@@ -11,6 +11,7 @@ BENCHMARKS = {
     "rest-latency": "rest_latency",
     "rest-idle": "rest_idle",
     "rest-memory": "rest_memory",
+    "rest-page": "rest_page",
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
 }

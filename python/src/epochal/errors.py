@@ -207,6 +207,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "OAUTH_REFUSED": HttpError,
     "HTTP_RESPONSE_TOO_LARGE": HttpError,
     "HTTP_BODY_INVALID": HttpError,
+    "RESPONSE_NOT_KEPT": HttpError,
     "PAGINATION_MISMATCH": RecordError,
     "PAGINATION_LOOP": RecordError,
     "TOO_MANY_PAGES": RecordError,

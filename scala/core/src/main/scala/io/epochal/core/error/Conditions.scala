@@ -271,6 +271,7 @@ object Conditions extends HttpConditions {
     TooManyPages,
     LinkRefused,
     JournalUnwritable,
+    ResponseNotKept,
     RecordInvalid,
     DatabaseUnreachable,
     DriverMissing,

@@ -68,6 +68,11 @@ private[error] trait HttpConditions {
     "The journal of <source> cannot be written to <path>: <reason>.",
     "The position stays where it was. Make room there, or see to the rights, and start the query again."
   )
+  val ResponseNotKept = Condition(
+    "RESPONSE_NOT_KEPT",
+    "A response is too large for memory, and a file of it cannot be written to <path>, or read there: <reason>.",
+    "Make room there, or name another directory by java.io.tmpdir in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions; or ask for smaller pages."
+  )
   val RecordInvalid = Condition(
     "RECORD_INVALID",
     "Record <index> of <url> does not fit the schema: <reason>.",

@@ -9,8 +9,13 @@ import org.scalatest.Assertions.assert
 private[spark] object Bodies {
   def of(text: String): BodyBuffer = of(text.getBytes(UTF_8))
 
-  def of(bytes: Array[Byte]): BodyBuffer = {
-    val buffer = new BodyBuffer
+  def of(bytes: Array[Byte]): BodyBuffer = received(bytes, new BodyBuffer)
+
+  /** That lies in a file, where it has more than `inMemory` bytes. */
+  def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): BodyBuffer =
+    received(bytes, new BodyBuffer(inMemory, partBytes))
+
+  private def received(bytes: Array[Byte], buffer: BodyBuffer): BodyBuffer = {
     assert(buffer.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes))
     buffer
   }

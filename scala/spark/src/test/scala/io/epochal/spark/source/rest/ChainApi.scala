@@ -28,6 +28,9 @@ final class ChainApi extends StubServer("/records") {
   /** The records of the page that begins at a record. */
   @volatile var page: Long => Seq[Long] = from => from until math.min(count.toLong, from + pageSize)
 
+  /** What record `i` looks like. */
+  @volatile var record: Long => String = i => s"""{"id":$i,"name":"record $i"}"""
+
   /** The flag `/meta/more`, as JSON; nothing for none. */
   @volatile var more: Long => String = from => s"${after(from).nonEmpty}"
 
@@ -64,7 +67,7 @@ final class ChainApi extends StubServer("/records") {
       val flag = Option(more(from)).filter(_.nonEmpty).map(value => s""","more":$value""").getOrElse("")
       val meta =
         s"""{"next":${next.fold("null")(text => s"\"$text\"")},"url":${link.fold("null")(u => s"\"$u\"")}$flag}"""
-      val records = page(from).map(i => s"""{"id":$i,"name":"record $i"}""").mkString("[", " , ", "]")
+      val records = page(from).map(record).mkString("[", " , ", "]")
       next.foreach(exchange.getResponseHeaders.add("X-Next", _))
       exchange.getResponseHeaders.add("Link", s"""<$url>; rel="first"""")
       link.foreach(u => exchange.getResponseHeaders.add("Link", s"""<$u>; rel="next"; title="a, \\"b\\""; x"""))

@@ -38,12 +38,12 @@ class PageBench {
   }
 
   @Benchmark def read(hole: Blackhole): Unit = {
-    val records = new RecordCursor(buffer, "", endpoint)
+    val records = new RecordCursor(Utf8Body.of(buffer), "", endpoint)
     while (records.next()) hole.consume(records.row(rows))
   }
 
   @Benchmark def pass(hole: Blackhole): Unit = {
-    val records = new RecordCursor(buffer, "", endpoint)
+    val records = new RecordCursor(Utf8Body.of(buffer), "", endpoint)
     hole.consume(records.skip(Long.MaxValue))
   }
 }

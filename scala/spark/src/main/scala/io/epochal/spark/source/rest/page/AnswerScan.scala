@@ -7,16 +7,23 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
 import io.epochal.spark.json.Json
-import io.epochal.spark.source.rest.record.{RecordCursor, TokenRecords}
+import io.epochal.spark.source.rest.record.{ArrayPart, BodyProblem, FileArray, RecordCursor, TokenRecords, Utf8Body}
+
+/** Records as a JSON array: the bytes `from` to `until`.
+  *
+  * @param records
+  *   how many, at least 1
+  */
+final private[rest] case class RecordArray(records: Int, bytes: Array[Byte], from: Int, until: Int) {
+  def length: Int = until - from
+}
 
 /** What an answer holds.
   *
   * @param records
   *   how many there are
-  * @param from
-  *   the byte of the answer at which the array begins that holds the records asked for
-  * @param until
-  *   the byte after that array
+  * @param parts
+  *   those that were asked for: in memory one part, with the brackets of an array
   * @param values
   *   the values at the pointers asked for that are neither missing nor null; an object or array is None
   * @param keys
@@ -24,14 +31,27 @@ import io.epochal.spark.source.rest.record.{RecordCursor, TokenRecords}
   */
 final private[rest] case class ScannedAnswer(
     records: Int,
-    from: Int,
-    until: Int,
+    parts: Seq[ArrayPart],
     values: Map[String, Option[String]],
     keys: Option[(Option[String], Option[String])] = None
-)
+) {
+
+  /** Those that were asked for. An array is of no use any more when the next one is taken.
+    *
+    * @param body
+    *   the answer
+    */
+  def arrays(body: BodyBuffer): Iterator[RecordArray] = body.file match {
+    case None => parts.iterator.map(part => RecordArray(part.records, body.bytes, part.from, part.until))
+    case Some(file) =>
+      FileArray.pieces(file, parts).zip(parts.iterator).map { case (piece, part) =>
+        RecordArray(part.records, piece.bytes, 0, piece.length)
+      }
+  }
+}
 
 private[rest] object ScannedAnswer {
-  val nothing: ScannedAnswer = ScannedAnswer(0, 0, 0, Map.empty)
+  val nothing: ScannedAnswer = ScannedAnswer(0, Nil, Map.empty)
 }
 
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
@@ -62,7 +82,7 @@ final private[rest] class AnswerScan(
   }
 
   /** @param skip
-    *   records at the front that are not asked for: the answer's bytes are changed, so that an array begins behind them
+    *   records at the front that are not asked for: bytes in memory are changed, so that an array begins behind them
     * @throws EpochalException
     *   RECORDS_NOT_FOUND
     * @throws com.fasterxml.jackson.core.JsonProcessingException
@@ -71,17 +91,33 @@ final private[rest] class AnswerScan(
   def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer =
     if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
 
-  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer =
-    try step(new RecordCursor(buffer, records, endpoint), buffer, skip)
+  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+    val body = Utf8Body.of(buffer)
+    if (!body.isInPlace) throw new BodyProblem("it is not in UTF-8")
+    try
+      buffer.file match {
+        case None       => step(new RecordCursor(body, records, endpoint), buffer, skip)
+        case Some(file) => inParts(new FileArray(file, records, endpoint, skip), buffer)
+      }
     catch {
       case missing: EpochalException =>
         val pass = new Pass(parser(buffer, 0))
         val values = pass.all()
-        if (pass.isNull) ScannedAnswer(0, 0, 0, values) else throw missing
+        if (pass.isNull) ScannedAnswer.nothing.copy(values = values) else throw missing
     }
+  }
+
+  private def inParts(array: FileArray, buffer: BodyBuffer): ScannedAnswer = {
+    val values =
+      if (pointers.isEmpty) Map.empty[String, Option[String]] else array.around(parser => new Pass(parser).all())
+    ScannedAnswer(
+      array.records,
+      array.parts,
+      values,
+      array.ends.flatMap { case (first, last) => keys(buffer, first, last) })
+  }
 
   private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
-    if (!cursor.isInPlace) throw new JsonParseException(null: JsonParser, "it is not in UTF-8")
     var count = 0
     var from = cursor.begin
     var first = -1
@@ -95,17 +131,24 @@ final private[rest] class AnswerScan(
       count += 1
     }
     val values = cursor.around(parser => new Pass(parser).all())
-    val keys =
-      inRecord.filter(_ => count > 0).map(record => (keyOf(record, buffer, first), keyOf(record, buffer, last)))
+    val found = if (count > 0) keys(buffer, first, last) else None
     if (skip > 0 && count > skip) buffer.bytes(from) = '['
-    ScannedAnswer(count, from, cursor.end, values, keys)
+    val part = Option.when(count > skip)(ArrayPart((count - skip).toInt, from, cursor.end))
+    ScannedAnswer(count, part.toList, values, found)
   }
 
   private def parser(buffer: BodyBuffer, from: Int): JsonParser =
-    Json.factory.createParser(buffer.bytes, from, buffer.length - from)
+    buffer.file.fold(Json.factory.createParser(buffer.bytes, from, buffer.length - from))(FileArray.parser(_, from))
 
-  private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] =
-    new Pass(parser(buffer, from)).pick(record).values.headOption.flatten
+  private def keys(buffer: BodyBuffer, first: Int, last: Int): Option[(Option[String], Option[String])] =
+    inRecord.map(record => (keyOf(record, buffer, first), keyOf(record, buffer, last)))
+
+  /** Jackson reads a number to what follows it, which is the array's there. */
+  private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] = {
+    val first = buffer.file.fold(buffer.bytes(from).toInt)(file => file.stream(from, from + 1).read())
+    if (first != '{' && first != '[') None
+    else new Pass(parser(buffer, from)).pick(record).values.headOption.flatten
+  }
 
   final private class Pass(parser: JsonParser) {
     private val values = mutable.Map.empty[String, Option[String]]

@@ -6,7 +6,7 @@ import io.epochal.spark.source.rest.NextPage
 /** Pages one after the other, each asked for once it is known how. One thread at a time. */
 private[rest] trait Chain {
 
-  /** Holds the last answer. */
+  /** Holds the last answer. Who is done with the chain closes it. */
   def buffer: BodyBuffer
 
   /** The page that is asked for next: where the end was reached, the last one again. */
@@ -27,9 +27,13 @@ private[rest] trait Chain {
 
   /** Asks for the next page.
     *
+    * @param each
+    *   gets its records that were not taken before, in one or several arrays
+    * @return
+    *   how many those are
     * @throws EpochalException
     *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
     *   it stood then
     */
-  def turn(): NewRecords
+  def turn(each: RecordArray => Unit): Int
 }

@@ -6,13 +6,6 @@ import io.epochal.core.error.Conditions
 import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, Revalidation, Validator}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
-/** Records of a page that were not taken before, in the bytes `from` to `until` of the answer, as a JSON array.
-  *
-  * @param records
-  *   how many; 0 where the bytes mean nothing
-  */
-final private[rest] case class NewRecords(records: Int, from: Int, until: Int)
-
 /** Follows pages that each say how the next one is asked for. One thread at a time.
   *
   * @param start
@@ -40,7 +33,7 @@ final private[rest] class PageChain(
   private var turned = 0
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
-  override val buffer = new BodyBuffer
+  override val buffer: BodyBuffer = BodyBuffer.ofPage()
 
   override def next: NextPage = at
 
@@ -58,7 +51,7 @@ final private[rest] class PageChain(
   def recount(): Unit = turned = 0
 
   @scala.annotation.tailrec
-  override def turn(): NewRecords = {
+  override def turn(each: RecordArray => Unit): Int = {
     if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
     val call = options.pageCall.of(endpoint, pagination, at.token)
     val asked = AskedPage(at.token, call.target)
@@ -74,10 +67,13 @@ final private[rest] class PageChain(
     contacted = true
     if (mistaken) {
       looks.forget(at.token)
-      turn()
+      turn(each)
     } else {
       turned += 1
-      take(answer, follows, skip)
+      val fresh = math.max(0L, answer.records - skip).toInt
+      moved(answer.records, fresh, follows)
+      if (fresh > 0) answer.arrays(buffer).foreach(each)
+      fresh
     }
   }
 
@@ -94,9 +90,13 @@ final private[rest] class PageChain(
     answer.notModified && pagination.byHeader &&
       !pagination.next(endpoint, asked, answer, ScannedAnswer.nothing).contains(None)
 
-  private def take(answer: ScannedAnswer, follows: Option[String], skip: Long): NewRecords = {
-    if (answer.records < at.taken) lost(answer.records, at.taken)
-    val fresh = math.max(0L, answer.records - skip).toInt
+  /** @param records
+    *   of the page
+    * @param fresh
+    *   those of them that were not taken before
+    */
+  private def moved(records: Int, fresh: Int, follows: Option[String]): Unit = {
+    if (records < at.taken) lost(records, at.taken)
     follows match {
       case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
         if (guard.visit(pagination.page(endpoint, Some(token))))
@@ -106,10 +106,9 @@ final private[rest] class PageChain(
       case Some(_) if fresh > 0 => throw loop(s"a page with $fresh new records names itself as the next one")
       case _ =>
         if (start == NextPage.First && at == start && follows.isEmpty) single()
-        at = at.copy(taken = math.max(at.taken, answer.records.toLong))
+        at = at.copy(taken = math.max(at.taken, records.toLong))
         ended = true
     }
-    NewRecords(fresh, answer.from, answer.until)
   }
 
   private def followed(token: Either[NoPage, Option[String]]): Option[String] = token match {

@@ -1,8 +1,10 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Arrays
 import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, ExecutorService, Executors, Future}
 
 import scala.collection.mutable
+import scala.util.Using
 
 import org.slf4j.LoggerFactory
 
@@ -10,11 +12,6 @@ import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.supply.EndFinder
-
-/** @param bytes
-  *   a JSON array of the records
-  */
-final private[rest] case class FetchedPage(records: Int, bytes: Array[Byte])
 
 /** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
   *
@@ -30,11 +27,12 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
   private val idle = new ConcurrentLinkedQueue[Worker]
 
   /** @param each
-    *   gets the pages that hold the range, and what their last one has after it; called in the caller's thread
+    *   gets the pages that hold the range, and what their last one has after it, in one or several arrays each; called in the
+    *   caller's thread
     * @throws EpochalException
     *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
     */
-  def fetch(range: RecordRange)(each: FetchedPage => Unit): Unit = {
+  def fetch(range: RecordRange)(each: RecordArray => Unit): Unit = {
     val waiting = mutable.Queue.empty[Future[Fetched]]
     val parts = ranges(range)
     def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
@@ -44,7 +42,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       while (whole && waiting.nonEmpty) {
         val fetched = waiting.dequeue().get()
         ask()
-        fetched.pages.foreach(each)
+        fetched.pages.foreach(page => Using.resource(page)(_.arrays().foreach(each)))
         whole = fetched.whole
       }
     } catch {
@@ -73,14 +71,14 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
 
   final private class Worker extends AutoCloseable {
     private val client = new HttpClient(options.http, counters)
-    private val buffer = new BodyBuffer
+    private var buffer = BodyBuffer.ofPage()
     private val scan = new AnswerScan(options.records, Nil, options.endpoint)
 
     override def close(): Unit = client.close()
 
     /** One page, or several where the server gives smaller ones than it is asked for. */
     def fetch(range: RecordRange): Fetched = {
-      val pages = Vector.newBuilder[FetchedPage]
+      val pages = Vector.newBuilder[Page]
       var at = range.from
       var whole = true
       while (whole && at < range.until) {
@@ -90,11 +88,24 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         if (answer.records > request.size) throw options.mismatch(EndFinder.tooMany(request))
         val fresh = math.max(0L, answer.records - skip).toInt
         whole = fresh > 0
-        if (whole) pages += FetchedPage(fresh, java.util.Arrays.copyOfRange(buffer.bytes, answer.from, answer.until))
-        else lost(at, range.until)
+        if (whole) pages += taken(answer) else lost(at, range.until)
         at += fresh
       }
       Fetched(pages.result(), whole)
+    }
+
+    /** Leaves the buffer to the next answer. */
+    private def taken(answer: ScannedAnswer): Page =
+      if (buffer.file.isEmpty) new CopiedPage(answer.arrays(buffer).map(copied).toList)
+      else {
+        val page = new LargePage(answer, buffer)
+        buffer = BodyBuffer.ofPage()
+        page
+      }
+
+    private def copied(array: RecordArray): RecordArray = {
+      val bytes = Arrays.copyOfRange(array.bytes, array.from, array.until)
+      RecordArray(array.records, bytes, 0, bytes.length)
     }
   }
 
@@ -109,7 +120,21 @@ private object PageFetch {
     * @param whole
     *   whether that is all of it
     */
-  final private case class Fetched(pages: Seq[FetchedPage], whole: Boolean)
+  final private case class Fetched(pages: Seq[Page], whole: Boolean)
+
+  private trait Page extends AutoCloseable {
+    def arrays(): Iterator[RecordArray]
+  }
+
+  final private class CopiedPage(array: Seq[RecordArray]) extends Page {
+    override def arrays(): Iterator[RecordArray] = array.iterator
+    override def close(): Unit = ()
+  }
+
+  final private class LargePage(answer: ScannedAnswer, body: BodyBuffer) extends Page {
+    override def arrays(): Iterator[RecordArray] = answer.arrays(body)
+    override def close(): Unit = body.close()
+  }
 
   private val log = LoggerFactory.getLogger(classOf[PageFetch])
 

@@ -8,8 +8,8 @@ import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.record.AnswerColumn
 
 /** One answer, as it came. Used again for the next one. */
-final private[rest] class Answer {
-  val body = new BodyBuffer
+final private[rest] class Answer extends AutoCloseable {
+  val body: BodyBuffer = BodyBuffer.ofPage()
 
   /** Where it came from, without anything that may be secret. */
   var url: String = ""
@@ -20,6 +20,9 @@ final private[rest] class Answer {
 
   /** Only where a column wants them. */
   var headers: Map[String, String] = Map.empty
+
+  /** It can be used again. */
+  override def close(): Unit = body.close()
 }
 
 /** Where a task's pages come from. */

@@ -34,7 +34,7 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
       current
     } else {
       if (!ahead.headOption.exists(_.request == request)) {
-        close()
+        giveUp()
         ahead += start(request, current)
       }
       val next = ahead.dequeue()
@@ -66,8 +66,14 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
 
   private def fetch(request: PageRequest, into: Answer): Unit = source.fetch(request, into)(())
 
-  /** Gives up what is under way; its answers are not used again. */
   override def close(): Unit = {
+    giveUp()
+    current.close()
+    spare.foreach(_.close())
+  }
+
+  /** Gives up what is under way; its answers are not used again. */
+  private def giveUp(): Unit = {
     ahead.foreach(_.answer.cancel(true))
     ahead.clear()
   }

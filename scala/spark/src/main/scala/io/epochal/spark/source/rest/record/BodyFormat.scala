@@ -1,6 +1,6 @@
 package io.epochal.spark.source.rest.record
 
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.{AnswerFile, BodyBuffer, Endpoint}
 import io.epochal.spark.seam.{CsvRows, JsonRows}
 
 /** How an answer holds its records. */
@@ -14,9 +14,19 @@ sealed abstract class BodyFormat(val name: String) extends Serializable {
 
   /** Stands before the first record. */
   final private[rest] def open(body: BodyBuffer, endpoint: Endpoint): Records[Rows] =
-    if (body.absent) NoRecords else begin(body, endpoint)
+    if (body.absent) NoRecords
+    else {
+      val bytes = Utf8Body.of(body)
+      refuse(bytes)
+      body.file.fold(inMemory(bytes, endpoint))(inFile(_, endpoint))
+    }
 
-  protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[Rows]
+  /** Refuses an answer that is plainly something else, by its beginning. */
+  private[rest] def refuse(body: Utf8Body): Unit
+
+  private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[Rows]
+
+  private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[Rows]
 
   /** Counts the records of an answer, and reads it to its end. */
   final private[rest] def count(body: BodyBuffer, endpoint: Endpoint): Long = {
@@ -39,8 +49,13 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[JsonRows] =
+    override private[rest] def refuse(body: Utf8Body): Unit = ()
+
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[JsonRows] =
       new RecordCursor(body, pointer, endpoint)
+
+    override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[JsonRows] =
+      new PiecedRecords(new FileArray(file, pointer, endpoint).pieces(), new RecordCursor(_, "", endpoint))
   }
 
   /** JSON values, each on its line.
@@ -53,8 +68,14 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[JsonRows] =
+    override private[rest] def refuse(body: Utf8Body): Unit =
+      BodyProblem.refuse(body, "<[", "JSON, one record a line")
+
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[JsonRows] =
       new NdjsonCursor(body, tolerant)
+
+    override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[JsonRows] =
+      new PiecedRecords(FileLines.ofNdjson(file), inMemory(_, endpoint))
   }
 
   /** Lines of fields (RFC 4180).
@@ -71,7 +92,14 @@ object BodyFormat {
 
     override private[rest] def rows(columns: RowColumns): CsvRows = columns.csv
 
-    override protected def begin(body: BodyBuffer, endpoint: Endpoint): Records[CsvRows] =
+    override private[rest] def refuse(body: Utf8Body): Unit = BodyProblem.refuse(body, "<", "CSV")
+
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[CsvRows] =
       new CsvCursor(body, this, endpoint)
+
+    override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[CsvRows] =
+      new PiecedRecords(FileLines.ofCsv(file, this), inMemory(_, endpoint))
+
+    private[rest] def lines(body: Utf8Body): CsvLine = new CsvLine(body, separator.toByte, nullText)
   }
 }

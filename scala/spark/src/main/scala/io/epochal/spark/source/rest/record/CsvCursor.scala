@@ -3,7 +3,7 @@ package io.epochal.spark.source.rest.record
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.Conditions
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.Endpoint
 import io.epochal.spark.seam.{CsvLayout, CsvRows, Examined}
 
 /** Steps through the lines of an answer in CSV.
@@ -11,13 +11,10 @@ import io.epochal.spark.seam.{CsvLayout, CsvRows, Examined}
   * @throws EpochalException
   *   CSV_HEADER_MISMATCH, once a row is asked for and the header lacks one of its columns
   */
-final private[rest] class CsvCursor(buffer: BodyBuffer, format: BodyFormat.Csv, endpoint: Endpoint)
+final private[rest] class CsvCursor(body: Utf8Body, format: BodyFormat.Csv, endpoint: Endpoint)
     extends Records[CsvRows] {
 
-  private val body = Utf8Body.of(buffer)
-  BodyProblem.refuse(body, "<", "CSV")
-
-  private val line = new CsvLine(body, format.separator.toByte, format.nullText)
+  private val line = format.lines(body)
 
   /** The names of the fields, where a header gives them. */
   val header: Option[Seq[String]] =

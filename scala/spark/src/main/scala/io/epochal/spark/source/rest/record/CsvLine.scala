@@ -40,6 +40,9 @@ final private[rest] class CsvLine(body: Utf8Body, separator: Byte, nullText: Opt
     more
   }
 
+  /** The byte at which the line begins; that of the last line begun, where `next()` has failed. */
+  def start: Int = begin
+
   /** The line as it stands. */
   def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, begin, finish)
 

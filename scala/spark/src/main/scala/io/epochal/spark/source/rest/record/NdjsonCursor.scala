@@ -8,7 +8,6 @@ import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.json.{Json, JsonScan}
 import io.epochal.spark.seam.{Examined, JsonRows}
 
@@ -17,10 +16,7 @@ import io.epochal.spark.seam.{Examined, JsonRows}
   * A line that is not JSON is a fault of the answer, or, where `tolerant`, a record that does not fit. A last line that lacks
   * its end is a fault in any case: the answer broke off.
   */
-final private[rest] class NdjsonCursor(buffer: BodyBuffer, tolerant: Boolean) extends Records[JsonRows] {
-
-  private val body = Utf8Body.of(buffer)
-  BodyProblem.refuse(body, "<[", "JSON, one record a line")
+final private[rest] class NdjsonCursor(body: Utf8Body, tolerant: Boolean) extends Records[JsonRows] {
 
   private var line = Array.emptyByteArray
   private var position = 0

@@ -6,7 +6,7 @@ import java.util.Arrays
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.http.Endpoint
 import io.epochal.spark.json.{Json, JsonScan}
 import io.epochal.spark.seam.{Examined, JsonRows}
 
@@ -19,20 +19,15 @@ import io.epochal.spark.seam.{Examined, JsonRows}
   * @throws com.fasterxml.jackson.core.JsonProcessingException
   *   where the bytes are no JSON; any step may find that
   */
-final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endpoint: Endpoint)
-    extends Records[JsonRows] {
+final private[rest] class RecordCursor(body: Utf8Body, pointer: String, endpoint: Endpoint) extends Records[JsonRows] {
 
-  private val body = Utf8Body.of(buffer)
-  private lazy val tokens = new TokenRecords(body, pointer, endpoint)
+  private lazy val tokens = TokenRecords.of(body, pointer, endpoint)
   private val scan = new JsonScan(body.bytes, 0, body.length)
   private var doubted = false
   private var ended = false
   private var passed = -1 // The records before this one; there is none yet.
   private var from = 0
   private var until = -1
-
-  /** Whether these are the bytes of the buffer, and no translation. */
-  val isInPlace: Boolean = body.bytes eq buffer.bytes
 
   /** The byte at which the array begins, with its bracket. */
   val begin: Int = if (descend(TokenRecords.segments(pointer))) scan.at else tokens.begin - 1
@@ -76,7 +71,7 @@ final private[rest] class RecordCursor(buffer: BodyBuffer, pointer: String, endp
     try read(Json.factory.createParser(text))
     catch {
       case e: JsonProcessingException =>
-        new TokenRecords(body, pointer, endpoint).finish() // Throws, and names the right byte.
+        TokenRecords.of(body, pointer, endpoint).finish() // Throws, and names the right byte.
         throw e
     }
   }

@@ -27,7 +27,7 @@ private[rest] object SchemaInference {
       case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
       case _                          => options.call(options.pagination.request(0, options.pagination.pageSize))
     }
-    val body = new BodyBuffer
+    val body = BodyBuffer.ofPage()
     val format = options.rules.format
     Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
       format.count(body, options.endpoint))): Unit
@@ -40,7 +40,7 @@ private[rest] object SchemaInference {
       .toVector
     if (texts.isEmpty) throw failure(options, "it has no records")
     val schema = format match {
-      case csv: BodyFormat.Csv => ofCsv(texts, csv, new CsvCursor(body, csv, options.endpoint).header)
+      case csv: BodyFormat.Csv => ofCsv(texts, csv, new CsvCursor(Utf8Body.of(body), csv, options.endpoint).header)
       case _                   => ofJson(texts.filter(_.startsWith("{")))
     }
     if (schema.isEmpty) throw failure(options, "its records have no fields")

@@ -12,6 +12,10 @@ import io.epochal.spark.seam.{Examined, JsonRows}
 
 /** Steps through the records of one answer, read by Jackson.
   *
+  * @param parser
+  *   stands before the answer
+  * @param cut
+  *   the answer's bytes from one place to another
   * @param pointer
   *   JSON Pointer to the array
   * @throws EpochalException
@@ -19,9 +23,13 @@ import io.epochal.spark.seam.{Examined, JsonRows}
   * @throws com.fasterxml.jackson.core.JsonProcessingException
   *   where the bytes are no JSON; any step may find that
   */
-final private[rest] class TokenRecords(body: Utf8Body, pointer: String, endpoint: Endpoint) extends Records[JsonRows] {
+final private[rest] class TokenRecords(
+    parser: JsonParser,
+    cut: (Int, Int) => Array[Byte],
+    pointer: String,
+    endpoint: Endpoint
+) extends Records[JsonRows] {
 
-  private val parser: JsonParser = Json.factory.createParser(body.bytes, 0, body.length)
   private var ended = false
   private var first = 0
   descend(TokenRecords.segments(pointer))
@@ -51,7 +59,7 @@ final private[rest] class TokenRecords(body: Utf8Body, pointer: String, endpoint
 
   override def examine(rows: JsonRows): Examined = rows.examine(bytes)
 
-  override def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, first, end())
+  override def bytes: Array[Byte] = cut(first, end())
 
   override def size: Int = end() - first
 
@@ -114,6 +122,11 @@ final private[rest] class TokenRecords(body: Utf8Body, pointer: String, endpoint
 
 private[rest] object TokenRecords {
   private val NamesShown = 12
+
+  def of(body: Utf8Body, pointer: String, endpoint: Endpoint): TokenRecords = {
+    val parser = Json.factory.createParser(body.bytes, 0, body.length)
+    new TokenRecords(parser, Arrays.copyOfRange(body.bytes, _, _), pointer, endpoint)
+  }
 
   /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
   private[rest] def segments(pointer: String): List[String] =

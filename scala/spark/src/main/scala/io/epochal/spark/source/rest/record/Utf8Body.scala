@@ -5,16 +5,27 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.spark.http.BodyBuffer
 
-/** The bytes of an answer in UTF-8: as they came, or translated where they came in UTF-16 or UTF-32. */
-final private[rest] class Utf8Body(val bytes: Array[Byte], val length: Int)
+/** The bytes of an answer, or of a part of it, in UTF-8.
+  *
+  * @param isInPlace
+  *   whether they are as they came; otherwise they came in UTF-16 or UTF-32, and were translated
+  */
+final private[rest] class Utf8Body(val bytes: Array[Byte], val length: Int, val isInPlace: Boolean = true)
 
 private[rest] object Utf8Body {
 
+  /** Of an answer that lies in a file: what memory has of it.
+    *
+    * @throws BodyProblem
+    *   where that would have to be translated
+    */
   def of(body: BodyBuffer): Utf8Body = encoding(body) match {
-    case None => new Utf8Body(body.bytes, body.length)
+    case None => new Utf8Body(body.bytes, math.min(body.length, body.bytes.length))
+    case Some(charset) if body.file.nonEmpty =>
+      throw new BodyProblem(s"it is in $charset, and too large to be read in anything but UTF-8")
     case Some(charset) =>
       val bytes = new String(body.bytes, 0, body.length, charset).getBytes(UTF_8)
-      new Utf8Body(bytes, bytes.length)
+      new Utf8Body(bytes, bytes.length, isInPlace = false)
   }
 
   /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark, so the zeros among their bytes tell. */

@@ -29,7 +29,10 @@ final private[rest] class ChainSupply(
   override def known: Option[Extent] = seen
   override def brokeOff: Boolean = broken
 
-  override protected def reset(): Unit = chain = None
+  override protected def reset(): Unit = {
+    chain.foreach(_.buffer.close())
+    chain = None
+  }
 
   override def close(): Unit = {
     super.close()
@@ -43,9 +46,9 @@ final private[rest] class ChainSupply(
     broken = false
     var more = pages.look()
     while (more) {
-      val page = pages.turn()
-      tail.add(page.records, pages.buffer.bytes, page.from, page.until - page.from, Some(pages.next))
-      empty = if (page.records == 0) empty + 1 else 0
+      val records = pages.turn(tail.add)
+      tail.goOn(pages.next)
+      empty = if (records == 0) empty + 1 else 0
       broken = !pages.bounded && empty >= ChainSupply.EmptyPages
       more = !pages.atEnd && tail.until - tail.start.records < most && !broken
     }

@@ -33,9 +33,7 @@ final private[rest] class CountedSupply(
     val until = frontier.exists(from, most - (from - tail.start.records))
     if (until > from) {
       fetching = true
-      pages.fetch(RecordRange(from, until)) { page =>
-        tail.add(page.records, page.bytes, 0, page.bytes.length, None)
-      }
+      pages.fetch(RecordRange(from, until))(tail.add)
     }
   }
 

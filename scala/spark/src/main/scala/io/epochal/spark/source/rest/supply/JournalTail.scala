@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest.supply
 
 import io.epochal.core.journal.{Segment, SegmentWriter}
+import io.epochal.spark.source.rest.page.RecordArray
 import io.epochal.spark.source.rest.{JournalPosition, NextPage, RestPosition}
 
 /** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
@@ -30,20 +31,16 @@ final private[rest] class JournalTail(
   /** The page that follows. */
   def next: Option[NextPage] = page
 
-  /** Adds records that were received at once, and says what follows them: both or none.
-    *
-    * @param records
-    *   how many; with 0 there are no bytes
-    */
-  def add(records: Int, bytes: Array[Byte], from: Int, length: Int, follows: Option[NextPage]): Unit = {
-    if (records > 0) {
-      val writer = open.getOrElse(journal.begin(until))
-      open = Some(writer)
-      journal.append(writer, records, bytes, from, length)
-      if (writer.bytes >= segmentBytes) seal()
-    }
-    page = follows
+  /** Adds records that were received. Where that fails, the tail is of no use any more. */
+  def add(array: RecordArray): Unit = {
+    val writer = open.getOrElse(journal.begin(until))
+    open = Some(writer)
+    journal.append(writer, array)
+    if (writer.bytes >= segmentBytes) seal()
   }
+
+  /** Says what page follows the records that were added. No position is taken between the two. */
+  def goOn(page: NextPage): Unit = this.page = Some(page)
 
   /** The position after so many records. Whatever was received is sealed first: an offset may name it (J3). */
   def take(records: Long): RestPosition = {

@@ -1,14 +1,12 @@
 package io.epochal.spark.source.rest.supply
 
-import java.nio.charset.StandardCharsets.ISO_8859_1
-
 import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{AnswerScan, PageRequest, Pagination, TotalFrom}
+import io.epochal.spark.source.rest.page.{AnswerScan, PageDigest, PageRequest, Pagination, TotalFrom}
 import io.epochal.spark.source.rest.record.BodyFormat
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
@@ -18,7 +16,7 @@ import io.epochal.spark.source.rest.record.BodyFormat
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
-  private val buffer = new BodyBuffer
+  private val buffer = BodyBuffer.ofPage()
   private val finder =
     if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
     else new EndByTotal(options.pagination, count, options.mismatch)
@@ -62,7 +60,10 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       val _ = count(options.pagination.request(record, record + 1))
     }
 
-  override def close(): Unit = client.close()
+  override def close(): Unit = {
+    client.close()
+    buffer.close()
+  }
 
   private def lost(has: Long, start: Long): Unit = {
     val told = options.drifted(has, start)
@@ -93,14 +94,14 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     last >= step
   }
 
-  private def records(request: PageRequest): String =
+  /** What tells an answer's records from others; None: there are none. */
+  private def records(request: PageRequest): Option[Long] =
     client.call(options.call(request), buffer) { _ =>
       options.rules.format match {
         case _: BodyFormat.Json =>
           val answer = scan.read(buffer)
-          if (answer.records == 0) "" else new String(buffer.bytes, answer.from, answer.until - answer.from, ISO_8859_1)
-        case other if other.count(buffer, options.endpoint) == 0 => ""
-        case _ => new String(buffer.bytes, 0, buffer.length, ISO_8859_1)
+          Option.when(answer.records > 0)(PageDigest.of(answer.arrays(buffer)))
+        case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
       }
     }
 

@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.page.RecordArray
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 
@@ -32,8 +33,8 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     */
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
-  def append(writer: SegmentWriter, records: Int, bytes: Array[Byte], from: Int, length: Int): Unit =
-    writing(writer.append(records, bytes, from, length))
+  def append(writer: SegmentWriter, array: RecordArray): Unit =
+    writing(writer.append(array.records, array.bytes, array.from, array.length))
 
   def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
 

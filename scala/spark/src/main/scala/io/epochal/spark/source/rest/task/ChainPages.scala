@@ -40,15 +40,18 @@ final private[rest] class ChainPages(
   override protected def turn(): Option[PagePart] =
     if (!more) None
     else {
-      val page = chain.turn()
+      val records = chain.turn(_ => ())
       more = !chain.atEnd
-      if (page.records == 0) turn()
+      if (records == 0) turn()
       else {
-        val part = PagePart(index0, 0, page.records)
-        index0 += page.records
+        val part = PagePart(index0, 0, records)
+        index0 += records
         Some(part)
       }
     }
 
-  override def close(): Unit = client.close()
+  override def close(): Unit = {
+    client.close()
+    chain.buffer.close()
+  }
 }

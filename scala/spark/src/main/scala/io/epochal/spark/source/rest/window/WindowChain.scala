@@ -1,12 +1,11 @@
 package io.epochal.spark.source.rest.window
 
 import java.time.Instant
-import java.util.zip.CRC32C
 
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{AnswerScan, Chain, NewRecords, PageChain}
+import io.epochal.spark.source.rest.page.{AnswerScan, Chain, PageChain, PageDigest, RecordArray}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
@@ -34,6 +33,7 @@ final private[rest] class WindowChain(
   private val pages = new PageChain(options, windows, client, NextPage(token, 0), (_, _) => ())
   private var at = record
   private var latest = Instant.MIN
+  private val counted = windows.within.isInstanceOf[CountedPages]
   private var before = 0L
 
   override def buffer: BodyBuffer = pages.buffer
@@ -55,41 +55,42 @@ final private[rest] class WindowChain(
   override def next: NextPage =
     NextPage(pages.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = keys.seen).text), 0)
 
-  override def turn(): NewRecords = {
+  override def turn(each: RecordArray => Unit): Int = {
     val asked = windows.asked(pages.next.token)
     if (asked.page.isEmpty) pages.recount()
     if (windows.keyed) keys.enter(asked.window, at)
-    val page = pages.turn()
-    if (windows.within.isInstanceOf[CountedPages] && page.records > 0) movesOn(asked, page)
-    val fresh = if (windows.keyed) keys.fresh(buffer.bytes, page) else page
-    at += fresh.records
+    val digest = new PageDigest
+    var fresh = 0
+    val records = pages.turn { array =>
+      if (counted) digest.add(array)
+      (if (windows.keyed) keys.fresh(array) else Some(array)).foreach { left =>
+        fresh += left.records
+        each(left)
+      }
+    }
+    if (counted && records > 0) movesOn(asked, digest.value)
+    at += fresh
     fresh
   }
 
   /** An API that does not know the parameter of the page gives a window's first page for ever. That two pages are alike is not
     * enough, where one far behind a window's end is like them, too.
     */
-  private def movesOn(asked: WindowPosition, page: NewRecords): Unit = {
-    val records = hash(buffer, page.from, page.until)
-    if (asked.page.nonEmpty && records == before && far(asked).contains(records))
+  private def movesOn(asked: WindowPosition, page: Long): Unit = {
+    if (asked.page.nonEmpty && page == before && far(asked).contains(page))
       throw options.mismatch("the pages of a window are the same: it gives the same page whatever it is asked for")
-    before = records
+    before = page
   }
 
   private def far(asked: WindowPosition): Option[Long] = {
-    val body = new BodyBuffer
     val scan = new AnswerScan(options.records, Nil, options.endpoint)
     val call =
       options.pageCall.of(options.endpoint, windows, Some(asked.copy(page = Some(WindowChain.Far), seen = Nil).text))
-    Try(client.call(call, body)(_ => scan.read(body))).toOption
-      .filter(_.records > 0)
-      .map(answer => hash(body, answer.from, answer.until))
-  }
-
-  private def hash(body: BodyBuffer, from: Int, until: Int): Long = {
-    val crc = new CRC32C
-    crc.update(body.bytes, from, until - from)
-    crc.getValue << 32 | (until - from)
+    Using.resource(BodyBuffer.ofPage()) { body =>
+      Try(client.call(call, body)(_ => scan.read(body))).toOption
+        .filter(_.records > 0)
+        .map(answer => PageDigest.of(answer.arrays(body)))
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import scala.collection.mutable
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
 import io.epochal.spark.json.Json
-import io.epochal.spark.source.rest.page.NewRecords
+import io.epochal.spark.source.rest.page.RecordArray
 
 /** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.
   *
@@ -46,30 +46,31 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
   def seen: Seq[SeenWindow] =
     windows.iterator.filter(_.keys.nonEmpty).map(one => SeenWindow(one.until, one.record)).toSeq
 
-  /** Takes records out of a page whose keys are held, and holds the keys of the others.
+  /** Takes records out of an array whose keys are held, and holds the keys of the others.
     *
-    * @param bytes
-    *   are changed: what is left stands in them as an array
+    * @param array
+    *   its bytes are changed: what is left stands in them
+    * @return
+    *   None: nothing is left
     */
-  def fresh(bytes: Array[Byte], page: NewRecords): NewRecords =
-    if (page.records == 0) page
-    else {
-      var end = page.from + 1
-      var left = 0
-      each(bytes, page.from, page.until) { (from, until) =>
-        if (hold(key())) {
-          if (left > 0) {
-            bytes(end) = ','
-            end += 1
-          }
-          System.arraycopy(bytes, from, bytes, end, until - from)
-          end += until - from
-          left += 1
+  def fresh(array: RecordArray): Option[RecordArray] = {
+    import array.bytes
+    var end = array.from + 1
+    var left = 0
+    each(bytes, array.from, array.until) { (from, until) =>
+      if (hold(key())) {
+        if (left > 0) {
+          bytes(end) = ','
+          end += 1
         }
+        System.arraycopy(bytes, from, bytes, end, until - from)
+        end += until - from
+        left += 1
       }
-      bytes(end) = ']'
-      NewRecords(left, page.from, end + 1)
     }
+    bytes(end) = ']'
+    Option.when(left > 0)(RecordArray(left, bytes, array.from, end + 1))
+  }
 
   /** Holds the keys of records that were given before, `take` of an array's after its first `skip`. */
   def remember(bytes: Array[Byte], length: Int, skip: Int, take: Int): Unit = {

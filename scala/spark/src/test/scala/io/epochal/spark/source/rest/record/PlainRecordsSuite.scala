@@ -182,17 +182,17 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("rows are those of Jackson and Spark's parser, whatever is sent") {
     forAll(bytes) { sent =>
-      val page = Bodies.of(sent)
+      val page = Utf8Body.of(Bodies.of(sent))
       assert(
         read(new RecordCursor(page, "/data", endpoint)) ==
-          read(new TokenRecords(Utf8Body.of(page), "/data", endpoint)),
+          read(TokenRecords.of(page, "/data", endpoint)),
         new String(sent, UTF_8))
     }
   }
 
   test("records are passed over as Jackson passes over them, whatever is sent") {
     forAll(bytes, Gen.choose(0L, 4L)) { (sent, skip) =>
-      val page = Bodies.of(sent)
+      val page = Utf8Body.of(Bodies.of(sent))
       def passed(open: => Records[JsonRows]): Seq[Any] =
         try {
           val records = open
@@ -202,7 +202,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
           records.finish()
           Seq(passed, more)
         } catch { case NonFatal(_) => Seq("broken") }
-      val byTokens = passed(new TokenRecords(Utf8Body.of(page), "/data", endpoint))
+      val byTokens = passed(TokenRecords.of(page, "/data", endpoint))
       val byBytes = passed(new RecordCursor(page, "/data", endpoint))
       assert(byBytes == byTokens, new String(sent, UTF_8))
     }

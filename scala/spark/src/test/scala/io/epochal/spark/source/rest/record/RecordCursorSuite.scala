@@ -57,7 +57,10 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   test("skipping passes over as many records as there are, and stays at the end") {
     forAll(Gen.choose(0, 20), Gen.choose(0L, 30L)) { (records, n) =>
       val cursor =
-        new RecordCursor(Bodies.of(List.fill(records)("""{"a":[1]}""").mkString("[", ",", "]")), "", endpoint)
+        new RecordCursor(
+          Utf8Body.of(Bodies.of(List.fill(records)("""{"a":[1]}""").mkString("[", ",", "]"))),
+          "",
+          endpoint)
       assert(cursor.skip(n) == math.min(n, records.toLong))
       assert(cursor.next() == (n < records))
       if (n >= records) assert(!cursor.next())
@@ -78,7 +81,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   private def rows(ddl: String, json: String): Seq[String] = {
     val schema = StructType.fromDDL(ddl)
     val reader = new JsonRows(schema, "UTC")
-    val cursor = new RecordCursor(Bodies.of(json), "", endpoint)
+    val cursor = new RecordCursor(Utf8Body.of(Bodies.of(json)), "", endpoint)
     Iterator.continually(cursor).takeWhile(_.next()).map(c => c.row(reader).toSeq(schema).mkString("|")).toVector
   }
 
@@ -116,7 +119,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       """{"more":{"k":1,"hunter2":"hunter2"}}""" -> "the column 'more.value' is DOUBLE, and the record has a string there",
       """{"sub":{"a":[]}}""" -> "the column 'sub.a' is BOOLEAN, and the record has an array there"
     ).foreach { case (record, reason) =>
-      val cursor = new RecordCursor(Bodies.of(s"[$record]"), "", endpoint)
+      val cursor = new RecordCursor(Utf8Body.of(Bodies.of(s"[$record]")), "", endpoint)
       assert(cursor.next())
       intercept[Exception](cursor.row(reader))
       val found = cursor.examine(reader).reason.getOrElse(fail(s"nothing wrong with $record"))
@@ -129,7 +132,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val ddl = "id INT, tags ARRAY<INT>, name STRING"
     val json =
       """[{"id":1,"tags":[1,[2,{"x":3}]],"name":"a"}, 5, null, [{}], "x", {"id":2,"tags":[3],"name":{"a":[1]}}]"""
-    val cursor = new RecordCursor(Bodies.of(json), "", endpoint)
+    val cursor = new RecordCursor(Utf8Body.of(Bodies.of(json)), "", endpoint)
     val reader = rowsOf(ddl)
     val found = Iterator.continually(cursor).takeWhile(_.next()).map { at =>
       val row =
@@ -153,7 +156,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       new JsonRows(StructType.fromDDL("rest STRING, id INT"), "UTC", apart = Set("rest"), unknown = Some("rest"))
     val json =
       """[{"a\"b":1.10,"id":7,"rest":[1, {"x":null}],"é":"ü\n"},{"id":8},{"y":[1],"id":"no"},{"id":9,"z":2},{"id":"no","y":true}]"""
-    val cursor = new RecordCursor(Bodies.of(json), "", endpoint)
+    val cursor = new RecordCursor(Utf8Body.of(Bodies.of(json)), "", endpoint)
     def taken(): String = String.valueOf(cursor.row(reader).getUTF8String(0))
     assert(cursor.next() && taken() == """{"a\"b":1.10,"rest":[1, {"x":null}],"é":"ü\n"}""")
     assert(cursor.next() && taken() == "null")
@@ -172,7 +175,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       Seq("", "\uFEFF").foreach { mark =>
         val page = new BodyBuffer
         assert(page.readFrom(new ByteArrayInputStream((mark + json).getBytes(encoding)), 1000))
-        val cursor = new RecordCursor(page, "", endpoint)
+        val cursor = new RecordCursor(Utf8Body.of(page), "", endpoint)
         assert(cursor.next(), encoding)
         assert(cursor.row(rowsOf("id INT, name STRING")).getUTF8String(1).toString == """{"ä":1}""", encoding)
         assert(cursor.next() && new String(cursor.bytes, UTF_8) == """{"id":"x"}""", encoding)

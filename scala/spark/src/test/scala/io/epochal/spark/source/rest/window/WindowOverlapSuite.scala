@@ -26,6 +26,20 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("duplicates are taken out of pages that are too large for memory, too") {
+    val wide = "lorem ipsum " * 800
+    query("offset", (overlapping ++ Seq("pageSize" -> "1000")): _*) { query =>
+      query.api.pageSize = 1000
+      query.api.more = event => s""","text":"${event.id} $wide""""
+      (0 until 1500).foreach(id => query.event(id, id.toLong % 20))
+      query.nowAt(11)
+      assert(query.batches().flatten.sorted == (0 until 1500).filter(_ % 20 < 10))
+      query.restart()
+      query.nowAt(21)
+      assert(query.batches().flatten.sorted == (0 until 1500).filter(_ % 20 >= 10))
+    }
+  }
+
   test("an event that is a duplicate in every window stays one for as long as windows have it") {
     query("none", "overlap" -> "30m", "keyColumns" -> "id") { query =>
       query.event(1, 1)

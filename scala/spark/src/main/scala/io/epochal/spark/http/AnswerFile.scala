@@ -1,0 +1,94 @@
+package io.epochal.spark.http
+
+import java.io.{IOException, InputStream}
+import java.nio.ByteBuffer
+import java.nio.channels.{ClosedByInterruptException, FileChannel}
+import java.nio.file.StandardOpenOption.{DELETE_ON_CLOSE, READ, WRITE}
+import java.nio.file.{Files, Paths}
+
+import io.epochal.core.error.Conditions
+
+/** An answer that is too large for memory, in a file in `java.io.tmpdir` that its owner alone can read. Where the system allows
+  * that it has no name from the beginning, and so goes with the process. One thread at a time.
+  *
+  * @param partBytes
+  *   how much of it memory is to take at a time
+  * @throws EpochalException
+  *   RESPONSE_NOT_KEPT, from each step
+  */
+final private[spark] class AnswerFile(channel: FileChannel, val partBytes: Int) extends AutoCloseable {
+  import AnswerFile.{kept, StreamBuffer}
+
+  private var written = 0
+
+  def length: Int = written
+
+  def append(bytes: Array[Byte], count: Int): Unit = kept {
+    val from = ByteBuffer.wrap(bytes, 0, count)
+    while (from.hasRemaining) channel.write(from)
+    written += count
+  }
+
+  /** Fills `into`, from its byte `at` on, with the bytes from `from` on. */
+  def read(from: Int, into: Array[Byte], at: Int, count: Int): Unit = kept {
+    val bytes = ByteBuffer.wrap(into, at, count)
+    while (bytes.hasRemaining)
+      if (channel.read(bytes, (from + bytes.position() - at).toLong) < 0) throw new IOException("it has become shorter")
+  }
+
+  /** The bytes before `until`, from `from` on. It has a buffer of its own. */
+  def stream(from: Int, until: Int): InputStream = new InputStream {
+    private val buffer = new Array[Byte](math.max(1, math.min(StreamBuffer, until - from)))
+    private var next = from
+    private var at = 0
+    private var filled = 0
+
+    override def read(): Int =
+      if (!fill()) -1
+      else {
+        at += 1
+        buffer(at - 1) & 0xff
+      }
+
+    override def read(into: Array[Byte], offset: Int, count: Int): Int =
+      if (count == 0) 0
+      else if (!fill()) -1
+      else {
+        val some = math.min(count, filled - at)
+        System.arraycopy(buffer, at, into, offset, some)
+        at += some
+        some
+      }
+
+    private def fill(): Boolean = {
+      if (at == filled && next < until) {
+        at = 0
+        filled = math.min(buffer.length, until - next)
+        AnswerFile.this.read(next, buffer, 0, filled)
+        next += filled
+      }
+      at < filled
+    }
+  }
+
+  override def close(): Unit = channel.close()
+}
+
+private[spark] object AnswerFile {
+  private val StreamBuffer = 64 << 10
+
+  def create(partBytes: Int): AnswerFile = kept {
+    val path = Files.createTempFile("epochal-response-", ".part")
+    new AnswerFile(FileChannel.open(path, READ, WRITE, DELETE_ON_CLOSE), partBytes)
+  }
+
+  private def kept[A](body: => A): A =
+    try body
+    catch {
+      case _: ClosedByInterruptException => throw new InterruptedException
+      case e: IOException =>
+        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
+        throw Conditions.ResponseNotKept
+          .because(e)("path" -> Paths.get(System.getProperty("java.io.tmpdir")).toAbsolutePath, "reason" -> reason)
+    }
+}

@@ -1,0 +1,80 @@
+package io.epochal.spark.source.rest.record
+
+import io.epochal.spark.http.AnswerFile
+
+/** The lines of an answer that lies in a file, in pieces that memory can hold: of whole lines, and in memory that the next one
+  * takes.
+  *
+  * @param head
+  *   what stands before each piece but the first, given the first
+  * @param whole
+  *   how many bytes of a piece that something follows are whole lines of it, as far as the piece tells
+  */
+final private[rest] class FileLines(
+    file: AnswerFile,
+    head: Utf8Body => Array[Byte],
+    whole: Utf8Body => Int
+) extends Iterator[Utf8Body] {
+
+  private var bytes = Array.emptyByteArray
+  private var front = Array.emptyByteArray
+  private var at = 0
+
+  override def hasNext: Boolean = at < file.length
+
+  override def next(): Utf8Body = {
+    val first = at == 0
+    val piece = from(file.partBytes)
+    if (first) front = head(piece)
+    piece
+  }
+
+  /** @param most
+    *   bytes of the file
+    */
+  @scala.annotation.tailrec
+  private def from(most: Int): Utf8Body = {
+    val count = math.min(most, file.length - at)
+    val end = front.length + count
+    if (bytes.length < end) bytes = new Array[Byte](end)
+    System.arraycopy(front, 0, bytes, 0, front.length)
+    file.read(at, bytes, front.length, count)
+    val all = new Utf8Body(bytes, end)
+    val cut = if (at + count == file.length) end else whole(all)
+    if (cut > front.length) {
+      at += cut - front.length
+      new Utf8Body(bytes, cut)
+    } else from(math.min(most * 2L, Int.MaxValue.toLong).toInt)
+  }
+}
+
+private[rest] object FileLines {
+  def ofNdjson(file: AnswerFile): FileLines =
+    new FileLines(file, _ => Array.emptyByteArray, afterLastBreak)
+
+  /** Each piece has the header; where there is none, it begins with an empty line, and so never with a byte order mark. */
+  def ofCsv(file: AnswerFile, format: BodyFormat.Csv): FileLines =
+    new FileLines(file, header(format, _), beforeLastLine(format, _))
+
+  private def afterLastBreak(body: Utf8Body): Int = {
+    var end = body.length
+    while (end > 0 && body.bytes(end - 1) != '\n') end -= 1
+    end
+  }
+
+  /** A line may go on behind the piece, and so may a field in quotes. A piece with one line has nothing that is known to be whole. */
+  private def beforeLastLine(format: BodyFormat.Csv, body: Utf8Body): Int = {
+    val line = format.lines(body)
+    var first = -1
+    try
+      while (line.next())
+        if (first < 0) first = line.start
+    catch { case _: BodyProblem => () }
+    if (first < 0 || line.start == first) 0 else line.start
+  }
+
+  private def header(format: BodyFormat.Csv, first: Utf8Body): Array[Byte] = {
+    val line = format.lines(first)
+    (if (format.header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
+  }
+}

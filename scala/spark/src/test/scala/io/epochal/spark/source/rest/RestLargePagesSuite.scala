@@ -1,0 +1,146 @@
+package io.epochal.spark.source.rest
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path, Paths}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import com.sun.net.httpserver.HttpExchange
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.spark.http.StubServer
+import io.epochal.testkit.MicroBatch
+
+/** Pages of 12 MiB: more than memory takes of one. */
+final class RestLargePagesSuite extends AnyFunSuite {
+
+  private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
+  private val pageSize = 3000
+  private val text = "lorem ipsum " * 350
+
+  private def record(i: Long): String = s"""{"id":$i,"name":"$i $text"}"""
+
+  /** The ids between two offsets, whose names fit them. */
+  private def read(stream: RestStream, from: Offset, end: Offset): Seq[Int] =
+    MicroBatch.read(stream, schema, stream.deserializeOffset(from.json), stream.deserializeOffset(end.json)).map {
+      row =>
+        assert(row(1).toString == s"${row.head} $text")
+        row.head.asInstanceOf[Int]
+    }
+
+  private def next(stream: RestStream, from: Offset, limit: ReadLimit): Offset =
+    MicroBatch.next(stream, stream.deserializeOffset(from.json), limit).get
+
+  private def over(url: String, options: (String, String)*)(body: (RestStream, Path) => Unit): Unit = {
+    val checkpoint = Files.createTempDirectory("rest").resolve("0")
+    val stream = RestStreams.over(url, checkpoint, schema, options: _*)
+    try body(stream, checkpoint)
+    finally stream.stop()
+    assert(openFiles().isEmpty)
+  }
+
+  /** Files of answers that this process holds. */
+  private def openFiles(): Seq[String] =
+    Using
+      .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>
+        links.iterator().asScala.flatMap(link => Try(Files.readSymbolicLink(link).toString).toOption).toVector
+      }
+      .filter(_.contains("epochal-response-"))
+
+  Seq(false, true).foreach { journal =>
+    test(s"by offset, journal=$journal: batches end within a page, and give each record once") {
+      RecordsApi.using(records = 10000) { api =>
+        api.record = i => record(i.toLong)
+        val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "journal" -> s"$journal")
+        over(api.url, options: _*) { (stream, checkpoint) =>
+          val first = next(stream, stream.initialOffset(), ReadLimit.maxRows(4000))
+          val second = next(stream, first, ReadLimit.allAvailable())
+          val ids = read(stream, stream.initialOffset(), first) ++ read(stream, first, second)
+          assert(ids == (0 until 10000))
+          assert(read(stream, first, second) == (4000 until 10000), "replayed")
+          if (journal) assert(largestFrame(checkpoint) < (8 << 20))
+        }
+      }
+    }
+  }
+
+  ChainApi.kinds.foreach { case (kind, options) =>
+    test(s"$kind: pages are journalled in parts, and the last page may grow") {
+      ChainApi.using(records = 5000) { api =>
+        api.pageSize = pageSize
+        api.record = record
+        over(api.url, options: _*) { (stream, checkpoint) =>
+          val first = next(stream, stream.initialOffset(), ReadLimit.maxRows(1000))
+          val second = next(stream, first, ReadLimit.allAvailable())
+          api.count = 6500
+          val third = next(stream, second, ReadLimit.allAvailable())
+          assert(read(stream, stream.initialOffset(), first) == (0 until 1000))
+          assert(read(stream, first, second) == (1000 until 5000))
+          assert(read(stream, second, third) == (5000 until 6500))
+          assert(largestFrame(checkpoint) < (8 << 20))
+        }
+      }
+    }
+  }
+
+  test("NDJSON and CSV") {
+    Seq(
+      ("ndjson", Nil, (i: Int) => s"""{"id":$i,"name":"$i $text"}"""),
+      ("csv", Seq("id,name"), (i: Int) => s"""$i,"$i $text"""")).foreach { case (format, header, line) =>
+      val bytes = (header ++ (0 until pageSize).map(line)).mkString("", "\n", "\n").getBytes(UTF_8)
+      Using.resource(new Body(_ => bytes)) { api =>
+        over(api.url, "pagination" -> "none", "bodyFormat" -> format) { (stream, _) =>
+          val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
+          assert(read(stream, stream.initialOffset(), end) == (0 until pageSize))
+        }
+      }
+    }
+  }
+
+  test("an answer that breaks off behind what memory has is asked for again, and so is one that is no JSON there") {
+    val whole = (0 until pageSize).map(i => record(i.toLong)).mkString("[", ",", "]").getBytes(UTF_8)
+    val broken = new String(whole, UTF_8).patch(whole.length - 1000, "\"", 0).getBytes(UTF_8)
+    val asked = new AtomicInteger
+    val bodies = (n: Int) => if (n % 3 == 0) whole.take(whole.length - 10) else if (n % 3 == 1) broken else whole
+    Using.resource(new Body(_ => bodies(asked.getAndIncrement()), whole.length)) { api =>
+      over(api.url, "pagination" -> "none") { (stream, _) =>
+        val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
+        assert(read(stream, stream.initialOffset(), end) == (0 until pageSize))
+        assert(asked.get == 6, "the driver has counted, and a task has read")
+      }
+    }
+  }
+
+  /** The largest payload in the journal, by PROTOCOL.md. */
+  private def largestFrame(checkpoint: Path): Int = {
+    val segments = Using.resource(Files.list(checkpoint.resolve("journal")))(_.iterator().asScala.toVector)
+    assert(segments.nonEmpty)
+    segments.map { path =>
+      val bytes = java.nio.ByteBuffer.wrap(Files.readAllBytes(path))
+      val source = bytes.getInt(20)
+      var at = 24 + source
+      var largest = 0
+      var frames = 0
+      while (bytes.getInt(at) > 100) { // An index begins with the number of frames.
+        largest = math.max(largest, bytes.getInt(at))
+        at += 12 + bytes.getInt(at)
+        frames += 1
+      }
+      assert(bytes.getInt(at) == frames)
+      largest
+    }.max
+  }
+
+  /** Gives one body; says that it has `length` bytes, and breaks off where it has fewer. */
+  final private class Body(body: Unit => Array[Byte], length: Int = -1) extends StubServer("/records") {
+    override protected def serve(exchange: HttpExchange): Unit = {
+      val bytes = body(())
+      exchange.sendResponseHeaders(200, if (length < 0) bytes.length.toLong else math.max(length, bytes.length).toLong)
+      exchange.getResponseBody.write(bytes)
+    }
+  }
+}

@@ -1,0 +1,217 @@
+package io.epochal.spark.source.rest.record
+
+import java.io.ByteArrayInputStream
+import java.nio.channels.FileChannel
+import java.nio.charset.StandardCharsets.{UTF_16LE, UTF_8}
+import java.nio.file.StandardOpenOption.WRITE
+import java.nio.file.{Files, Paths}
+
+import scala.util.{Try, Using}
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import org.apache.spark.sql.types.StructType
+import org.scalacheck.{Gen, Shrink}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.{AnswerFile, Bodies, BodyBuffer, Endpoint}
+import io.epochal.spark.source.rest.RestReading
+import io.epochal.spark.source.rest.page.AnswerScan
+
+/** Answers that lie in a file are read like those in memory. */
+final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private val endpoint = Endpoint.of("http://h/c", Nil, Nil).fold(fail(_), identity)
+  private val ddl = "id INT, name STRING"
+
+  implicit private def unshrunk[A]: Shrink[A] = Shrink.shrinkAny
+
+  private val json = Gen.oneOf(
+    """{"id":1,"name":"a"}""",
+    """{"id":22,"name":"b] ,[\"ü\\"}""",
+    """{ "name" : { "x" : [1, "]"] } , "id" : 3 }""",
+    """{"id":"no"}""",
+    "{}",
+    "7",
+    "null",
+    "[[1],{}]",
+    "\"text, ]\"",
+    s"""{"id":4,"name":"${"long " * 30}"}"""
+  )
+  private val space = Gen.oneOf("", " ", "\r\n", "   \t ")
+  private val answers = for {
+    records <- Gen.listOf(json)
+    gap <- space
+    front <- Gen.oneOf("", """"n":{"data":[1],"t":"x"},""", """"d":[2,3],""")
+    behind <- Gen.oneOf("", ""","n":{"t":null}""", ""","n":{"t":"ü\n"},"z":[{}]""")
+    mark <- Gen.oneOf("", "\uFEFF")
+  } yield (s"""$mark{$front"data":$gap${records.mkString("[", s"$gap,$gap", s"$gap]")}$behind}""", records.size)
+
+  private val ndjson = for {
+    lines <- Gen.nonEmptyListOf(Gen.oneOf(json.map(_.replaceAll("[\r\n]", " ")), Gen.oneOf("", "  ", "nonsense")))
+    break <- Gen.oneOf("\n", "\r\n")
+    end <- Gen.oneOf("", "\n", """{"id":""")
+  } yield (lines.mkString("", break, break) + end).dropWhile(_ <= ' ')
+
+  private val csv = for {
+    lines <- Gen.nonEmptyListOf(
+      Gen.oneOf(
+        "1,a",
+        "2,\"b, \"\"c\"\"\"",
+        "3,\"d\nid,name\r\ne\"",
+        "\"4\"",
+        "",
+        "x,y,z",
+        "5,\"\"",
+        "6,\uFEFF",
+        "\uFEFF7,f"))
+    break <- Gen.oneOf("\n", "\r\n", "\r")
+    mark <- Gen.oneOf("", "\uFEFF")
+    header <- Gen.oneOf("id,name", "name,\"id\"")
+    end <- Gen.oneOf("", "8,\"open")
+  } yield (mark, header, break, lines.mkString(break) + break + end)
+
+  /** What comes of an answer: the values of each record, or why it gives none, and its bytes; or why none is given at all. */
+  private def read(format: BodyFormat, body: BodyBuffer): Either[String, Seq[(String, String)]] = {
+    val columns = new RowColumns(
+      RestReading(StructType.fromDDL(ddl), "UTC"),
+      RecordRules(format, RecordMode.Permissive("bad"), None, Nil))
+    val rows = format.rows(columns)
+    Try {
+      val records = format.open(body, endpoint)
+      val found = Vector.newBuilder[(String, String)]
+      while (records.next()) {
+        val row =
+          try records.row(rows).toSeq(StructType.fromDDL(ddl)).map(String.valueOf(_)).mkString("|")
+          catch {
+            case error: EpochalException        => throw error
+            case error: JsonProcessingException => if (format.name == "CSV") throw error else examined(records, rows)
+            case _: Exception                   => examined(records, rows)
+          }
+        found += row -> new String(records.bytes, UTF_8)
+      }
+      records.finish()
+      found.result()
+    }.toEither.left.map {
+      case error: EpochalException    => error.getMessage
+      case _: JsonProcessingException => "faulty"
+      case error                      => throw error
+    }
+  }
+
+  private def examined[R](records: Records[R], rows: R): String = records.examine(rows).reason.getOrElse("?")
+
+  private def alike(format: BodyFormat, text: String): Unit = {
+    val bytes = text.getBytes(UTF_8)
+    val small = Bodies.of(bytes)
+    Seq(1, 7, 64, 100000).foreach { partBytes =>
+      Using.resource(Bodies.large(bytes, inMemory = 3, partBytes)) { large =>
+        assert(large.file.nonEmpty == bytes.length > 3 && large.length == bytes.length)
+        assert(read(format, large) == read(format, small), text)
+        assert(Try(format.count(large, endpoint)).toOption == Try(format.count(small, endpoint)).toOption, text)
+      }
+    }
+  }
+
+  test("JSON: the same rows and bytes, wherever the parts are cut") {
+    forAll(answers) { case (text, _) => alike(BodyFormat.Json("/data"), text) }
+  }
+
+  test("NDJSON: the same rows and bytes, wherever the pieces are cut, and the same answers are faulty") {
+    forAll(ndjson, Gen.oneOf(true, false))((text, tolerant) => alike(BodyFormat.Ndjson(tolerant), text))
+  }
+
+  test("CSV: the same rows and bytes, wherever the pieces are cut, with and without a header") {
+    forAll(csv) { case (mark, header, break, lines) =>
+      alike(BodyFormat.Csv(header = true, ',', Some("x")), s"$mark$header$break$lines")
+      alike(BodyFormat.Csv(header = false, ',', None), s"$mark$lines")
+    }
+  }
+
+  test("a scan finds the same records, values and keys, and cuts the same records off the front") {
+    forAll(answers, Gen.choose(0L, 8L)) { case ((text, records), skip) =>
+      val bytes = text.getBytes(UTF_8)
+      def scan(body: BodyBuffer) = {
+        val answer = new AnswerScan("/data", Seq("/n/t", "/n", "/z/0", "/d/1"), endpoint, Some("/id")).read(body, skip)
+        val arrays = answer.arrays(body).map(a => a.records -> new String(a.bytes, a.from, a.length, UTF_8)).toVector
+        (answer.records, answer.values, answer.keys, arrays)
+      }
+      val (count, values, keys, whole) = scan(Bodies.of(bytes))
+      assert(count == records && whole.map(_._1).sum == math.max(0, records - skip))
+      Seq(1, 20, 100000).foreach { partBytes =>
+        Using.resource(Bodies.large(bytes, inMemory = 3, partBytes)) { large =>
+          val (countThere, valuesThere, keysThere, parts) = scan(large)
+          assert((countThere, valuesThere, keysThere) == ((count, values, keys)), text)
+          assert(parts.map(_._1).sum == whole.map(_._1).sum)
+          def elements(arrays: Seq[(Int, String)]) = arrays.flatMap { case (records, array) =>
+            val found = read(BodyFormat.Json(""), Bodies.of(array)).fold(fail(_), identity)
+            assert(found.size == records)
+            found
+          }
+          assert(elements(parts) == elements(whole), text)
+          if (partBytes == 1) assert(parts.forall(_._1 == 1))
+        }
+      }
+    }
+  }
+
+  test("an answer that breaks off at any byte, or lacks the array, is refused the same way") {
+    val text = """{"n":[1,{"x":"}"}],"data":[{"id":1},{"id":2,"name":"ü"}],"t":null}"""
+    (4 until text.length - 1).foreach(length => alike(BodyFormat.Json("/data"), text.take(length)))
+    Seq("/no", "/n/1", "/t", "/data/0").foreach(pointer => alike(BodyFormat.Json(pointer), text))
+    Seq("<html></html>", "[{},{}]", "{\"id\":1}\n[2]\n").foreach(alike(BodyFormat.Ndjson(tolerant = false), _))
+    Seq("<html></html>", "id,name\n<1,2\n").foreach(alike(BodyFormat.Csv(header = true, ',', None), _))
+    val empty = """{"data": null, "t": "x"}""".getBytes(UTF_8)
+    Using.resource(Bodies.large(empty, 3, 10)) { large =>
+      val answer = new AnswerScan("/data", Seq("/t"), endpoint).read(large)
+      assert(answer.records == 0 && answer.values == Map("/t" -> Some("x")))
+    }
+  }
+
+  test("what is not in UTF-8 is refused where it is too large for memory, and says so") {
+    Using.resource(Bodies.large("""[{"id":1}]""".getBytes(UTF_16LE), 3, 10)) { large =>
+      val error = intercept[JsonProcessingException](BodyFormat.Json("").open(large, endpoint))
+      assert(error.getMessage.contains("it is in UTF-16LE, and too large"))
+    }
+  }
+
+  test("memory takes a part of a large answer at a time, and its buffer grows no further") {
+    val records = (0 until 200000).map(i => s"""{"id":$i,"name":"${"x" * 100}"}""")
+    val bytes = records.mkString("[", ",", "]").getBytes(UTF_8)
+    val page = BodyBuffer.ofPage()
+    assert(page.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes) && bytes.length > (20 << 20))
+    assert(page.bytes.length <= (8 << 20) + 1)
+    val sizes = new AnswerScan("", Nil, endpoint).read(page).arrays(page).map(_.length).toVector
+    assert(sizes.size > 20 && sizes.forall(_ < (1 << 20) + 200))
+    assert(BodyFormat.Json("").count(page, endpoint) == records.size)
+    assert(openFiles() > 0)
+    page.close()
+    assert(openFiles() == 0 && page.length == 0)
+    assert(!page.readFrom(new ByteArrayInputStream(bytes), bytes.length - 1L), "one byte more than the limit")
+    page.close()
+  }
+
+  test("the file has no name, and its failures say where it lies") {
+    Using.resource(Bodies.large(new Array[Byte](1000), 10, 10)) { _ =>
+      val names = Files.list(Paths.get(System.getProperty("java.io.tmpdir")))
+      try assert(names.noneMatch(_.getFileName.toString.startsWith("epochal-response-")))
+      finally names.close()
+    }
+    val full = new AnswerFile(FileChannel.open(Paths.get("/dev/full"), WRITE), 10)
+    val error = intercept[EpochalException](full.append(new Array[Byte](10), 10))
+    assert(error.condition.name == "RESPONSE_NOT_KEPT" && error.getMessage.contains("No space left on device"))
+    assert(error.getMessage.contains(System.getProperty("java.io.tmpdir")))
+  }
+
+  /** Files of answers that this process holds. */
+  private def openFiles(): Int = {
+    val links = Files.list(Paths.get("/proc/self/fd"))
+    try
+      links
+        .filter(link => Try(Files.readSymbolicLink(link).toString.contains("epochal-response-")).getOrElse(false))
+        .count
+        .toInt
+    finally links.close()
+  }
+}
