@@ -13,8 +13,16 @@ import io.epochal.spark.source.rest.record.{ArrayPart, BodyProblem, FileArray, R
   *
   * @param records
   *   how many, at least 1
+  * @param origin
+  *   where they came from, if a column tells that
   */
-final private[rest] case class RecordArray(records: Int, bytes: Array[Byte], from: Int, until: Int) {
+final private[rest] case class RecordArray(
+    records: Int,
+    bytes: Array[Byte],
+    from: Int,
+    until: Int,
+    origin: Option[AnswerOrigin] = None
+) {
   def length: Int = until - from
 }
 
@@ -41,11 +49,11 @@ final private[rest] case class ScannedAnswer(
     * @param body
     *   the answer
     */
-  def arrays(body: BodyBuffer): Iterator[RecordArray] = body.file match {
-    case None => parts.iterator.map(part => RecordArray(part.records, body.bytes, part.from, part.until))
+  def arrays(body: BodyBuffer, origin: Option[AnswerOrigin] = None): Iterator[RecordArray] = body.file match {
+    case None => parts.iterator.map(part => RecordArray(part.records, body.bytes, part.from, part.until, origin))
     case Some(file) =>
       FileArray.pieces(file, parts).zip(parts.iterator).map { case (piece, part) =>
-        RecordArray(part.records, piece.bytes, 0, piece.length)
+        RecordArray(part.records, piece.bytes, 0, piece.length, origin)
       }
   }
 }

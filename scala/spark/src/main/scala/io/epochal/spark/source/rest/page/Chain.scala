@@ -1,13 +1,12 @@
 package io.epochal.spark.source.rest.page
 
-import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.NextPage
 
 /** Pages one after the other, each asked for once it is known how. One thread at a time. */
 private[rest] trait Chain {
 
-  /** Holds the last answer. Who is done with the chain closes it. */
-  def buffer: BodyBuffer
+  /** The last one. Who is done with the chain closes it. */
+  def answer: Answer
 
   /** The page that is asked for next: where the end was reached, the last one again. */
   def next: NextPage

@@ -3,7 +3,7 @@ package io.epochal.spark.source.rest.page
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, Revalidation, Validator}
+import io.epochal.spark.http.{HttpAnswer, HttpClient, Revalidation, Validator}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows pages that each say how the next one is asked for. One thread at a time.
@@ -33,7 +33,7 @@ final private[rest] class PageChain(
   private var turned = 0
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
-  override val buffer: BodyBuffer = BodyBuffer.ofPage()
+  override val answer = new Answer
 
   override def next: NextPage = at
 
@@ -57,11 +57,12 @@ final private[rest] class PageChain(
     val asked = AskedPage(at.token, call.target)
     val skip = math.max(at.taken, pagination.before(at.token))
     var mistaken = false
-    val (answer, follows) = client.call(call.copy(unless = known), buffer, !contacted) { answer =>
-      mistaken = namesNext(asked, answer)
-      looks.read(at.token, answer) {
-        val scanned = scan.read(buffer, skip)
-        (scanned, followed(pagination.follows(endpoint, asked, answer, scanned)))
+    val (scanned, follows) = client.call(call.copy(unless = known), answer.body, !contacted) { head =>
+      mistaken = namesNext(asked, head)
+      answer.came(head, PageUrl.shown(endpoint, call.target), options)
+      looks.read(at.token, head) {
+        val scanned = scan.read(answer.body, skip)
+        (scanned, followed(pagination.follows(endpoint, asked, head, scanned)))
       }
     }
     contacted = true
@@ -70,9 +71,9 @@ final private[rest] class PageChain(
       turn(each)
     } else {
       turned += 1
-      val fresh = math.max(0L, answer.records - skip).toInt
-      moved(answer.records, fresh, follows)
-      if (fresh > 0) answer.arrays(buffer).foreach(each)
+      val fresh = math.max(0L, scanned.records - skip).toInt
+      moved(scanned.records, fresh, follows)
+      if (fresh > 0) scanned.arrays(answer.body, answer.from).foreach(each)
       fresh
     }
   }

@@ -9,7 +9,7 @@ import scala.util.Using
 import org.slf4j.LoggerFactory
 
 import io.epochal.spark.DaemonThreads
-import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
+import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.supply.EndFinder
 
@@ -71,7 +71,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
 
   final private class Worker extends AutoCloseable {
     private val client = new HttpClient(options.http, counters)
-    private var buffer = BodyBuffer.ofPage()
+    private var answer = new Answer
     private val scan = new AnswerScan(options.records, Nil, options.endpoint)
 
     override def close(): Unit = client.close()
@@ -84,28 +84,31 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       while (whole && at < range.until) {
         val request = options.pagination.request(at, range.until)
         val skip = at - request.first
-        val answer = client.call(options.call(request), buffer)(_ => scan.read(buffer, skip))
-        if (answer.records > request.size) throw options.mismatch(EndFinder.tooMany(request))
-        val fresh = math.max(0L, answer.records - skip).toInt
+        val scanned = client.call(options.call(request), answer.body) { head =>
+          answer.came(head, options.shown(request), options)
+          scan.read(answer.body, skip)
+        }
+        if (scanned.records > request.size) throw options.mismatch(EndFinder.tooMany(request))
+        val fresh = math.max(0L, scanned.records - skip).toInt
         whole = fresh > 0
-        if (whole) pages += taken(answer) else lost(at, range.until)
+        if (whole) pages += taken(scanned) else lost(at, range.until)
         at += fresh
       }
       Fetched(pages.result(), whole)
     }
 
-    /** Leaves the buffer to the next answer. */
-    private def taken(answer: ScannedAnswer): Page =
-      if (buffer.file.isEmpty) new CopiedPage(answer.arrays(buffer).map(copied).toList)
+    /** Leaves memory to the next answer. */
+    private def taken(scanned: ScannedAnswer): Page =
+      if (answer.body.file.isEmpty) new CopiedPage(scanned.arrays(answer.body, answer.from).map(copied).toList)
       else {
-        val page = new LargePage(answer, buffer)
-        buffer = BodyBuffer.ofPage()
+        val page = new LargePage(scanned, answer)
+        answer = new Answer
         page
       }
 
     private def copied(array: RecordArray): RecordArray = {
       val bytes = Arrays.copyOfRange(array.bytes, array.from, array.until)
-      RecordArray(array.records, bytes, 0, bytes.length)
+      array.copy(bytes = bytes, from = 0, until = bytes.length)
     }
   }
 
@@ -131,9 +134,9 @@ private object PageFetch {
     override def close(): Unit = ()
   }
 
-  final private class LargePage(answer: ScannedAnswer, body: BodyBuffer) extends Page {
-    override def arrays(): Iterator[RecordArray] = answer.arrays(body)
-    override def close(): Unit = body.close()
+  final private class LargePage(scanned: ScannedAnswer, answer: Answer) extends Page {
+    override def arrays(): Iterator[RecordArray] = scanned.arrays(answer.body, answer.from)
+    override def close(): Unit = answer.close()
   }
 
   private val log = LoggerFactory.getLogger(classOf[PageFetch])

@@ -60,6 +60,13 @@ private[rest] object PageUrl {
     }
   }
 
+  /** The address of a page without what may be secret: user info and own parameters. */
+  def shown(endpoint: Endpoint, target: String): String = {
+    val own = parameters(endpoint.target("")).map(nameOf).toSet ++ endpoint.credential
+    val page = mapParameters(target)(pair => Some(pair).filterNot(pair => own(nameOf(pair))))
+    s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
+  }
+
   /** RFC 3986, section 5.2; java.net.URI takes away a path's last segment where the reference is a query alone. */
   private def resolved(endpoint: Endpoint, asked: String, reference: String): String = {
     val base = endpoint.base.toString.stripSuffix("/")

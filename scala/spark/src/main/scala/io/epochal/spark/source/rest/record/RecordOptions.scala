@@ -108,15 +108,12 @@ object RecordOptions {
       case _: ChainedPagination => s"pagination=${paging.kind}"
       case _                    => "journal=true"
     }
-    Seq(
-      Format -> (values(Format) != "json"),
-      MetadataColumns -> values.get(MetadataColumns).exists(_.exists(_ != AnswerColumn.Params.name)))
-      .collectFirst { case (spec, true) =>
-        values.conflict(
-          s"$wanted, ${spec.name}",
-          s"Leave ${spec.name} out: only records in arrays of JSON are journalled; of metadataColumns there is _params alone.")
-      }
-      .toLeft(())
+    Either.cond(
+      values(Format) == "json",
+      (),
+      values.conflict(
+        s"$wanted, ${Format.name}",
+        s"Leave ${Format.name} out: only records in arrays of JSON are journalled."))
   }
 
   /** The header Accept that asks for the format, where it is not JSON. */

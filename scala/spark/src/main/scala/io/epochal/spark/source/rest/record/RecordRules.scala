@@ -25,6 +25,9 @@ final case class RecordRules(
     case _                             => None
   }
 
+  /** Whether a column tells where an answer came from. */
+  def tellsOrigin: Boolean = answer.exists(_ != AnswerColumn.Params)
+
   /** The columns that are no fields of a record, in the order in which they follow those that are. */
   def apart: Seq[StructField] =
     (corrupt ++ unknown).map(StructField(_, StringType)).toSeq ++

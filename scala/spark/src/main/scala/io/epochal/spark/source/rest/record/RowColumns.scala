@@ -27,7 +27,7 @@ final private[rest] class RowColumns(
   private val headers = index(rules.answer.collectFirst { case AnswerColumn.Headers => AnswerColumn.Headers.name })
   private val ofMember = index(rules.answer.collectFirst { case AnswerColumn.Params => AnswerColumn.Params.name })
   private val paramsMap = TextMap(params)
-  private val ofAnswer = Seq(url, status, fetchedAt, headers, ofMember).exists(_ >= 0)
+  private val ofOrigin = Array(url, status, fetchedAt, headers).filter(_ >= 0)
   private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
   private var shownUrl = ""
   private var shownText = UTF8String.EMPTY_UTF8
@@ -57,12 +57,16 @@ final private[rest] class RowColumns(
     if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record))
 
   /** Fills in what is known of the answer. */
-  def setAnswer(row: InternalRow, answer: Answer): Unit = if (ofAnswer) {
-    if (url >= 0) row.update(url, text(answer.url))
-    if (status >= 0) row.update(status, answer.status)
-    if (fetchedAt >= 0) row.update(fetchedAt, answer.fetchedAt)
-    if (headers >= 0) row.update(headers, map(answer.headers))
+  def setAnswer(row: InternalRow, answer: Answer): Unit = {
     if (ofMember >= 0) row.update(ofMember, paramsMap)
+    if (ofOrigin.nonEmpty) answer.from match {
+      case None => ofOrigin.foreach(row.setNullAt)
+      case Some(origin) =>
+        if (url >= 0) row.update(url, text(origin.url))
+        if (status >= 0) row.update(status, origin.status)
+        if (fetchedAt >= 0) row.update(fetchedAt, origin.fetchedAt)
+        if (headers >= 0) row.update(headers, map(origin.headers))
+    }
   }
 
   private def text(url: String): UTF8String = {

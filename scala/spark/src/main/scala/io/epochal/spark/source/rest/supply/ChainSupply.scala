@@ -30,7 +30,7 @@ final private[rest] class ChainSupply(
   override def brokeOff: Boolean = broken
 
   override protected def reset(): Unit = {
-    chain.foreach(_.buffer.close())
+    chain.foreach(_.answer.close())
     chain = None
   }
 

@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest.supply
 
 import java.io.IOException
+import java.util.Arrays
 
 import scala.util.Using
 import scala.util.control.NonFatal
@@ -11,7 +12,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 import io.epochal.spark.http.BodyBuffer
-import io.epochal.spark.source.rest.page.RecordArray
+import io.epochal.spark.source.rest.page.{AnswerOrigin, RecordArray}
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 
@@ -33,8 +34,16 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     */
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
-  def append(writer: SegmentWriter, array: RecordArray): Unit =
-    writing(writer.append(array.records, array.bytes, array.from, array.length))
+  def append(writer: SegmentWriter, array: RecordArray): Unit = writing {
+    array.origin match {
+      case None => writer.append(array.records, array.bytes, array.from, array.length)
+      case Some(origin) =>
+        val front = origin.bytes
+        val payload = Arrays.copyOf(front, front.length + array.length)
+        System.arraycopy(array.bytes, array.from, payload, front.length, array.length)
+        writer.append(array.records, payload, 0, payload.length)
+    }
+  }
 
   def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
 
@@ -77,6 +86,7 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
         slices.foreach { slice =>
           try {
             Journal.read(file, slice)(buffer.reserve)
+            AnswerOrigin.take(buffer): Unit
             page(buffer.bytes, buffer.length, slice.skip, slice.take)
           } catch { case damage: JournalDamage => lost(slice.first, slice.first + slice.take, damage.getMessage) }
         }

@@ -4,8 +4,8 @@ import java.time.Instant
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{Chain, ChainedPagination, PageChain}
+import io.epochal.spark.http.HttpClient
+import io.epochal.spark.source.rest.page.{Answer, Chain, ChainedPagination, PageChain}
 import io.epochal.spark.source.rest.record.RowColumns
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowChain, WindowKeys}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
@@ -34,7 +34,7 @@ final private[rest] class ChainPages(
   private var more = chain.look()
   private var index0 = 0L
 
-  override protected def buffer: BodyBuffer = chain.buffer
+  override def answer: Answer = chain.answer
 
   @scala.annotation.tailrec
   override protected def turn(): Option[PagePart] =
@@ -52,6 +52,6 @@ final private[rest] class ChainPages(
 
   override def close(): Unit = {
     client.close()
-    chain.buffer.close()
+    chain.answer.close()
   }
 }

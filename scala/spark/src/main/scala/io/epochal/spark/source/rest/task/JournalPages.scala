@@ -5,8 +5,8 @@ import java.nio.file.NoSuchFileException
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
-import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.page.{Answer, AnswerOrigin}
 import io.epochal.spark.source.rest.record.RowColumns
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
@@ -17,7 +17,7 @@ final private[rest] class JournalPages(
     store: FileStore
 ) extends ScannedPages(options, columns, pointer = "") {
 
-  override protected val buffer = new BodyBuffer
+  override val answer = new Answer
   private val remaining = slices.iterator
   private var file = Option.empty[(String, FileInput)]
 
@@ -36,7 +36,8 @@ final private[rest] class JournalPages(
 
   private def load(slice: Slice): Boolean =
     try {
-      Journal.read(opened(slice.segment), slice)(buffer.reserve)
+      Journal.read(opened(slice.segment), slice)(answer.body.reserve)
+      answer.cameFrom(AnswerOrigin.take(answer.body))
       true
     } catch {
       case damage: JournalDamage  => lost(slice, damage.getMessage)

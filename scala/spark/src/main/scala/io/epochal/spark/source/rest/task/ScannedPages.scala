@@ -1,8 +1,6 @@
 package io.epochal.spark.source.rest.task
 
-import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.Answer
 import io.epochal.spark.source.rest.record.{BodyFormat, RowColumns}
 
 /** Records of a page: `take` of them, after the first `skip`.
@@ -24,14 +22,8 @@ abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColu
   private var passed = 0
   private var opened = 0L
 
-  /** Holds the page. */
-  protected def buffer: BodyBuffer
-
-  /** Moves to the next page, and says which of its records are wanted; None after the last. */
+  /** Has `answer` be the next page, and says which of its records are wanted; None after the last. */
   protected def turn(): Option[PagePart]
-
-  /** Tells nothing: columns that need it are refused. */
-  final override val answer: Answer = new Answer
 
   final override def index: Long = part.index + passed - 1
 
@@ -50,7 +42,7 @@ abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColu
           part = next
           passed = 0
           opened += 1
-          open(buffer, part.skip.toLong)
+          open(answer.body, part.skip.toLong)
           this.next()
       }
 

@@ -5,7 +5,7 @@ import java.time.Instant
 import scala.util.{Try, Using}
 
 import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{AnswerScan, Chain, PageChain, PageDigest, RecordArray}
+import io.epochal.spark.source.rest.page.{Answer, AnswerScan, Chain, PageChain, PageDigest, RecordArray}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
@@ -36,7 +36,7 @@ final private[rest] class WindowChain(
   private val counted = windows.within.isInstanceOf[CountedPages]
   private var before = 0L
 
-  override def buffer: BodyBuffer = pages.buffer
+  override def answer: Answer = pages.answer
 
   /** Time ends what can be asked for. */
   override val bounded: Boolean = true

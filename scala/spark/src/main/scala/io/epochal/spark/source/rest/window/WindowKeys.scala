@@ -69,7 +69,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
       }
     }
     bytes(end) = ']'
-    Option.when(left > 0)(RecordArray(left, bytes, array.from, end + 1))
+    Option.when(left > 0)(array.copy(records = left, until = end + 1))
   }
 
   /** Holds the keys of records that were given before, `take` of an array's after its first `skip`. */

@@ -88,6 +88,5 @@ final class FanOutOptionsSuite extends AnyFunSuite {
     val alone = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "metadataColumns" -> "_params")).left.toOption.get
     assert(alone.getMessage.contains("_params without partitionParams"))
     assert(read("metadataColumns" -> "_params", "pagination" -> "link").isRight)
-    refused("OPTIONS_CONFLICT", "there is _params alone", "metadataColumns" -> "_params,_url", "pagination" -> "link")
   }
 }

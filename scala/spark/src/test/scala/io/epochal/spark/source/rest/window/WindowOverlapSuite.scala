@@ -40,6 +40,17 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("keys are read again from pages that are journalled with where they came from") {
+    query("none", (overlapping :+ ("metadataColumns" -> "_url")): _*) { query =>
+      (0 until 20).foreach(id => query.event(id, id.toLong))
+      query.nowAt(11)
+      assert(query.batch() == (0 until 10))
+      query.restart()
+      query.nowAt(21)
+      assert(query.batch() == (10 until 20))
+    }
+  }
+
   test("an event that is a duplicate in every window stays one for as long as windows have it") {
     query("none", "overlap" -> "30m", "keyColumns" -> "id") { query =>
       query.event(1, 1)
