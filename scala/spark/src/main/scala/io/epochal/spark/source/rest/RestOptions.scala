@@ -20,7 +20,7 @@ import io.epochal.spark.source.rest.page.{
   Paging,
   PagingOptions
 }
-import io.epochal.spark.source.rest.record.{BodyFormat, RecordOptions, RecordRules}
+import io.epochal.spark.source.rest.record.{RecordOptions, RecordRules}
 import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
@@ -86,12 +86,6 @@ final case class RestOptions(
   def pagination: Pagination = paging match {
     case counted: Pagination => counted
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
-  }
-
-  /** JSON Pointer to the array of records; empty where the answer has none. */
-  def records: String = rules.format match {
-    case BodyFormat.Json(pointer) => pointer
-    case _                        => ""
   }
 
   /** The request for a page. */
@@ -174,7 +168,7 @@ object RestOptions {
       rules <- RecordOptions.rules(values)
       counting <- CountingOptions.read(values)
       journal = paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal)
-      _ <- if (journal) RecordOptions.journalled(values, paging) else Right(())
+      _ <- RecordOptions.followed(values, paging)
       _ <- Either.cond(
         !values(RecordOptions.InferSchema) || !values.isSet(Schema),
         (),

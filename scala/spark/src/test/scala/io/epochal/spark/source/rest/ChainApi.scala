@@ -31,6 +31,10 @@ final class ChainApi extends StubServer("/records") {
   /** What record `i` looks like. */
   @volatile var record: Long => String = i => s"""{"id":$i,"name":"record $i"}"""
 
+  /** What records and the values around them stand in. */
+  @volatile var body: (Seq[String], String) => String = (records, meta) =>
+    s"""{"data":${records.mkString("[", " , ", "]")},"meta":$meta}"""
+
   /** The flag `/meta/more`, as JSON; nothing for none. */
   @volatile var more: Long => String = from => s"${after(from).nonEmpty}"
 
@@ -51,11 +55,11 @@ final class ChainApi extends StubServer("/records") {
       val Array(name, value) = pair.split("=", 2)
       name -> URLDecoder.decode(value, UTF_8)
     }.toMap
-    val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    val request = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
     val token = params
       .get("cursor")
       .orElse(Option(exchange.getRequestHeaders.getFirst("X-Cursor")))
-      .orElse(ChainApi.InBody.findFirstMatchIn(body).map(_.group(1)))
+      .orElse(ChainApi.InBody.findFirstMatchIn(request).map(_.group(1)))
     asked.add(token.fold("")(text => if (text.forall(_.isDigit)) cursor(position(text)) else text))
     val status = before()
     if (status != 200) exchange.sendResponseHeaders(status, -1)
@@ -67,11 +71,10 @@ final class ChainApi extends StubServer("/records") {
       val flag = Option(more(from)).filter(_.nonEmpty).map(value => s""","more":$value""").getOrElse("")
       val meta =
         s"""{"next":${next.fold("null")(text => s"\"$text\"")},"url":${link.fold("null")(u => s"\"$u\"")}$flag}"""
-      val records = page(from).map(record).mkString("[", " , ", "]")
       next.foreach(exchange.getResponseHeaders.add("X-Next", _))
       exchange.getResponseHeaders.add("Link", s"""<$url>; rel="first"""")
       link.foreach(u => exchange.getResponseHeaders.add("Link", s"""<$u>; rel="next"; title="a, \\"b\\""; x"""))
-      val bytes = s"""{"data":$records,"meta":$meta}""".getBytes(UTF_8)
+      val bytes = body(page(from).map(record), meta).getBytes(UTF_8)
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     }

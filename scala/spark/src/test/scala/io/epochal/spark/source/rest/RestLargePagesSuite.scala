@@ -87,15 +87,18 @@ final class RestLargePagesSuite extends AnyFunSuite {
     }
   }
 
-  test("NDJSON and CSV") {
-    Seq(
-      ("ndjson", Nil, (i: Int) => s"""{"id":$i,"name":"$i $text"}"""),
-      ("csv", Seq("id,name"), (i: Int) => s"""$i,"$i $text"""")).foreach { case (format, header, line) =>
-      val bytes = (header ++ (0 until pageSize).map(line)).mkString("", "\n", "\n").getBytes(UTF_8)
-      Using.resource(new Body(_ => bytes)) { api =>
-        over(api.url, "pagination" -> "none", "bodyFormat" -> format) { (stream, _) =>
-          val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
-          assert(read(stream, stream.initialOffset(), end) == (0 until pageSize))
+  Seq(false, true).foreach { journal =>
+    test(s"NDJSON and CSV, journal=$journal") {
+      Seq(
+        ("ndjson", Nil, (i: Int) => s"""{"id":$i,"name":"$i $text"}"""),
+        ("csv", Seq("id,name"), (i: Int) => s"""$i,"$i $text"""")).foreach { case (format, header, line) =>
+        val bytes = (header ++ (0 until pageSize).map(line)).mkString("", "\n", "\n").getBytes(UTF_8)
+        Using.resource(new Body(_ => bytes)) { api =>
+          over(api.url, "pagination" -> "none", "bodyFormat" -> format, "journal" -> s"$journal") { (stream, _) =>
+            val end = next(stream, stream.initialOffset(), ReadLimit.maxRows(2000))
+            val all = next(stream, end, ReadLimit.allAvailable())
+            assert(read(stream, stream.initialOffset(), end) ++ read(stream, end, all) == (0 until pageSize))
+          }
         }
       }
     }

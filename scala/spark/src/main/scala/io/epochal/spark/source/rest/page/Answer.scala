@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest.page
 
 import java.io.ByteArrayOutputStream
+import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Instant
 import java.util.Arrays
 import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
@@ -15,9 +16,7 @@ import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.record.AnswerColumn
 
 /** One answer, as it came. Used again for the next one. */
-final private[rest] class Answer extends AutoCloseable {
-  val body: BodyBuffer = BodyBuffer.ofPage()
-
+final private[rest] class Answer(val body: BodyBuffer = BodyBuffer.ofPage()) extends AutoCloseable {
   private var origin = Option.empty[AnswerOrigin]
 
   /** Where it came from; None: nobody has said that. */
@@ -54,7 +53,7 @@ final private[rest] class Answer extends AutoCloseable {
   */
 final private[rest] case class AnswerOrigin(url: String, status: Int, fetchedAt: Long, headers: Map[String, String]) {
 
-  /** As a journal has it before the records: an object of JSON. */
+  /** As a journal has it before a page: an object of JSON. */
   def bytes: Array[Byte] = {
     val text = new ByteArrayOutputStream
     Using.resource(Json.factory.createGenerator(text)) { json =>
@@ -73,32 +72,32 @@ final private[rest] case class AnswerOrigin(url: String, status: Int, fetchedAt:
 
 private[rest] object AnswerOrigin {
 
-  /** Takes away what stands before the records of a page in a journal: white space is left there.
-    *
-    * @return
-    *   None where nothing stands there
-    */
-  def take(page: BodyBuffer): Option[AnswerOrigin] = Option.when(page.bytes(0) == '{') {
-    Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>
-      var url = ""
-      var status = 0
-      var fetchedAt = 0L
-      val headers = Map.newBuilder[String, String]
-      json.nextToken()
-      while (json.nextToken() != JsonToken.END_OBJECT) {
-        val name = json.currentName
+  /** What a journal has before a page of which nothing is known. */
+  val Unknown: Array[Byte] = "{}".getBytes(UTF_8)
+
+  /** Takes away what stands before a page in a journal: line breaks are left there, which no format minds. */
+  def take(page: BodyBuffer): Option[AnswerOrigin] =
+    if (page.bytes(0) != '{') None
+    else
+      Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>
+        var url = Option.empty[String]
+        var status = 0
+        var fetchedAt = 0L
+        val headers = Map.newBuilder[String, String]
         json.nextToken()
-        name match {
-          case "url"       => url = json.getText
-          case "status"    => status = json.getIntValue
-          case "fetchedAt" => fetchedAt = json.getLongValue
-          case "headers" =>
-            while (json.nextToken() != JsonToken.END_OBJECT) headers += json.currentName -> json.nextTextValue()
-          case _ => json.skipChildren()
+        while (json.nextToken() != JsonToken.END_OBJECT) {
+          val name = json.currentName
+          json.nextToken()
+          name match {
+            case "url"       => url = Some(json.getText)
+            case "status"    => status = json.getIntValue
+            case "fetchedAt" => fetchedAt = json.getLongValue
+            case "headers" =>
+              while (json.nextToken() != JsonToken.END_OBJECT) headers += json.currentName -> json.nextTextValue()
+            case _ => json.skipChildren()
+          }
         }
+        Arrays.fill(page.bytes, 0, json.currentLocation.getByteOffset.toInt, '\n'.toByte)
+        url.map(AnswerOrigin(_, status, fetchedAt, headers.result()))
       }
-      Arrays.fill(page.bytes, 0, json.currentLocation.getByteOffset.toInt, ' '.toByte)
-      AnswerOrigin(url, status, fetchedAt, headers.result())
-    }
-  }
 }

@@ -1,29 +1,39 @@
 package io.epochal.spark.source.rest.page
 
-import scala.collection.mutable
+import io.epochal.spark.http.BodyBuffer
+import io.epochal.spark.source.rest.RestOptions
+import io.epochal.spark.source.rest.record.{ArrayPart, BodyFormat}
 
-import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
-
-import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.{BodyBuffer, Endpoint}
-import io.epochal.spark.json.Json
-import io.epochal.spark.source.rest.record.{ArrayPart, BodyProblem, FileArray, RecordCursor, TokenRecords, Utf8Body}
-
-/** Records as a JSON array: the bytes `from` to `until`.
-  *
-  * @param records
-  *   how many, at least 1
-  * @param origin
-  *   where they came from, if a column tells that
+/** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
+  * what its format says then.
   */
-final private[rest] case class RecordArray(
-    records: Int,
-    bytes: Array[Byte],
-    from: Int,
-    until: Int,
-    origin: Option[AnswerOrigin] = None
-) {
-  def length: Int = until - from
+private[rest] trait AnswerScan {
+
+  /** @param skip
+    *   records at the front that are not asked for: bytes in memory may be changed, so that a body begins behind them
+    * @throws EpochalException
+    *   RECORDS_NOT_FOUND
+    * @throws com.fasterxml.jackson.core.JsonProcessingException
+    *   where the answer is not of its format
+    */
+  def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer
+
+  /** The records that were asked for of the answer that was read. A block is of no use any more when the next one is taken. */
+  def blocks(scanned: ScannedAnswer, answer: Answer): Iterator[RecordBlock]
+}
+
+private[rest] object AnswerScan {
+
+  /** @param pointers
+    *   JSON Pointers to values that are wanted
+    * @param key
+    *   JSON Pointer within a record to what is wanted of the first and the last one
+    */
+  def of(options: RestOptions, pointers: Seq[String] = Nil, key: Option[String] = None): AnswerScan =
+    options.rules.format match {
+      case BodyFormat.Json(records)  => new ArrayScan(records, pointers, options.endpoint, key)
+      case lines: BodyFormat.OfLines => new LineScan(lines, options.endpoint)
+    }
 }
 
 /** What an answer holds.
@@ -31,7 +41,7 @@ final private[rest] case class RecordArray(
   * @param records
   *   how many there are
   * @param parts
-  *   those that were asked for: in memory one part, with the brackets of an array
+  *   where those stand that were asked for
   * @param values
   *   the values at the pointers asked for that are neither missing nor null; an object or array is None
   * @param keys
@@ -42,187 +52,25 @@ final private[rest] case class ScannedAnswer(
     parts: Seq[ArrayPart],
     values: Map[String, Option[String]],
     keys: Option[(Option[String], Option[String])] = None
-) {
-
-  /** Those that were asked for. An array is of no use any more when the next one is taken.
-    *
-    * @param body
-    *   the answer
-    */
-  def arrays(body: BodyBuffer, origin: Option[AnswerOrigin] = None): Iterator[RecordArray] = body.file match {
-    case None => parts.iterator.map(part => RecordArray(part.records, body.bytes, part.from, part.until, origin))
-    case Some(file) =>
-      FileArray.pieces(file, parts).zip(parts.iterator).map { case (piece, part) =>
-        RecordArray(part.records, piece.bytes, 0, piece.length, origin)
-      }
-  }
-}
+)
 
 private[rest] object ScannedAnswer {
   val nothing: ScannedAnswer = ScannedAnswer(0, Nil, Map.empty)
 }
 
-/** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
-  * whole JSON then.
+/** Records as a body of their own, an array of JSON or lines: the bytes `from` to `until`.
   *
   * @param records
-  *   JSON Pointer to the array; null in its place is an empty one
-  * @param pointers
-  *   JSON Pointers to the values
-  * @param key
-  *   JSON Pointer within a record
+  *   how many, at least 1
+  * @param origin
+  *   where they came from, if a column tells that
   */
-final private[rest] class AnswerScan(
-    records: String,
-    pointers: Seq[String],
-    endpoint: Endpoint,
-    key: Option[String] = None
+final private[rest] case class RecordBlock(
+    records: Int,
+    bytes: Array[Byte],
+    from: Int,
+    until: Int,
+    origin: Option[AnswerOrigin] = None
 ) {
-  import AnswerScan._
-
-  private val root = new Node
-  root.at(segments(records)).isRecords = true
-  pointers.foreach(pointer => root.at(segments(pointer)).pointer = Some(pointer))
-  private val inRecord = key.map { pointer =>
-    val record = new Node
-    record.at(segments(pointer)).pointer = Some(pointer)
-    record
-  }
-
-  /** @param skip
-    *   records at the front that are not asked for: bytes in memory are changed, so that an array begins behind them
-    * @throws EpochalException
-    *   RECORDS_NOT_FOUND
-    * @throws com.fasterxml.jackson.core.JsonProcessingException
-    *   where the answer is no JSON
-    */
-  def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer =
-    if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
-
-  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
-    val body = Utf8Body.of(buffer)
-    if (!body.isInPlace) throw new BodyProblem("it is not in UTF-8")
-    try
-      buffer.file match {
-        case None       => step(new RecordCursor(body, records, endpoint), buffer, skip)
-        case Some(file) => inParts(new FileArray(file, records, endpoint, skip), buffer)
-      }
-    catch {
-      case missing: EpochalException =>
-        val pass = new Pass(parser(buffer, 0))
-        val values = pass.all()
-        if (pass.isNull) ScannedAnswer.nothing.copy(values = values) else throw missing
-    }
-  }
-
-  private def inParts(array: FileArray, buffer: BodyBuffer): ScannedAnswer = {
-    val values =
-      if (pointers.isEmpty) Map.empty[String, Option[String]] else array.around(parser => new Pass(parser).all())
-    ScannedAnswer(
-      array.records,
-      array.parts,
-      values,
-      array.ends.flatMap { case (first, last) => keys(buffer, first, last) })
-  }
-
-  private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
-    var count = 0
-    var from = cursor.begin
-    var first = -1
-    var last = -1
-    while (cursor.next()) {
-      last = cursor.start
-      if (first < 0) first = last
-      // The byte before a record that is not the first is a comma, or white space after one.
-      if (count == skip && skip > 0) from = last - 1
-      cursor.pass()
-      count += 1
-    }
-    val values = cursor.around(parser => new Pass(parser).all())
-    val found = if (count > 0) keys(buffer, first, last) else None
-    if (skip > 0 && count > skip) buffer.bytes(from) = '['
-    val part = Option.when(count > skip)(ArrayPart((count - skip).toInt, from, cursor.end))
-    ScannedAnswer(count, part.toList, values, found)
-  }
-
-  private def parser(buffer: BodyBuffer, from: Int): JsonParser =
-    buffer.file.fold(Json.factory.createParser(buffer.bytes, from, buffer.length - from))(FileArray.parser(_, from))
-
-  private def keys(buffer: BodyBuffer, first: Int, last: Int): Option[(Option[String], Option[String])] =
-    inRecord.map(record => (keyOf(record, buffer, first), keyOf(record, buffer, last)))
-
-  /** Jackson reads a number to what follows it, which is the array's there. */
-  private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] = {
-    val first = buffer.file.fold(buffer.bytes(from).toInt)(file => file.stream(from, from + 1).read())
-    if (first != '{' && first != '[') None
-    else new Pass(parser(buffer, from)).pick(record).values.headOption.flatten
-  }
-
-  final private class Pass(parser: JsonParser) {
-    private val values = mutable.Map.empty[String, Option[String]]
-    private var recordsAreNull = false
-
-    /** The values of the value that comes next. */
-    def pick(node: Node): Map[String, Option[String]] = {
-      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
-      walk(node)
-      values.toMap
-    }
-
-    /** Those of the answer, which is read to its end. */
-    def all(): Map[String, Option[String]] = {
-      val found = pick(root)
-      while (parser.nextToken() != null) {}
-      found
-    }
-
-    /** Whether null stands where the records are looked for. */
-    def isNull: Boolean = recordsAreNull
-
-    /** From the first token of a value to its last. */
-    private def walk(node: Node): Unit = {
-      val token = parser.currentToken
-      node.pointer.foreach { pointer =>
-        if (!token.isScalarValue) values(pointer) = None
-        else if (token != JsonToken.VALUE_NULL) values(pointer) = Some(parser.getText)
-      }
-      if (node.isRecords && token == JsonToken.VALUE_NULL) recordsAreNull = true
-      if (node.below.isEmpty) { val _ = parser.skipChildren() }
-      else if (token == JsonToken.START_OBJECT)
-        while (parser.nextToken() == JsonToken.FIELD_NAME) {
-          val child = node.below.get(parser.currentName)
-          parser.nextToken()
-          visit(child)
-        }
-      else if (token == JsonToken.START_ARRAY) {
-        var i = 0
-        while (parser.nextToken() != JsonToken.END_ARRAY) {
-          visit(node.below.get(i.toString))
-          i += 1
-        }
-      }
-    }
-
-    private def visit(child: Option[Node]): Unit = child match {
-      case Some(node) => walk(node)
-      case None       => val _ = parser.skipChildren()
-    }
-  }
-}
-
-private object AnswerScan {
-
-  /** A place in the JSON on the way to what is looked for. */
-  final private class Node {
-    val below: mutable.Map[String, Node] = mutable.Map.empty
-    var isRecords = false
-    var pointer = Option.empty[String]
-
-    def at(path: List[String]): Node = path match {
-      case Nil          => this
-      case name :: rest => below.getOrElseUpdate(name, new Node).at(rest)
-    }
-  }
-
-  private def segments(pointer: String): List[String] = TokenRecords.segments(pointer)
+  def length: Int = until - from
 }

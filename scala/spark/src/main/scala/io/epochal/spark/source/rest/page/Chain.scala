@@ -34,5 +34,5 @@ private[rest] trait Chain {
     *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
     *   it stood then
     */
-  def turn(each: RecordArray => Unit): Int
+  def turn(each: RecordBlock => Unit): Int
 }

@@ -23,7 +23,7 @@ final private[rest] class PageChain(
   import PageChain._
   import options.endpoint
 
-  private val scan = new AnswerScan(options.records, pagination.pointers, endpoint, pagination.key)
+  private val scan = AnswerScan.of(options, pagination.pointers, pagination.key)
   private val guard = new LoopGuard
   private var at = start
   private var ended = false
@@ -51,7 +51,7 @@ final private[rest] class PageChain(
   def recount(): Unit = turned = 0
 
   @scala.annotation.tailrec
-  override def turn(each: RecordArray => Unit): Int = {
+  override def turn(each: RecordBlock => Unit): Int = {
     if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
     val call = options.pageCall.of(endpoint, pagination, at.token)
     val asked = AskedPage(at.token, call.target)
@@ -73,7 +73,7 @@ final private[rest] class PageChain(
       turned += 1
       val fresh = math.max(0L, scanned.records - skip).toInt
       moved(scanned.records, fresh, follows)
-      if (fresh > 0) scanned.arrays(answer.body, answer.from).foreach(each)
+      if (fresh > 0) scan.blocks(scanned, answer).foreach(each)
       fresh
     }
   }

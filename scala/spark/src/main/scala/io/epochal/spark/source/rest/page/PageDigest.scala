@@ -9,7 +9,7 @@ final private[rest] class PageDigest {
   private val crc = new CRC32C
   private var length = 0L
 
-  def add(array: RecordArray): Unit = add(array.bytes, array.from, array.length)
+  def add(block: RecordBlock): Unit = add(block.bytes, block.from, block.length)
 
   def add(bytes: Array[Byte], from: Int, count: Int): Unit = {
     crc.update(bytes, from, count)
@@ -21,9 +21,9 @@ final private[rest] class PageDigest {
 
 private[rest] object PageDigest {
 
-  def of(arrays: Iterator[RecordArray]): Long = {
+  def of(blocks: Iterator[RecordBlock]): Long = {
     val digest = new PageDigest
-    arrays.foreach(digest.add)
+    blocks.foreach(digest.add)
     digest.value
   }
 

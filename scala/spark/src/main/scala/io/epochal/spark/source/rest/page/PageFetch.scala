@@ -32,7 +32,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     * @throws EpochalException
     *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
     */
-  def fetch(range: RecordRange)(each: RecordArray => Unit): Unit = {
+  def fetch(range: RecordRange)(each: RecordBlock => Unit): Unit = {
     val waiting = mutable.Queue.empty[Future[Fetched]]
     val parts = ranges(range)
     def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
@@ -42,7 +42,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       while (whole && waiting.nonEmpty) {
         val fetched = waiting.dequeue().get()
         ask()
-        fetched.pages.foreach(page => Using.resource(page)(_.arrays().foreach(each)))
+        fetched.pages.foreach(page => Using.resource(page)(_.blocks.foreach(each)))
         whole = fetched.whole
       }
     } catch {
@@ -72,7 +72,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
   final private class Worker extends AutoCloseable {
     private val client = new HttpClient(options.http, counters)
     private var answer = new Answer
-    private val scan = new AnswerScan(options.records, Nil, options.endpoint)
+    private val scan = AnswerScan.of(options)
 
     override def close(): Unit = client.close()
 
@@ -99,16 +99,16 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
 
     /** Leaves memory to the next answer. */
     private def taken(scanned: ScannedAnswer): Page =
-      if (answer.body.file.isEmpty) new CopiedPage(scanned.arrays(answer.body, answer.from).map(copied).toList)
+      if (answer.body.file.isEmpty) new CopiedPage(scan.blocks(scanned, answer).map(copied).toList)
       else {
-        val page = new LargePage(scanned, answer)
+        val page = new LargePage(scan.blocks(scanned, answer), answer)
         answer = new Answer
         page
       }
 
-    private def copied(array: RecordArray): RecordArray = {
-      val bytes = Arrays.copyOfRange(array.bytes, array.from, array.until)
-      array.copy(bytes = bytes, from = 0, until = bytes.length)
+    private def copied(block: RecordBlock): RecordBlock = {
+      val bytes = Arrays.copyOfRange(block.bytes, block.from, block.until)
+      block.copy(bytes = bytes, from = 0, until = bytes.length)
     }
   }
 
@@ -125,17 +125,16 @@ private object PageFetch {
     */
   final private case class Fetched(pages: Seq[Page], whole: Boolean)
 
-  private trait Page extends AutoCloseable {
-    def arrays(): Iterator[RecordArray]
-  }
+  /** @param blocks
+    *   of no use any more once it is closed
+    */
+  sealed abstract private class Page(val blocks: Iterator[RecordBlock]) extends AutoCloseable
 
-  final private class CopiedPage(array: Seq[RecordArray]) extends Page {
-    override def arrays(): Iterator[RecordArray] = array.iterator
+  final private class CopiedPage(copies: Seq[RecordBlock]) extends Page(copies.iterator) {
     override def close(): Unit = ()
   }
 
-  final private class LargePage(scanned: ScannedAnswer, answer: Answer) extends Page {
-    override def arrays(): Iterator[RecordArray] = scanned.arrays(answer.body, answer.from)
+  final private class LargePage(blocks: Iterator[RecordBlock], answer: Answer) extends Page(blocks) {
     override def close(): Unit = answer.close()
   }
 

@@ -281,9 +281,9 @@ private[rest] object PagingOptions {
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {
+      case _ if values(RecordOptions.Format) != "json" => Nil // Refused on the whole.
       case chained: ChainedPagination                  => chained.pointers
-      case _ if values(RecordOptions.Format) == "json" => values.get(CountingOptions.TotalCount).toSeq
-      case _                                           => Nil
+      case _                                           => values.get(CountingOptions.TotalCount).toSeq
     }
     pointers
       .find(pointer => s"$pointer/".startsWith(s"$records/"))

@@ -24,6 +24,7 @@ sealed abstract class BodyFormat(val name: String) extends Serializable {
   /** Refuses an answer that is plainly something else, by its beginning. */
   private[rest] def refuse(body: Utf8Body): Unit
 
+  /** Those of an answer, or of a part of one that stands for itself. */
   private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[Rows]
 
   private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[Rows]
@@ -35,9 +36,30 @@ sealed abstract class BodyFormat(val name: String) extends Serializable {
     records.finish()
     found
   }
+
+  /** How a journal holds them. */
+  private[rest] def journalled: BodyFormat
 }
 
 object BodyFormat {
+
+  /** Records that stand in lines. */
+  sealed abstract class OfLines(name: String) extends BodyFormat(name) {
+
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[Rows]
+
+    final override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[Rows] =
+      new PiecedRecords(pieces(file), inMemory(_, endpoint))
+
+    /** The answer, in pieces that memory can hold. */
+    final private[rest] def pieces(body: BodyBuffer): Iterator[Utf8Body] =
+      body.file.fold[Iterator[Utf8Body]](Iterator.single(Utf8Body.of(body)))(pieces)
+
+    protected def pieces(file: AnswerFile): FileLines
+
+    /** What must stand before lines of a piece that are to stand for themselves. */
+    private[rest] def front(piece: Utf8Body): Array[Byte]
+  }
 
   /** One JSON value that holds an array of records.
     *
@@ -56,6 +78,8 @@ object BodyFormat {
 
     override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[JsonRows] =
       new PiecedRecords(new FileArray(file, pointer, endpoint).pieces(), new RecordCursor(_, "", endpoint))
+
+    override private[rest] def journalled: BodyFormat = Json("")
   }
 
   /** JSON values, each on its line.
@@ -63,7 +87,7 @@ object BodyFormat {
     * @param tolerant
     *   whether a line that is no JSON is a record, and not a fault of the answer
     */
-  final case class Ndjson(tolerant: Boolean) extends BodyFormat("JSON") {
+  final case class Ndjson(tolerant: Boolean) extends OfLines("JSON") {
     override type Rows = JsonRows
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
@@ -71,11 +95,15 @@ object BodyFormat {
     override private[rest] def refuse(body: Utf8Body): Unit =
       BodyProblem.refuse(body, "<[", "JSON, one record a line")
 
-    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[JsonRows] =
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[JsonRows] =
       new NdjsonCursor(body, tolerant)
 
-    override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[JsonRows] =
-      new PiecedRecords(FileLines.ofNdjson(file), inMemory(_, endpoint))
+    override protected def pieces(file: AnswerFile): FileLines = FileLines.ofNdjson(file)
+
+    override private[rest] def front(piece: Utf8Body): Array[Byte] = Array.emptyByteArray
+
+    /** Whatever a line was taken for, it is a record there. */
+    override private[rest] def journalled: BodyFormat = Ndjson(tolerant = true)
   }
 
   /** Lines of fields (RFC 4180).
@@ -87,18 +115,25 @@ object BodyFormat {
     * @param nullText
     *   an unquoted text that means NULL, as an empty one does
     */
-  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends BodyFormat("CSV") {
+  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends OfLines("CSV") {
     override type Rows = CsvRows
 
     override private[rest] def rows(columns: RowColumns): CsvRows = columns.csv
 
     override private[rest] def refuse(body: Utf8Body): Unit = BodyProblem.refuse(body, "<", "CSV")
 
-    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[CsvRows] =
+    override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[CsvRows] =
       new CsvCursor(body, this, endpoint)
 
-    override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[CsvRows] =
-      new PiecedRecords(FileLines.ofCsv(file, this), inMemory(_, endpoint))
+    override protected def pieces(file: AnswerFile): FileLines = FileLines.ofCsv(file, this)
+
+    /** The header; where there is none, an empty line: what follows cannot be taken for a byte order mark then. */
+    override private[rest] def front(piece: Utf8Body): Array[Byte] = {
+      val line = lines(piece)
+      (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
+    }
+
+    override private[rest] def journalled: BodyFormat = this
 
     private[rest] def lines(body: Utf8Body): CsvLine = new CsvLine(body, separator.toByte, nullText)
   }

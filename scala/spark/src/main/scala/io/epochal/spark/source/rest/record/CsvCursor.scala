@@ -12,7 +12,7 @@ import io.epochal.spark.seam.{CsvLayout, CsvRows, Examined}
   *   CSV_HEADER_MISMATCH, once a row is asked for and the header lacks one of its columns
   */
 final private[rest] class CsvCursor(body: Utf8Body, format: BodyFormat.Csv, endpoint: Endpoint)
-    extends Records[CsvRows] {
+    extends LineRecords[CsvRows] {
 
   private val line = format.lines(body)
 
@@ -20,6 +20,8 @@ final private[rest] class CsvCursor(body: Utf8Body, format: BodyFormat.Csv, endp
   val header: Option[Seq[String]] =
     Option.when(format.header && line.next())((0 until line.size).map(field => String.valueOf(line.text(field))))
   private var layout: CsvLayout = _
+
+  override def start: Int = line.start
 
   override def next(): Boolean = line.next()
 

@@ -52,9 +52,8 @@ private[rest] object FileLines {
   def ofNdjson(file: AnswerFile): FileLines =
     new FileLines(file, _ => Array.emptyByteArray, afterLastBreak)
 
-  /** Each piece has the header; where there is none, it begins with an empty line, and so never with a byte order mark. */
   def ofCsv(file: AnswerFile, format: BodyFormat.Csv): FileLines =
-    new FileLines(file, header(format, _), beforeLastLine(format, _))
+    new FileLines(file, format.front, beforeLastLine(format, _))
 
   private def afterLastBreak(body: Utf8Body): Int = {
     var end = body.length
@@ -71,10 +70,5 @@ private[rest] object FileLines {
         if (first < 0) first = line.start
     catch { case _: BodyProblem => () }
     if (first < 0 || line.start == first) 0 else line.start
-  }
-
-  private def header(format: BodyFormat.Csv, first: Utf8Body): Array[Byte] = {
-    val line = format.lines(first)
-    (if (format.header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
   }
 }

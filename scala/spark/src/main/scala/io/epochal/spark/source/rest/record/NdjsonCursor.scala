@@ -16,16 +16,19 @@ import io.epochal.spark.seam.{Examined, JsonRows}
   * A line that is not JSON is a fault of the answer, or, where `tolerant`, a record that does not fit. A last line that lacks
   * its end is a fault in any case: the answer broke off.
   */
-final private[rest] class NdjsonCursor(body: Utf8Body, tolerant: Boolean) extends Records[JsonRows] {
+final private[rest] class NdjsonCursor(body: Utf8Body, tolerant: Boolean) extends LineRecords[JsonRows] {
 
   private var line = Array.emptyByteArray
+  private var begin = 0
   private var position = 0
+
+  override def start: Int = begin
 
   override def next(): Boolean = {
     while (position < body.length && isBlank(body.bytes(position))) position += 1
     val more = position < body.length
     if (more) {
-      val begin = position
+      begin = position
       while (position < body.length && body.bytes(position) != '\n') position += 1
       val end = if (body.bytes(position - 1) == '\r') position - 1 else position
       line = Arrays.copyOfRange(body.bytes, begin, end)

@@ -5,6 +5,7 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{ChainedPagination, Paging}
+import io.epochal.spark.source.rest.window.TimeWindow
 
 /** The options that say what of an answer becomes rows. */
 object RecordOptions {
@@ -102,18 +103,21 @@ object RecordOptions {
         .toLeft(())
     } yield rules
 
-  /** What a journal cannot hold: its pages are arrays of JSON. */
-  private[rest] def journalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
-    val wanted = paging match {
-      case _: ChainedPagination => s"pagination=${paging.kind}"
-      case _                    => "journal=true"
+  /** Refuses to look in bodies that are no JSON for what says how the pages go on, and what their records' keys are. */
+  private[rest] def followed(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val looksInside = paging match {
+      case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
+      case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
+      case _                        => false
     }
     Either.cond(
-      values(Format) == "json",
+      !looksInside || values(Format) == "json",
       (),
       values.conflict(
-        s"$wanted, ${Format.name}",
-        s"Leave ${Format.name} out: only records in arrays of JSON are journalled."))
+        s"pagination=${paging.kind}, ${Format.name}=${values(Format)}",
+        "Of a body that is no JSON only headers tell the next page: set nextCursorHeader, or pagination=link. " +
+          "nextCursor, nextUrl, hasMore, lastPage, keyField and keyColumns need bodyFormat=json.")
+    )
   }
 
   /** The header Accept that asks for the format, where it is not JSON. */

@@ -54,6 +54,13 @@ private[rest] trait Records[-R] {
   }
 }
 
+/** Records that stand in lines. */
+private[rest] trait LineRecords[-R] extends Records[R] {
+
+  /** The byte at which the record's line begins. */
+  def start: Int
+}
+
 /** Those of an answer that is absent. */
 private[rest] object NoRecords extends Records[Any] {
   override def next(): Boolean = false

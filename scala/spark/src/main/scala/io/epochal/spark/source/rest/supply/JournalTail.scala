@@ -1,7 +1,7 @@
 package io.epochal.spark.source.rest.supply
 
 import io.epochal.core.journal.{Segment, SegmentWriter}
-import io.epochal.spark.source.rest.page.RecordArray
+import io.epochal.spark.source.rest.page.RecordBlock
 import io.epochal.spark.source.rest.{JournalPosition, NextPage, RestPosition}
 
 /** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
@@ -32,10 +32,10 @@ final private[rest] class JournalTail(
   def next: Option[NextPage] = page
 
   /** Adds records that were received. Where that fails, the tail is of no use any more. */
-  def add(array: RecordArray): Unit = {
+  def add(block: RecordBlock): Unit = {
     val writer = open.getOrElse(journal.begin(until))
     open = Some(writer)
-    journal.append(writer, array)
+    journal.append(writer, block)
     if (writer.bytes >= segmentBytes) seal()
   }
 

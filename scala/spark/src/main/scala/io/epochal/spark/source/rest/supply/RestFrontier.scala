@@ -4,9 +4,9 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.spark.http.{BodyBuffer, HttpAnswer, HttpClient, HttpCounters, Revalidation}
+import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{AnswerScan, PageDigest, PageRequest, Pagination, TotalFrom}
+import io.epochal.spark.source.rest.page.{Answer, AnswerScan, PageDigest, PageRequest, Pagination, TotalFrom}
 import io.epochal.spark.source.rest.record.BodyFormat
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
@@ -16,7 +16,8 @@ import io.epochal.spark.source.rest.record.BodyFormat
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
-  private val buffer = BodyBuffer.ofPage()
+  private val page = new Answer
+  private val buffer = page.body
   private val finder =
     if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
     else new EndByTotal(options.pagination, count, options.mismatch)
@@ -24,10 +25,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var contacted = false
   private var warned = false
   private val scan =
-    new AnswerScan(
-      options.records,
-      options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq,
-      options.endpoint)
+    AnswerScan.of(options, options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq)
   private var moves = false
   private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
 
@@ -100,7 +98,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       options.rules.format match {
         case _: BodyFormat.Json =>
           val answer = scan.read(buffer)
-          Option.when(answer.records > 0)(PageDigest.of(answer.arrays(buffer)))
+          Option.when(answer.records > 0)(PageDigest.of(scan.blocks(answer, page)))
         case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
       }
     }

@@ -12,7 +12,8 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 import io.epochal.spark.http.BodyBuffer
-import io.epochal.spark.source.rest.page.{AnswerOrigin, RecordArray}
+import io.epochal.spark.source.rest.page.{AnswerOrigin, RecordBlock}
+import io.epochal.spark.source.rest.record.BodyFormat
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 
@@ -29,19 +30,24 @@ final private[rest] case class JournalPartition(slices: Seq[Slice]) extends Inpu
 final private[rest] class RestJournal(options: RestOptions, store: FileStore, parts: => Int) {
   private val journal = new Journal(store, options.source)
 
+  /** Whether no page begins with an object, as what tells of its origin does. */
+  private val unmistakable = options.rules.format match {
+    case _: BodyFormat.Json => true
+    case _                  => false
+  }
+
   /** @throws EpochalException
     *   JOURNAL_UNWRITABLE, as all that writes
     */
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
-  def append(writer: SegmentWriter, array: RecordArray): Unit = writing {
-    array.origin match {
-      case None => writer.append(array.records, array.bytes, array.from, array.length)
-      case Some(origin) =>
-        val front = origin.bytes
-        val payload = Arrays.copyOf(front, front.length + array.length)
-        System.arraycopy(array.bytes, array.from, payload, front.length, array.length)
-        writer.append(array.records, payload, 0, payload.length)
+  def append(writer: SegmentWriter, block: RecordBlock): Unit = writing {
+    val front = block.origin.fold(if (unmistakable) Array.emptyByteArray else AnswerOrigin.Unknown)(_.bytes)
+    if (front.isEmpty) writer.append(block.records, block.bytes, block.from, block.length)
+    else {
+      val payload = Arrays.copyOf(front, front.length + block.length)
+      System.arraycopy(block.bytes, block.from, payload, front.length, block.length)
+      writer.append(block.records, payload, 0, payload.length)
     }
   }
 

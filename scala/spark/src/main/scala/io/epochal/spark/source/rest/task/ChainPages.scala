@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.spark.http.HttpClient
 import io.epochal.spark.source.rest.page.{Answer, Chain, ChainedPagination, PageChain}
-import io.epochal.spark.source.rest.record.RowColumns
+import io.epochal.spark.source.rest.record.{Records, RowColumns}
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowChain, WindowKeys}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
@@ -23,7 +23,7 @@ final private[rest] class ChainPages(
     pagination: ChainedPagination,
     client: HttpClient,
     until: Instant
-) extends ScannedPages(options, columns, options.records) {
+) extends ScannedPages(options, columns, options.rules.format) {
 
   private val chain: Chain = pagination match {
     case windows: TimeWindow =>
@@ -35,6 +35,8 @@ final private[rest] class ChainPages(
   private var index0 = 0L
 
   override def answer: Answer = chain.answer
+
+  override protected def page(): Records[format.Rows] = format.open(answer.body, options.endpoint)
 
   @scala.annotation.tailrec
   override protected def turn(): Option[PagePart] =

@@ -7,7 +7,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{Answer, AnswerOrigin}
-import io.epochal.spark.source.rest.record.RowColumns
+import io.epochal.spark.source.rest.record.{Records, RowColumns, Utf8Body}
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
 final private[rest] class JournalPages(
@@ -15,9 +15,13 @@ final private[rest] class JournalPages(
     columns: RowColumns,
     slices: Seq[Slice],
     store: FileStore
-) extends ScannedPages(options, columns, pointer = "") {
+) extends ScannedPages(options, columns, options.rules.format.journalled) {
 
   override val answer = new Answer
+
+  override protected def page(): Records[format.Rows] =
+    format.inMemory(Utf8Body.of(answer.body), options.endpoint)
+
   private val remaining = slices.iterator
   private var file = Option.empty[(String, FileInput)]
 

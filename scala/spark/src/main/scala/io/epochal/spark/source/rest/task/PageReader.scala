@@ -75,7 +75,7 @@ final private[rest] class PageReader(
       val request = options.pagination.request(at, range.until)
       page = new Page(request, at, answers.answer(request))
       opened += 1
-      try open(page.answer.body, at - request.first)
+      try open(at - request.first)
       catch { case _: JsonProcessingException => reload(at) }
     }
 
@@ -83,8 +83,10 @@ final private[rest] class PageReader(
   private def reload(record: Long): Unit = {
     source.fetch(page.request, page.answer)(count())
     page.proven = true
-    open(page.answer.body, record - page.request.first)
+    open(record - page.request.first)
   }
+
+  private def open(skip: Long): Unit = open(format.open(page.answer.body, options.endpoint), skip)
 
   private def isWhole: Boolean =
     try {

@@ -7,7 +7,6 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.Answer
 import io.epochal.spark.source.rest.record.{BodyFormat, Records, RowColumns}
@@ -84,9 +83,9 @@ abstract private[rest] class Pages(options: RestOptions, columns: RowColumns, pr
   }
 
   /** Stands behind so many records of a page. */
-  protected def open(body: BodyBuffer, skip: Long): Unit = {
-    records = format.open(body, options.endpoint)
-    val _ = records.skip(skip)
+  protected def open(page: Records[format.Rows], skip: Long): Unit = {
+    records = page
+    val _ = page.skip(skip)
   }
 
   private def examine(error: Throwable): Unit = {

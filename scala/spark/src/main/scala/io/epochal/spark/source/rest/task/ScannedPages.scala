@@ -1,7 +1,7 @@
 package io.epochal.spark.source.rest.task
 
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.record.{BodyFormat, RowColumns}
+import io.epochal.spark.source.rest.record.{BodyFormat, Records, RowColumns}
 
 /** Records of a page: `take` of them, after the first `skip`.
   *
@@ -10,17 +10,20 @@ import io.epochal.spark.source.rest.record.{BodyFormat, RowColumns}
   */
 final private[rest] case class PagePart(index: Long, skip: Int, take: Int)
 
-/** Pages that were read once from end to end when they were received: each of them is whole JSON.
+/** Pages that were read once from end to end when they were received: each of them is whole.
   *
-  * @param pointer
-  *   JSON Pointer to the array in a page
+  * @param shape
+  *   of the pages
   */
-abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColumns, pointer: String)
-    extends Pages(options, columns, BodyFormat.Json(pointer)) {
+abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColumns, shape: BodyFormat)
+    extends Pages(options, columns, shape) {
 
   private var part = PagePart(0, 0, 0)
   private var passed = 0
   private var opened = 0L
+
+  /** Opens `answer`. */
+  protected def page(): Records[format.Rows]
 
   /** Has `answer` be the next page, and says which of its records are wanted; None after the last. */
   protected def turn(): Option[PagePart]
@@ -42,7 +45,7 @@ abstract private[rest] class ScannedPages(options: RestOptions, columns: RowColu
           part = next
           passed = 0
           opened += 1
-          open(answer.body, part.skip.toLong)
+          open(page(), part.skip.toLong)
           this.next()
       }
 

@@ -4,8 +4,8 @@ import java.time.Instant
 
 import scala.util.{Try, Using}
 
-import io.epochal.spark.http.{BodyBuffer, HttpClient}
-import io.epochal.spark.source.rest.page.{Answer, AnswerScan, Chain, PageChain, PageDigest, RecordArray}
+import io.epochal.spark.http.HttpClient
+import io.epochal.spark.source.rest.page.{Answer, AnswerScan, Chain, PageChain, PageDigest, RecordBlock}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
@@ -55,15 +55,15 @@ final private[rest] class WindowChain(
   override def next: NextPage =
     NextPage(pages.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = keys.seen).text), 0)
 
-  override def turn(each: RecordArray => Unit): Int = {
+  override def turn(each: RecordBlock => Unit): Int = {
     val asked = windows.asked(pages.next.token)
     if (asked.page.isEmpty) pages.recount()
     if (windows.keyed) keys.enter(asked.window, at)
     val digest = new PageDigest
     var fresh = 0
-    val records = pages.turn { array =>
-      if (counted) digest.add(array)
-      (if (windows.keyed) keys.fresh(array) else Some(array)).foreach { left =>
+    val records = pages.turn { block =>
+      if (counted) digest.add(block)
+      (if (windows.keyed) keys.fresh(block) else Some(block)).foreach { left =>
         fresh += left.records
         each(left)
       }
@@ -83,13 +83,13 @@ final private[rest] class WindowChain(
   }
 
   private def far(asked: WindowPosition): Option[Long] = {
-    val scan = new AnswerScan(options.records, Nil, options.endpoint)
+    val scan = AnswerScan.of(options)
     val call =
       options.pageCall.of(options.endpoint, windows, Some(asked.copy(page = Some(WindowChain.Far), seen = Nil).text))
-    Using.resource(BodyBuffer.ofPage()) { body =>
-      Try(client.call(call, body)(_ => scan.read(body))).toOption
+    Using.resource(new Answer) { answer =>
+      Try(client.call(call, answer.body)(_ => scan.read(answer.body))).toOption
         .filter(_.records > 0)
-        .map(answer => PageDigest.of(answer.arrays(body)))
+        .map(scanned => PageDigest.of(scan.blocks(scanned, answer)))
     }
   }
 }

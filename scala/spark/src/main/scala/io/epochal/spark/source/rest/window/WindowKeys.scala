@@ -10,7 +10,7 @@ import scala.collection.mutable
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
 import io.epochal.spark.json.Json
-import io.epochal.spark.source.rest.page.RecordArray
+import io.epochal.spark.source.rest.page.RecordBlock
 
 /** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.
   *
@@ -46,18 +46,18 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
   def seen: Seq[SeenWindow] =
     windows.iterator.filter(_.keys.nonEmpty).map(one => SeenWindow(one.until, one.record)).toSeq
 
-  /** Takes records out of an array whose keys are held, and holds the keys of the others.
+  /** Takes records out of a block whose keys are held, and holds the keys of the others.
     *
-    * @param array
+    * @param block
     *   its bytes are changed: what is left stands in them
     * @return
     *   None: nothing is left
     */
-  def fresh(array: RecordArray): Option[RecordArray] = {
-    import array.bytes
-    var end = array.from + 1
+  def fresh(block: RecordBlock): Option[RecordBlock] = {
+    import block.bytes
+    var end = block.from + 1
     var left = 0
-    each(bytes, array.from, array.until) { (from, until) =>
+    each(bytes, block.from, block.until) { (from, until) =>
       if (hold(key())) {
         if (left > 0) {
           bytes(end) = ','
@@ -69,7 +69,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
       }
     }
     bytes(end) = ']'
-    Option.when(left > 0)(array.copy(records = left, until = end + 1))
+    Option.when(left > 0)(block.copy(records = left, until = end + 1))
   }
 
   /** Holds the keys of records that were given before, `take` of an array's after its first `skip`. */

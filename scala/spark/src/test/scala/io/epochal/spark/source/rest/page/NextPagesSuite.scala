@@ -93,9 +93,12 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   private def scan(json: String, records: String, skip: Long, pointers: String*): (ScannedAnswer, String) = {
-    val body = Bodies.of(json.getBytes(UTF_8))
-    val answer = new AnswerScan(records, pointers, endpoint).read(body, skip)
-    (answer, answer.arrays(body).map(array => new String(array.bytes, array.from, array.length, UTF_8)).mkString)
+    val answer = new Answer(Bodies.of(json))
+    val scan = new ArrayScan(records, pointers, endpoint)
+    val scanned = scan.read(answer.body, skip)
+    (
+      scanned,
+      scan.blocks(scanned, answer).map(block => new String(block.bytes, block.from, block.length, UTF_8)).mkString)
   }
 
   test("an answer is scanned for its records and the values around them, before and after") {
@@ -137,7 +140,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the keys of the first and the last record are picked, and of no other") {
     def keys(json: String, pointer: String) =
-      new AnswerScan("/d", Nil, endpoint, Some(pointer)).read(Bodies.of(json.getBytes(UTF_8)), 0).keys
+      new ArrayScan("/d", Nil, endpoint, Some(pointer)).read(Bodies.of(json.getBytes(UTF_8)), 0).keys
     assert(
       keys("{\"d\":[ {\"a\":{\"id\":5}}, {} , {\"id\":1,\"a\":{\"x\":[1],\"id\":\"ü\"}}]}", "/a/id").contains(
         (Some("5"), Some("ü"))))
@@ -150,7 +153,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Seq("", "{", "[1", "[1] x", "[1,]", "{\"d\":[1]").foreach { json =>
       intercept[JsonProcessingException](scan(json, if (json.startsWith("{")) "/d" else "", 0))
     }
-    intercept[JsonProcessingException](new AnswerScan("", Nil, endpoint).read(Bodies.of("[1]".getBytes(UTF_16BE)), 0))
+    intercept[JsonProcessingException](new ArrayScan("", Nil, endpoint).read(Bodies.of("[1]".getBytes(UTF_16BE)), 0))
     Seq("{}" -> "/d", "[]" -> "/d", "{\"d\":5}" -> "/d", "7" -> "").foreach { case (json, pointer) =>
       assert(intercept[EpochalException](scan(json, pointer, 0)).condition.name == "RECORDS_NOT_FOUND", json)
     }

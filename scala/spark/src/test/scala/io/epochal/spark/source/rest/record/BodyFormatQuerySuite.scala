@@ -4,7 +4,7 @@ import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.spark.source.rest.RecordsApi
+import io.epochal.spark.source.rest.{ChainApi, RecordsApi}
 
 /** Whole queries over answers in NDJSON and in CSV. */
 final class BodyFormatQuerySuite extends StreamTest {
@@ -12,6 +12,14 @@ final class BodyFormatQuerySuite extends StreamTest {
   private def frame(api: RecordsApi, streaming: Boolean, schema: String, more: (String, String)*): DataFrame = {
     val options =
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "7", "retry.initialDelay" -> "1ms") ++ more
+    if (streaming) spark.readStream.format("epochal-rest").schema(schema).options(options).load()
+    else spark.read.format("epochal-rest").schema(schema).options(options).load()
+  }
+
+  private def chained(api: ChainApi, streaming: Boolean, more: (String, String)*): DataFrame = {
+    val options =
+      Map("url" -> api.url, "maxRowsPerBatch" -> "10", "metadataColumns" -> "_status") ++ more
+    val schema = "id INT, name STRING"
     if (streaming) spark.readStream.format("epochal-rest").schema(schema).options(options).load()
     else spark.read.format("epochal-rest").schema(schema).options(options).load()
   }
@@ -27,25 +35,66 @@ final class BodyFormatQuerySuite extends StreamTest {
   Seq[(String, String => String, Int => String)](
     ("ndjson", lines, i => s"""{"id":$i,"name":"n$i"}"""),
     ("csv", csv, i => s"$i,n$i\n")).foreach { case (format, body, record) =>
-    test(s"a stream over $format delivers every record once, through a restart and a growing API") {
-      RecordsApi.using(records = 25) { api =>
-        api.body = body
-        api.record = record
-        withTempDir { checkpoint =>
-          Seq(25, 40).foreach { count =>
-            api.count = count
-            val options = Seq("bodyFormat" -> format, "maxRowsPerBatch" -> "10")
-            val query = frame(api, streaming = true, "id INT, name STRING", options: _*).writeStream
-              .foreachBatch((rows: DataFrame, _: Long) => rows.write.mode("append").saveAsTable(s"all_$format"))
-              .option("checkpointLocation", checkpoint.getPath)
-              .trigger(Trigger.AvailableNow())
-              .start()
-            assert(query.awaitTermination(60000))
+    Seq(false, true).foreach { journal =>
+      test(s"a stream over $format delivers every record once, through a restart and a growing API, journal=$journal") {
+        RecordsApi.using(records = 25) { api =>
+          api.body = body
+          api.record = record
+          withTempDir { checkpoint =>
+            Seq(25, 40).foreach { count =>
+              api.count = count
+              val options = Seq("bodyFormat" -> format, "maxRowsPerBatch" -> "10", "journal" -> s"$journal")
+              val query = frame(api, streaming = true, "id INT, name STRING", options: _*).writeStream
+                .foreachBatch((rows: DataFrame, _: Long) => rows.write.mode("append").saveAsTable(s"all_$format"))
+                .option("checkpointLocation", checkpoint.getPath)
+                .trigger(Trigger.AvailableNow())
+                .start()
+              assert(query.awaitTermination(60000))
+            }
+            checkAnswer(spark.table(s"all_$format"), (0 until 40).map(i => Row(i, s"n$i")))
+            spark.sql(s"DROP TABLE all_$format")
           }
-          checkAnswer(spark.table(s"all_$format"), (0 until 40).map(i => Row(i, s"n$i")))
-          spark.sql(s"DROP TABLE all_$format")
         }
       }
+    }
+
+    Seq(
+      "link" -> Seq("pagination" -> "link"),
+      "cursor" -> Seq("pagination" -> "cursor", "nextCursorHeader" -> "X-Next", "cursorHeader" -> "X-Cursor")).foreach {
+      case (kind, paging) =>
+        test(
+          s"$kind: pages of $format follow each other by a header, from batch to batch, and in a replay and a batch read") {
+          ChainApi.using(records = 25) { api =>
+            api.record = i => record(i.toInt)
+            api.body = (records, _) => body(records.mkString("[", ",", "]"))
+            withTempDir { checkpoint =>
+              val reader = (streaming: Boolean) => chained(api, streaming, paging :+ ("bodyFormat" -> format): _*)
+              @volatile var batches = Seq.empty[(Long, Seq[String])]
+              def run(): Unit = {
+                batches = Nil
+                val query = reader(true).writeStream
+                  .option("checkpointLocation", checkpoint.getPath)
+                  .trigger(Trigger.AvailableNow())
+                  .foreachBatch { (rows: DataFrame, n: Long) =>
+                    batches :+= n -> rows.collect().map(row => s"${row(0)} ${row(1)} ${row(2)}").toSeq.sorted
+                  }
+                  .start()
+                assert(query.awaitTermination(60000))
+              }
+              def expected(from: Int, until: Int) = (from until until).map(i => s"$i n$i 200").sorted
+              run()
+              assert(batches.flatMap(_._2).sorted == expected(0, 25))
+              val last = batches.last
+              Seq(s"${last._1}", s".${last._1}.crc").foreach(name =>
+                java.nio.file.Files.deleteIfExists(checkpoint.toPath.resolve("commits").resolve(name)))
+              api.count = 31
+              run()
+              assert(batches.head == last && batches.tail.flatMap(_._2).sorted == expected(25, 31))
+              assert(reader(false).count() == 31)
+              checkAnswer(reader(false).select("id", "name"), (0 until 31).map(i => Row(i, s"n$i")))
+            }
+          }
+        }
     }
 
     test(s"a batch over $format reads only the columns it uses, and PERMISSIVE keeps a bad line") {

@@ -17,7 +17,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{AnswerFile, Bodies, BodyBuffer, Endpoint}
 import io.epochal.spark.source.rest.RestReading
-import io.epochal.spark.source.rest.page.AnswerScan
+import io.epochal.spark.source.rest.page.{Answer, AnswerOrigin, AnswerScan, ArrayScan, LineScan, ScannedAnswer}
 
 /** Answers that lie in a file are read like those in memory. */
 final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -73,13 +73,20 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   } yield (mark, header, break, lines.mkString(break) + break + end)
 
   /** What comes of an answer: the values of each record, or why it gives none, and its bytes; or why none is given at all. */
-  private def read(format: BodyFormat, body: BodyBuffer): Either[String, Seq[(String, String)]] = {
+  private def read(format: BodyFormat, body: BodyBuffer): Either[String, Seq[(String, String)]] =
+    rows(format)(format.open(body, endpoint))
+
+  /** The same of a body that is not looked at first. */
+  private def rowsOf(format: BodyFormat)(body: Utf8Body): Either[String, Seq[(String, String)]] =
+    rows(format)(format.inMemory(body, endpoint))
+
+  private def rows(format: BodyFormat)(open: => Records[format.Rows]): Either[String, Seq[(String, String)]] = {
     val columns = new RowColumns(
       RestReading(StructType.fromDDL(ddl), "UTC"),
       RecordRules(format, RecordMode.Permissive("bad"), None, Nil))
     val rows = format.rows(columns)
     Try {
-      val records = format.open(body, endpoint)
+      val records = open
       val found = Vector.newBuilder[(String, String)]
       while (records.next()) {
         val row =
@@ -129,13 +136,51 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     }
   }
 
+  private def blocks(scan: AnswerScan, scanned: ScannedAnswer, body: BodyBuffer): Seq[(Int, String)] =
+    scan
+      .blocks(scanned, new Answer(body))
+      .map(block => block.records -> new String(block.bytes, block.from, block.length, UTF_8))
+      .toVector
+
+  test("lines are cut off the front, and the others stand for themselves behind what a journal has before them") {
+    def alike(format: BodyFormat.OfLines, text: String, skip: Int): Unit = {
+      val bytes = text.getBytes(UTF_8)
+      val scan = new LineScan(format, endpoint)
+      val all = read(format.journalled, Bodies.of(bytes))
+      Seq(1, 9, 50, 100000).foreach { partBytes =>
+        Using.resource(Bodies.large(bytes, inMemory = 3, partBytes)) { body =>
+          Try(scan.read(body, skip.toLong)).fold(
+            error => assert(error.isInstanceOf[JsonProcessingException] && Try(format.count(body, endpoint)).isFailure),
+            scanned => {
+              val found = blocks(scan, scanned, body).flatMap { case (records, block) =>
+                val page = Bodies.of(s"{}$block")
+                assert(AnswerOrigin.take(page).isEmpty)
+                val rows = rowsOf(format.journalled)(Utf8Body.of(page)).fold(fail(_), identity)
+                assert(rows.size == records, block)
+                rows
+              }
+              assert(all.map(_.drop(skip)) == Right(found) && all.map(_.size) == Right(scanned.records), text)
+            }
+          )
+        }
+      }
+    }
+    forAll(ndjson, Gen.oneOf(true, false), Gen.choose(0, 5)) { (text, tolerant, skip) =>
+      alike(BodyFormat.Ndjson(tolerant), text, skip)
+    }
+    forAll(csv, Gen.choose(0, 5)) { case ((mark, header, break, lines), skip) =>
+      alike(BodyFormat.Csv(header = true, ',', Some("x")), s"$mark$header$break$lines", skip)
+      alike(BodyFormat.Csv(header = false, ',', None), s"$mark$lines", skip)
+    }
+  }
+
   test("a scan finds the same records, values and keys, and cuts the same records off the front") {
     forAll(answers, Gen.choose(0L, 8L)) { case ((text, records), skip) =>
       val bytes = text.getBytes(UTF_8)
       def scan(body: BodyBuffer) = {
-        val answer = new AnswerScan("/data", Seq("/n/t", "/n", "/z/0", "/d/1"), endpoint, Some("/id")).read(body, skip)
-        val arrays = answer.arrays(body).map(a => a.records -> new String(a.bytes, a.from, a.length, UTF_8)).toVector
-        (answer.records, answer.values, answer.keys, arrays)
+        val scan = new ArrayScan("/data", Seq("/n/t", "/n", "/z/0", "/d/1"), endpoint, Some("/id"))
+        val scanned = scan.read(body, skip)
+        (scanned.records, scanned.values, scanned.keys, blocks(scan, scanned, body))
       }
       val (count, values, keys, whole) = scan(Bodies.of(bytes))
       assert(count == records && whole.map(_._1).sum == math.max(0, records - skip))
@@ -164,7 +209,7 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     Seq("<html></html>", "id,name\n<1,2\n").foreach(alike(BodyFormat.Csv(header = true, ',', None), _))
     val empty = """{"data": null, "t": "x"}""".getBytes(UTF_8)
     Using.resource(Bodies.large(empty, 3, 10)) { large =>
-      val answer = new AnswerScan("/data", Seq("/t"), endpoint).read(large)
+      val answer = new ArrayScan("/data", Seq("/t"), endpoint).read(large)
       assert(answer.records == 0 && answer.values == Map("/t" -> Some("x")))
     }
   }
@@ -182,7 +227,8 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val page = BodyBuffer.ofPage()
     assert(page.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes) && bytes.length > (20 << 20))
     assert(page.bytes.length <= (8 << 20) + 1)
-    val sizes = new AnswerScan("", Nil, endpoint).read(page).arrays(page).map(_.length).toVector
+    val scan = new ArrayScan("", Nil, endpoint)
+    val sizes = scan.blocks(scan.read(page), new Answer(page)).map(_.length).toVector
     assert(sizes.size > 20 && sizes.forall(_ < (1 << 20) + 200))
     assert(BodyFormat.Json("").count(page, endpoint) == records.size)
     assert(openFiles() > 0)

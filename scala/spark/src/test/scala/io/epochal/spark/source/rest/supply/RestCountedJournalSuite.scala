@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.HadoopFileStore
-import io.epochal.spark.source.rest.page.RecordArray
+import io.epochal.spark.source.rest.page.RecordBlock
 import io.epochal.spark.source.rest.{
   RecordsApi,
   RestOffset,
@@ -116,7 +116,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     val tail = new JournalTail(journal, RestPosition(0), segmentBytes = 200)
     (0 until 30).foreach { i =>
       val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
-      tail.add(RecordArray(2, page, 0, page.length))
+      tail.add(RecordBlock(2, page, 0, page.length))
     }
     val middle = tail.take(31)
     val after = tail.after(middle).get

@@ -75,6 +75,22 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  Seq("none", "offset", "page", "link").foreach { kind =>
+    test(s"windowPagination=$kind: windows of CSV") {
+      query(kind, "bodyFormat" -> "csv") { query =>
+        query.api.body =
+          (page, _) => page.map(event => s"event ${event.id},${event.id}\n").mkString("name,id\n", "", "")
+        (0 until 40).foreach(id => query.event(id, id.toLong))
+        query.nowAt(21)
+        assert(query.batch(ReadLimit.maxRows(5)) == (0 until 5))
+        query.restart()
+        assert(query.batches(ReadLimit.maxRows(5)).flatten == (5 until 20))
+        query.nowAt(41)
+        assert(query.batch() == (20 until 40))
+      }
+    }
+  }
+
   test("no window is asked for before its end is lag in the past, and none is asked for in between") {
     query("none") { query =>
       query.event(1, 5)

@@ -27,6 +27,14 @@ final class WindowApi extends StubServer("/events") {
   /** As JSON, with the comma before it. */
   @volatile var more: Event => String = _ => ""
 
+  /** A page of events, with what says how it goes on. */
+  @volatile var body: (Seq[Event], String) => String = (page, follows) => {
+    val records = page
+      .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
+      .mkString("[ ", " , ", "]")
+    s"""{$follows,"data":$records}"""
+  }
+
   /** How moments are read. */
   @volatile var moment: String => Instant = Instant.parse
 
@@ -42,8 +50,8 @@ final class WindowApi extends StubServer("/events") {
 
   override protected def serve(exchange: HttpExchange): Unit = {
     val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
-    val body = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
-    val inBody = WindowApi.Field.findAllMatchIn(body).map(found => found.group(1) -> found.group(2)).toMap
+    val request = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    val inBody = WindowApi.Field.findAllMatchIn(request).map(found => found.group(1) -> found.group(2)).toMap
     val params = inBody ++ query.map { pair =>
       val Array(name, value) = pair.split("=", 2)
       name -> URLDecoder.decode(value, UTF_8)
@@ -71,12 +79,8 @@ final class WindowApi extends StubServer("/events") {
       val next = Option.when(paged && place + pageSize < wanted.size)(place + pageSize)
       val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
       link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
-      val records = page
-        .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
-        .mkString("[ ", " , ", "]")
-      val text =
-        s"""{"next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")},"data":$records}"""
-      val bytes = text.getBytes(UTF_8)
+      val follows = s""""next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")}"""
+      val bytes = body(page, follows).getBytes(UTF_8)
       exchange.sendResponseHeaders(200, bytes.length.toLong)
       exchange.getResponseBody.write(bytes)
     }

@@ -29,13 +29,12 @@ trait WindowFixture extends Assertions {
     var at: Offset = stream.initialOffset()
 
     def start(more: (String, String)*): RestStream = {
-      val windows = Seq(
+      val windows = Option.when(!options.exists(_._1 == "bodyFormat"))("records" -> "/data") ++ Seq(
         "pagination" -> "time-window",
-        "records" -> "/data",
         "windowStart" -> s"${WindowApi.start}",
         "windowLength" -> "10m",
         "lag" -> "1m")
-      RestStreams.at(clock, api.url, checkpoint, schema, windows ++ WindowApi.kinds(kind) ++ options ++ more: _*)
+      RestStreams.at(clock, api.url, checkpoint, schema, windows.toSeq ++ WindowApi.kinds(kind) ++ options ++ more: _*)
     }
 
     /** As after a kill: what the old one knows is gone, and it has stopped nothing. */

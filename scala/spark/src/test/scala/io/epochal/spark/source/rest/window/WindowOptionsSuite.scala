@@ -58,7 +58,12 @@ final class WindowOptionsSuite extends AnyFunSuite {
     assert(refusal("windowPagination" -> "cursor").contains("needs the option 'nextCursor'"))
     assert(refusal("windowPagination" -> "time-window").contains("OPTION_INVALID"))
     assert(refusal("journal" -> "false").contains("always journalled"))
-    assert(refusal("bodyFormat" -> "csv").contains("OPTIONS_CONFLICT"))
+    assert(source("bodyFormat" -> "csv").nonEmpty)
+    val keyed = refusal("bodyFormat" -> "csv", "overlap" -> "1h", "keyColumns" -> "id")
+    assert(
+      keyed.contains("pagination=time-window, bodyFormat=csv") && keyed.contains("keyColumns need bodyFormat=json"))
+    assert(
+      refusal("bodyFormat" -> "csv", "windowPagination" -> "cursor", "nextCursor" -> "/n").contains("bodyFormat=csv"))
     assert(refusal("pagination" -> "offset").contains("Set pagination=time-window"))
     assert(source("windowPagination" -> "page", "hasMore" -> "/more", "records" -> "/data").nonEmpty)
   }

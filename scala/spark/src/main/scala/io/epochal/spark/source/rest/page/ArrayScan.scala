@@ -1,0 +1,177 @@
+package io.epochal.spark.source.rest.page
+
+import scala.collection.mutable
+
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+
+import io.epochal.core.error.EpochalException
+import io.epochal.spark.http.{BodyBuffer, Endpoint}
+import io.epochal.spark.json.Json
+import io.epochal.spark.source.rest.record.{ArrayPart, BodyProblem, FileArray, RecordCursor, TokenRecords, Utf8Body}
+
+/** Of an answer whose records stand in an array of JSON.
+  *
+  * @param records
+  *   JSON Pointer to the array; null in its place is an empty one
+  * @param pointers
+  *   JSON Pointers to the values
+  * @param key
+  *   JSON Pointer within a record
+  */
+final private[rest] class ArrayScan(
+    records: String,
+    pointers: Seq[String],
+    endpoint: Endpoint,
+    key: Option[String] = None
+) extends AnswerScan {
+  import ArrayScan._
+
+  private val root = new Node
+  root.at(segments(records)).isRecords = true
+  pointers.foreach(pointer => root.at(segments(pointer)).pointer = Some(pointer))
+  private val inRecord = key.map { pointer =>
+    val record = new Node
+    record.at(segments(pointer)).pointer = Some(pointer)
+    record
+  }
+
+  override def blocks(scanned: ScannedAnswer, answer: Answer): Iterator[RecordBlock] = answer.body.file match {
+    case None =>
+      scanned.parts.iterator.map(part =>
+        RecordBlock(part.records, answer.body.bytes, part.from, part.until, answer.from))
+    case Some(file) =>
+      FileArray.pieces(file, scanned.parts).zip(scanned.parts.iterator).map { case (piece, part) =>
+        RecordBlock(part.records, piece.bytes, 0, piece.length, answer.from)
+      }
+  }
+
+  override def read(buffer: BodyBuffer, skip: Long): ScannedAnswer =
+    if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
+
+  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+    val body = Utf8Body.of(buffer)
+    if (!body.isInPlace) throw new BodyProblem("it is not in UTF-8")
+    try
+      buffer.file match {
+        case None       => step(new RecordCursor(body, records, endpoint), buffer, skip)
+        case Some(file) => inParts(new FileArray(file, records, endpoint, skip), buffer)
+      }
+    catch {
+      case missing: EpochalException =>
+        val pass = new Pass(parser(buffer, 0))
+        val values = pass.all()
+        if (pass.isNull) ScannedAnswer.nothing.copy(values = values) else throw missing
+    }
+  }
+
+  private def inParts(array: FileArray, buffer: BodyBuffer): ScannedAnswer = {
+    val values =
+      if (pointers.isEmpty) Map.empty[String, Option[String]] else array.around(parser => new Pass(parser).all())
+    ScannedAnswer(
+      array.records,
+      array.parts,
+      values,
+      array.ends.flatMap { case (first, last) => keys(buffer, first, last) })
+  }
+
+  private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+    var count = 0
+    var from = cursor.begin
+    var first = -1
+    var last = -1
+    while (cursor.next()) {
+      last = cursor.start
+      if (first < 0) first = last
+      // The byte before a record that is not the first is a comma, or white space after one.
+      if (count == skip && skip > 0) from = last - 1
+      cursor.pass()
+      count += 1
+    }
+    val values = cursor.around(parser => new Pass(parser).all())
+    val found = if (count > 0) keys(buffer, first, last) else None
+    if (skip > 0 && count > skip) buffer.bytes(from) = '['
+    val part = Option.when(count > skip)(ArrayPart((count - skip).toInt, from, cursor.end))
+    ScannedAnswer(count, part.toList, values, found)
+  }
+
+  private def parser(buffer: BodyBuffer, from: Int): JsonParser =
+    buffer.file.fold(Json.factory.createParser(buffer.bytes, from, buffer.length - from))(FileArray.parser(_, from))
+
+  private def keys(buffer: BodyBuffer, first: Int, last: Int): Option[(Option[String], Option[String])] =
+    inRecord.map(record => (keyOf(record, buffer, first), keyOf(record, buffer, last)))
+
+  /** Jackson reads a number to what follows it, which is the array's there. */
+  private def keyOf(record: Node, buffer: BodyBuffer, from: Int): Option[String] = {
+    val first = buffer.file.fold(buffer.bytes(from).toInt)(file => file.stream(from, from + 1).read())
+    if (first != '{' && first != '[') None
+    else new Pass(parser(buffer, from)).pick(record).values.headOption.flatten
+  }
+
+  final private class Pass(parser: JsonParser) {
+    private val values = mutable.Map.empty[String, Option[String]]
+    private var recordsAreNull = false
+
+    /** The values of the value that comes next. */
+    def pick(node: Node): Map[String, Option[String]] = {
+      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
+      walk(node)
+      values.toMap
+    }
+
+    /** Those of the answer, which is read to its end. */
+    def all(): Map[String, Option[String]] = {
+      val found = pick(root)
+      while (parser.nextToken() != null) {}
+      found
+    }
+
+    /** Whether null stands where the records are looked for. */
+    def isNull: Boolean = recordsAreNull
+
+    /** From the first token of a value to its last. */
+    private def walk(node: Node): Unit = {
+      val token = parser.currentToken
+      node.pointer.foreach { pointer =>
+        if (!token.isScalarValue) values(pointer) = None
+        else if (token != JsonToken.VALUE_NULL) values(pointer) = Some(parser.getText)
+      }
+      if (node.isRecords && token == JsonToken.VALUE_NULL) recordsAreNull = true
+      if (node.below.isEmpty) { val _ = parser.skipChildren() }
+      else if (token == JsonToken.START_OBJECT)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val child = node.below.get(parser.currentName)
+          parser.nextToken()
+          visit(child)
+        }
+      else if (token == JsonToken.START_ARRAY) {
+        var i = 0
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+          visit(node.below.get(i.toString))
+          i += 1
+        }
+      }
+    }
+
+    private def visit(child: Option[Node]): Unit = child match {
+      case Some(node) => walk(node)
+      case None       => val _ = parser.skipChildren()
+    }
+  }
+}
+
+private object ArrayScan {
+
+  /** A place in the JSON on the way to what is looked for. */
+  final private class Node {
+    val below: mutable.Map[String, Node] = mutable.Map.empty
+    var isRecords = false
+    var pointer = Option.empty[String]
+
+    def at(path: List[String]): Node = path match {
+      case Nil          => this
+      case name :: rest => below.getOrElseUpdate(name, new Node).at(rest)
+    }
+  }
+
+  private def segments(pointer: String): List[String] = TokenRecords.segments(pointer)
+}
