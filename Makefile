@@ -11,6 +11,10 @@ WHEEL   := dist/epochal-$(VERSION)-py3-none-any.whl
 VENV    := build/venv-$(PYSPARK)
 BIN     := $(VENV)/bin
 
+# Spark's classes, loaded and verified once for all JVMs that the tests start; a JVM that cannot use them goes without a word.
+CLASSES := $(VENV)/classes.jsa
+SHARED  := -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
+
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
 JAR_SOURCES   := $(call sources,scala/core/src/main scala/spark/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
@@ -34,17 +38,17 @@ demo: venv ## the main job: a REST API into a database, killed half way, resumed
 	@$(BIN)/python -m epochal demo $(ARGS)
 
 test: ## all tests, Scala and Python side by side; logs in build/logs
-	@$(MAKE) --no-print-directory --output-sync=target -j2 venv
+	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES)
 	@scripts/side-by-side test-scala test-python
 
 test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's StreamTest)
 	scripts/sbt test
 
-test-python: venv ## the tests from end to end (PYTEST="-k demo" passes arguments on)
-	$(BIN)/python -m pytest tests $(PYTEST)
+test-python: venv $(CLASSES) ## the tests from end to end (PYTEST="-k demo" passes arguments on)
+	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests $(PYTEST)
 
-test-crash: venv ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
-	EPOCHAL_CRASH=full $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+test-crash: venv $(CLASSES) ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
+	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 
@@ -89,7 +93,7 @@ venv: $(VENV)/.wheel ## build/venv: Python with pyspark, the wheel and what the 
 	@ln -sfn $(notdir $(VENV)) build/venv
 
 # One environment for each Spark; build/venv points to the one that is used.
-.PRECIOUS: build/venv-%/.requirements build/venv-%/.wheel
+.PRECIOUS: build/venv-%/.requirements build/venv-%/.wheel build/venv-%/classes.jsa
 build/venv-%/.requirements: python/requirements-test.txt
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
@@ -99,6 +103,11 @@ build/venv-%/.requirements: python/requirements-test.txt
 build/venv-%/.wheel: $(WHEEL) build/venv-%/.requirements
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall $<
 	@touch $@
+
+build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.requirements
+	rm -f $@
+	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
+	@touch -c $@
 
 bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt

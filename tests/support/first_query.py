@@ -1,0 +1,36 @@
+"""The first session and the first queries of a JVM: what `make` archives the classes of, for all JVMs that the tests start.
+
+Loading and verifying Spark's classes is half of what such a JVM does before its first batch ends (JEP 350).
+"""
+
+from __future__ import annotations
+
+import tempfile
+
+from pyspark.sql import SparkSession
+
+
+def main() -> None:
+    conf = {
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    spark = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
+    with tempfile.TemporaryDirectory() as checkpoints:
+        source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+        counts = source.groupBy().count()
+        for sink, frame, mode in [("noop", source, "append"), ("memory", counts, "complete")]:
+            writer = frame.writeStream.format(sink).queryName(sink).outputMode(mode)
+            query = writer.option("checkpointLocation", f"{checkpoints}/{sink}").trigger(availableNow=True).start()
+            query.awaitTermination(60)
+        spark.createDataFrame([(1, "a")], "id INT, name STRING").selectExpr("count(*)").collect()
+    jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
+    spark.stop()
+    jvm.stdin.close()
+    jvm.wait(timeout=120)  # It writes the archive at its end.
+
+
+if __name__ == "__main__":
+    main()
