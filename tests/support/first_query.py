@@ -1,4 +1,4 @@
-"""The first session and the first queries of a JVM: what `make` archives the classes of, for all JVMs that the tests start.
+"""The first session and queries of a JVM: `make` archives the classes that it loads, for the JVMs of the tests.
 
 Loading and verifying Spark's classes is half of what such a JVM does before its first batch ends (JEP 350).
 """

@@ -56,7 +56,7 @@ private[error] trait HttpConditions {
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",
     "<url> still goes on after <pages> pages, and no end is in sight.",
-    "If the list really is that long, raise maxPages, or set maxRowsPerBatch: no more is asked for than a batch needs then."
+    "If the list really is that long, raise maxPages. Outside AvailableNow and batch reads maxRowsPerBatch helps, too: no more is asked for than a batch needs then."
   )
   val LinkRefused = Condition(
     "LINK_REFUSED",

@@ -79,7 +79,12 @@ private[spark] object AnswerFile {
 
   def create(partBytes: Int): AnswerFile = kept {
     val path = Files.createTempFile("epochal-response-", ".part")
-    new AnswerFile(FileChannel.open(path, READ, WRITE, DELETE_ON_CLOSE), partBytes)
+    try new AnswerFile(FileChannel.open(path, READ, WRITE, DELETE_ON_CLOSE), partBytes)
+    catch {
+      case e: IOException =>
+        Files.deleteIfExists(path): Unit
+        throw e
+    }
   }
 
   private def kept[A](body: => A): A =

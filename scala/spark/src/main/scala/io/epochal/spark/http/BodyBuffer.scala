@@ -16,7 +16,7 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
   private var none = false
   private var large = Option.empty[AnswerFile]
 
-  /** At least those of the answer; where it lies in a file, its beginning. */
+  /** At least those of the answer; where it lies in a file, its first 64 KiB, or all that memory was to have of it. */
   def bytes: Array[Byte] = array
 
   /** Of the answer. */
@@ -69,7 +69,13 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
       count = in.read(array, used, math.min(array.length.toLong, most + 1).toInt - used)
       if (count > 0) used += count
     }
-    if (used > most && most < limit) readOn(in, limit)
+    if (used > most && most < limit)
+      try readOn(in, limit)
+      catch {
+        case e: Throwable =>
+          reset()
+          throw e
+      }
     used <= limit
   }
 
@@ -104,6 +110,7 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
     val file = AnswerFile.create(partBytes)
     large = Some(file)
     file.append(array, used)
+    if (array.length > BodyBuffer.FirstSize) array = java.util.Arrays.copyOf(array, BodyBuffer.FirstSize)
     val block = new Array[Byte](BodyBuffer.FirstSize)
     var count = 0
     while (count >= 0 && used <= limit) {

@@ -14,6 +14,7 @@ import io.epochal.spark.source.rest.page.{
   Counting,
   CountingOptions,
   OnDrift,
+  OwnParameters,
   PageCall,
   PageRequest,
   Pagination,
@@ -77,6 +78,8 @@ final case class RestOptions(
   def alone: RestOptions = copy(fanOut = None)
 
   def endpoint: Endpoint = http.endpoint
+
+  @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
   /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
   def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&

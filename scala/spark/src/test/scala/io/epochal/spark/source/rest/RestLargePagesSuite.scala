@@ -10,13 +10,15 @@ import scala.util.{Try, Using}
 import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.spark.http.StubServer
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: more than memory takes of one. */
-final class RestLargePagesSuite extends AnyFunSuite {
+final class RestLargePagesSuite extends AnyFunSuite with Eventually {
 
   private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
   private val pageSize = 3000
@@ -32,8 +34,12 @@ final class RestLargePagesSuite extends AnyFunSuite {
         row.head.asInstanceOf[Int]
     }
 
-  private def next(stream: RestStream, from: Offset, limit: ReadLimit): Offset =
-    MicroBatch.next(stream, stream.deserializeOffset(from.json), limit).get
+  /** Between two looks the driver holds no answer. */
+  private def next(stream: RestStream, from: Offset, limit: ReadLimit): Offset = {
+    val end = MicroBatch.next(stream, stream.deserializeOffset(from.json), limit).get
+    assert(openFiles().isEmpty)
+    end
+  }
 
   private def over(url: String, options: (String, String)*)(body: (RestStream, Path) => Unit): Unit = {
     val checkpoint = Files.createTempDirectory("rest").resolve("0")
@@ -99,6 +105,23 @@ final class RestLargePagesSuite extends AnyFunSuite {
             val all = next(stream, end, ReadLimit.allAvailable())
             assert(read(stream, stream.initialOffset(), end) ++ read(stream, end, all) == (0 until pageSize))
           }
+        }
+      }
+    }
+  }
+
+  Seq(1, 3).foreach { depth =>
+    test(s"a task that is given up half way holds no answer any more, maxConcurrency=$depth") {
+      RecordsApi.using(records = 12000) { api =>
+        api.record = i => record(i.toLong)
+        val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "numPartitions" -> "1")
+        over(api.url, (options :+ ("maxConcurrency" -> s"$depth")): _*) { (stream, _) =>
+          val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
+          val partition = stream.planInputPartitions(stream.initialOffset(), end).head
+          val reader = stream.createReaderFactory().createReader(partition)
+          assert((0 until 4000).forall(_ => reader.next()))
+          reader.close()
+          eventually(timeout(Span(20, Seconds)))(assert(openFiles().isEmpty))
         }
       }
     }

@@ -1,7 +1,6 @@
 package io.epochal.spark.source.rest.page
 
-import io.epochal.core.error.Redaction
-import io.epochal.spark.http.{HttpAnswer, HttpSettings}
+import io.epochal.spark.http.HttpAnswer
 
 /** The headers of an answer, for a column: names in lower case, values of one name in one text with ", " between them. Those that
   * speak of who asks stay out, and known secrets are masked in the others.
@@ -9,10 +8,10 @@ import io.epochal.spark.http.{HttpAnswer, HttpSettings}
 private[rest] object AnswerHeaders {
   private val Secret = "cookie|auth|token|secret|session|credential|signature|csrf|xsrf|api-?key".r.unanchored
 
-  def of(answer: HttpAnswer, settings: HttpSettings): Map[String, String] =
+  def of(answer: HttpAnswer, own: OwnParameters): Map[String, String] =
     answer.all
       .map { case (name, value) => name.toLowerCase -> value }
       .filterNot { case (name, _) => Secret.matches(name) }
       .groupMapReduce(_._1)(_._2)((one, other) => s"$one, $other")
-      .map { case (name, text) => name -> Redaction.text(settings.masked(text)) }
+      .map { case (name, text) => name -> own.masked(text) }
 }

@@ -5,7 +5,7 @@ import io.epochal.spark.source.rest.NextPage
 /** Pages one after the other, each asked for once it is known how. One thread at a time. */
 private[rest] trait Chain {
 
-  /** The last one. Who is done with the chain closes it. */
+  /** The last one. Who is done with it closes it. */
   def answer: Answer
 
   /** The page that is asked for next: where the end was reached, the last one again. */

@@ -56,7 +56,7 @@ private[rest] object CountingOptions {
     "totalCount",
     OptionType.jsonPointer,
     "JSON Pointer to the number of all records in an answer: the end is known from one request, and not searched for " +
-      "(pagination=offset, page).",
+      "(pagination=offset, page; bodyFormat=json).",
     sample = Some("/meta/total")
   )
   val TotalCountHeader: OptionSpec[String] = OptionSpec(
@@ -68,7 +68,7 @@ private[rest] object CountingOptions {
     "onDrift",
     OptionType.choice(OnDrift.all)(_.name),
     "What becomes of a query whose list has fewer records than were delivered: it fails (fail), waits until there are more again " +
-      "(warn), or reads the list again from its first record, so that rows come twice (restart) (pagination=none, offset, page). " +
+      "(warn), or reads the list again from its first record, so that rows come twice (restart; not with partitionParams or journal=true) (pagination=none, offset, page). " +
       "Unset: fail, or warn with failOnDataLoss=false.",
     sample = Some("restart")
   )

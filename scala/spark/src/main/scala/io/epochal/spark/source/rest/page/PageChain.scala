@@ -59,7 +59,7 @@ final private[rest] class PageChain(
     var mistaken = false
     val (scanned, follows) = client.call(call.copy(unless = known), answer.body, !contacted) { head =>
       mistaken = namesNext(asked, head)
-      answer.came(head, PageUrl.shown(endpoint, call.target), options)
+      answer.came(head, PageUrl.shown(endpoint, options.own, call.target), options)
       looks.read(at.token, head) {
         val scanned = scan.read(answer.body, skip)
         (scanned, followed(pagination.follows(endpoint, asked, head, scanned)))

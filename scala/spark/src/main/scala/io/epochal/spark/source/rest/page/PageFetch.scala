@@ -4,7 +4,7 @@ import java.util.Arrays
 import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, ExecutorService, Executors, Future}
 
 import scala.collection.mutable
-import scala.util.Using
+import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
@@ -42,13 +42,17 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       while (whole && waiting.nonEmpty) {
         val fetched = waiting.dequeue().get()
         ask()
-        fetched.pages.foreach(page => Using.resource(page)(_.blocks.foreach(each)))
+        Using.resource(fetched)(_.pages.foreach(_.blocks.foreach(each)))
         whole = fetched.whole
       }
     } catch {
       case e: ExecutionException => throw e.getCause
-    } finally waiting.foreach(_.cancel(true))
+    } finally waiting.foreach(giveUp)
   }
+
+  /** What is under way yet is thrown away by who fetches it. */
+  private def giveUp(part: Future[Fetched]): Unit =
+    if (!part.cancel(true)) Try(part.get()).foreach(_.close())
 
   override def close(): Unit = {
     val _ = threads.shutdownNow()
@@ -74,11 +78,29 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     private var answer = new Answer
     private val scan = AnswerScan.of(options)
 
-    override def close(): Unit = client.close()
+    override def close(): Unit = {
+      client.close()
+      answer.close()
+    }
 
     /** One page, or several where the server gives smaller ones than it is asked for. */
     def fetch(range: RecordRange): Fetched = {
-      val pages = Vector.newBuilder[Page]
+      val pages = mutable.ArrayBuffer.empty[Page]
+      try {
+        val whole = fetch(range, pages)
+        if (Thread.interrupted()) throw new InterruptedException // Nobody waits for them any more.
+        Fetched(pages.toSeq, whole)
+      } catch {
+        case e: Throwable =>
+          pages.foreach(_.close())
+          throw e
+      }
+    }
+
+    /** @return
+      *   whether that is all of it
+      */
+    private def fetch(range: RecordRange, pages: mutable.Buffer[Page]): Boolean = {
       var at = range.from
       var whole = true
       while (whole && at < range.until) {
@@ -94,7 +116,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         if (whole) pages += taken(scanned) else lost(at, range.until)
         at += fresh
       }
-      Fetched(pages.result(), whole)
+      whole
     }
 
     /** Leaves memory to the next answer. */
@@ -123,7 +145,9 @@ private object PageFetch {
     * @param whole
     *   whether that is all of it
     */
-  final private case class Fetched(pages: Seq[Page], whole: Boolean)
+  final private case class Fetched(pages: Seq[Page], whole: Boolean) extends AutoCloseable {
+    override def close(): Unit = pages.foreach(_.close())
+  }
 
   /** @param blocks
     *   of no use any more once it is closed

@@ -61,11 +61,13 @@ private[rest] object PageUrl {
   }
 
   /** The address of a page without what may be secret: user info and own parameters. */
-  def shown(endpoint: Endpoint, target: String): String = {
-    val own = parameters(endpoint.target("")).map(nameOf).toSet ++ endpoint.credential
-    val page = mapParameters(target)(pair => Some(pair).filterNot(pair => own(nameOf(pair))))
+  def shown(endpoint: Endpoint, own: OwnParameters, target: String): String = {
+    val page = mapParameters(target)(pair => Option.when(!(own.has _).tupled(decoded(pair)))(pair))
     s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
   }
+
+  /** The names of a target's parameters. */
+  def names(target: String): Seq[String] = parameters(target).map(nameOf)
 
   /** RFC 3986, section 5.2; java.net.URI takes away a path's last segment where the reference is a query alone. */
   private def resolved(endpoint: Endpoint, asked: String, reference: String): String = {
@@ -101,7 +103,8 @@ private[rest] object PageUrl {
 
   private def nameOf(pair: String): String = decoded(pair)._1
 
-  private def decoded(pair: String): (String, String) = {
+  /** Name and value of a parameter. */
+  def decoded(pair: String): (String, String) = {
     def text(part: String) = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
     (text(pair.takeWhile(_ != '=')), text(pair.dropWhile(_ != '=').drop(1)))
   }

@@ -39,8 +39,11 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
       }
       val next = ahead.dequeue()
       follow(next.request, depth - 1)
-      val answered = await(next.answer)
-      if (answered ne current) spare = Some(current)
+      val answered = next.await()
+      if (answered ne current) {
+        current.close()
+        spare = Some(current)
+      }
       current = answered
       follow(next.request, depth)
       current
@@ -56,42 +59,56 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
     }
   }
 
-  private def start(request: PageRequest, into: Answer): Fetch =
-    Fetch(
-      request,
-      threads.submit[Answer] { () =>
-        fetch(request, into)
-        into
-      })
+  private def start(request: PageRequest, into: Answer): Fetch = {
+    val fetching = new Fetch(request, into)
+    fetching.begin(fetch(request, into))
+    fetching
+  }
 
   private def fetch(request: PageRequest, into: Answer): Unit = source.fetch(request, into)(())
 
   override def close(): Unit = {
     giveUp()
     current.close()
-    spare.foreach(_.close())
   }
 
   /** Gives up what is under way; its answers are not used again. */
   private def giveUp(): Unit = {
-    ahead.foreach(_.answer.cancel(true))
+    ahead.foreach(_.giveUp())
     ahead.clear()
   }
 }
 
 private object PagesAhead {
 
-  final private case class Fetch(request: PageRequest, answer: Future[Answer])
-
   /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
   private lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
 
-  private def await(answer: Future[Answer]): Answer =
-    try answer.get()
-    catch {
-      case failed: ExecutionException => throw failed.getCause
-      case interrupted: InterruptedException =>
-        answer.cancel(true)
-        throw interrupted
+  final private class Fetch(val request: PageRequest, into: Answer) {
+    private var answer: Future[Answer] = _
+
+    /** Who fetches closes the answer then. */
+    @volatile private var unwanted = false
+
+    def begin(fetch: => Unit): Unit =
+      answer = threads.submit[Answer] { () =>
+        try fetch
+        finally if (unwanted) into.close()
+        into
+      }
+
+    def await(): Answer =
+      try answer.get()
+      catch {
+        case failed: ExecutionException => throw failed.getCause
+        case interrupted: InterruptedException =>
+          giveUp()
+          throw interrupted
+      }
+
+    def giveUp(): Unit = {
+      unwanted = true
+      if (!answer.cancel(true)) into.close()
     }
+  }
 }

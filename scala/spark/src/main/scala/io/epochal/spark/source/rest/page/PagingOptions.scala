@@ -67,7 +67,7 @@ private[rest] object PagingOptions {
   val FirstCursor: OptionSpec[String] = OptionSpec(
     "firstCursor",
     OptionType.string,
-    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is asked for without one.",
+    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is asked for without one; a cursor in requestBody needs it.",
     sample = Some("*"))
   val KeyField: OptionSpec[String] = OptionSpec(
     "keyField",
@@ -104,7 +104,8 @@ private[rest] object PagingOptions {
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
-    "Pages that one batch may ask for; an API that goes on for longer is taken to be endless, and an error (pagination=cursor, " +
+    "Pages that one look at the API may ask for; one that goes on for longer is taken to be endless, and an error. Under AvailableNow " +
+      "and in a batch read one look goes to the end of the list (pagination=cursor, " +
       "keyset, link, next-url; with time-window the pages of one window).",
     Some(100000)
   )

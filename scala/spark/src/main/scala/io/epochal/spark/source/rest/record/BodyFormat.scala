@@ -39,6 +39,9 @@ sealed abstract class BodyFormat(val name: String) extends Serializable {
 
   /** How a journal holds them. */
   private[rest] def journalled: BodyFormat
+
+  /** What lines are split by, which a journal's reader must know; None: records do not stand in lines. */
+  private[rest] def lines: Option[String]
 }
 
 object BodyFormat {
@@ -80,6 +83,8 @@ object BodyFormat {
       new PiecedRecords(new FileArray(file, pointer, endpoint).pieces(), new RecordCursor(_, "", endpoint))
 
     override private[rest] def journalled: BodyFormat = Json("")
+
+    override private[rest] def lines: Option[String] = None
   }
 
   /** JSON values, each on its line.
@@ -104,6 +109,8 @@ object BodyFormat {
 
     /** Whatever a line was taken for, it is a record there. */
     override private[rest] def journalled: BodyFormat = Ndjson(tolerant = true)
+
+    override private[rest] def lines: Option[String] = Some("ndjson")
   }
 
   /** Lines of fields (RFC 4180).
@@ -129,12 +136,14 @@ object BodyFormat {
 
     /** The header; where there is none, an empty line: what follows cannot be taken for a byte order mark then. */
     override private[rest] def front(piece: Utf8Body): Array[Byte] = {
-      val line = lines(piece)
+      val line = split(piece)
       (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
     }
 
     override private[rest] def journalled: BodyFormat = this
 
-    private[rest] def lines(body: Utf8Body): CsvLine = new CsvLine(body, separator.toByte, nullText)
+    override private[rest] def lines: Option[String] = Some(s"csv, sep=$separator, header=$header")
+
+    private[rest] def split(body: Utf8Body): CsvLine = new CsvLine(body, separator.toByte, nullText)
   }
 }

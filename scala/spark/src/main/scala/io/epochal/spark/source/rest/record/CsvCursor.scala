@@ -14,7 +14,7 @@ import io.epochal.spark.seam.{CsvLayout, CsvRows, Examined}
 final private[rest] class CsvCursor(body: Utf8Body, format: BodyFormat.Csv, endpoint: Endpoint)
     extends LineRecords[CsvRows] {
 
-  private val line = format.lines(body)
+  private val line = format.split(body)
 
   /** The names of the fields, where a header gives them. */
   val header: Option[Seq[String]] =

@@ -15,6 +15,7 @@ final private[rest] class FileLines(
     head: Utf8Body => Array[Byte],
     whole: Utf8Body => Int
 ) extends Iterator[Utf8Body] {
+  import FileLines.MostBytes
 
   private var bytes = Array.emptyByteArray
   private var front = Array.emptyByteArray
@@ -36,7 +37,10 @@ final private[rest] class FileLines(
   private def from(most: Int): Utf8Body = {
     val count = math.min(most, file.length - at)
     val end = front.length + count
-    if (bytes.length < end) bytes = new Array[Byte](end)
+    if (bytes.length < end) {
+      bytes = Array.emptyByteArray // The two need not be there at the same time.
+      bytes = new Array[Byte](end)
+    }
     System.arraycopy(front, 0, bytes, 0, front.length)
     file.read(at, bytes, front.length, count)
     val all = new Utf8Body(bytes, end)
@@ -44,11 +48,16 @@ final private[rest] class FileLines(
     if (cut > front.length) {
       at += cut - front.length
       new Utf8Body(bytes, cut)
-    } else from(math.min(most * 2L, Int.MaxValue.toLong).toInt)
+    } else if (most >= MostBytes) throw new BodyProblem(s"a line of it has more than $most bytes")
+    else from(most * 2)
   }
 }
 
 private[rest] object FileLines {
+
+  /** Of a line. A quote that is never closed would have memory take the rest of the answer. */
+  private val MostBytes = 128 << 20
+
   def ofNdjson(file: AnswerFile): FileLines =
     new FileLines(file, _ => Array.emptyByteArray, afterLastBreak)
 
@@ -63,7 +72,7 @@ private[rest] object FileLines {
 
   /** A line may go on behind the piece, and so may a field in quotes. A piece with one line has nothing that is known to be whole. */
   private def beforeLastLine(format: BodyFormat.Csv, body: Utf8Body): Int = {
-    val line = format.lines(body)
+    val line = format.split(body)
     var first = -1
     try
       while (line.next())

@@ -129,9 +129,11 @@ object RecordOptions {
 
   /** What of the format decides which records there are; None for JSON. */
   private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
-    case "json"                   => None
-    case "csv" if !values(Header) => Some("csv, header=false")
-    case other                    => Some(other)
+    case "json" => None
+    case "csv" =>
+      val separator = Option.when(values(Separator) != ",")(s"sep=${values(Separator)}")
+      Some((Seq("csv") ++ separator ++ Option.when(!values(Header))("header=false")).mkString(", "))
+    case other => Some(other)
   }
 
   private def format(values: OptionValues): Either[EpochalException, BodyFormat] = {

@@ -65,7 +65,7 @@ final private[rest] class RowColumns(
         if (url >= 0) row.update(url, text(origin.url))
         if (status >= 0) row.update(status, origin.status)
         if (fetchedAt >= 0) row.update(fetchedAt, origin.fetchedAt)
-        if (headers >= 0) row.update(headers, map(origin.headers))
+        if (headers >= 0) origin.headers.fold(row.setNullAt(headers))(found => row.update(headers, map(found)))
     }
   }
 

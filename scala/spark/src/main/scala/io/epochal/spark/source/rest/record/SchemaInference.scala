@@ -27,10 +27,15 @@ private[rest] object SchemaInference {
       case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
       case _                          => options.call(options.pagination.request(0, options.pagination.pageSize))
     }
-    val body = BodyBuffer.ofPage()
+    Using.resource(BodyBuffer.ofPage()) { body =>
+      Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
+        options.rules.format.count(body, options.endpoint))): Unit
+      of(options, body)
+    }
+  }
+
+  private def of(options: RestOptions, body: BodyBuffer): StructType = {
     val format = options.rules.format
-    Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
-      format.count(body, options.endpoint))): Unit
     val records = format.open(body, options.endpoint)
     val texts = Iterator
       .continually(records)
@@ -40,8 +45,9 @@ private[rest] object SchemaInference {
       .toVector
     if (texts.isEmpty) throw failure(options, "it has no records")
     val schema = format match {
-      case csv: BodyFormat.Csv => ofCsv(texts, csv, new CsvCursor(Utf8Body.of(body), csv, options.endpoint).header)
-      case _                   => ofJson(texts.filter(_.startsWith("{")))
+      case csv: BodyFormat.Csv =>
+        ofCsv(texts, csv, new CsvCursor(csv.pieces(body).next(), csv, options.endpoint).header)
+      case _ => ofJson(texts.filter(_.startsWith("{")))
     }
     if (schema.isEmpty) throw failure(options, "its records have no fields")
     schema

@@ -29,10 +29,7 @@ final private[rest] class ChainSupply(
   override def known: Option[Extent] = seen
   override def brokeOff: Boolean = broken
 
-  override protected def reset(): Unit = {
-    chain.foreach(_.answer.close())
-    chain = None
-  }
+  override protected def reset(): Unit = chain = None
 
   override def close(): Unit = {
     super.close()
@@ -46,7 +43,9 @@ final private[rest] class ChainSupply(
     broken = false
     var more = pages.look()
     while (more) {
-      val records = pages.turn(tail.add)
+      val records =
+        try pages.turn(tail.add)
+        finally pages.answer.close()
       tail.goOn(pages.next)
       empty = if (records == 0) empty + 1 else 0
       broken = !pages.bounded && empty >= ChainSupply.EmptyPages

@@ -58,10 +58,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       val _ = count(options.pagination.request(record, record + 1))
     }
 
-  override def close(): Unit = {
-    client.close()
-    buffer.close()
-  }
+  override def close(): Unit = client.close()
 
   private def lost(has: Long, start: Long): Unit = {
     val told = options.drifted(has, start)
@@ -94,20 +91,24 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   /** What tells an answer's records from others; None: there are none. */
   private def records(request: PageRequest): Option[Long] =
-    client.call(options.call(request), buffer) { _ =>
-      options.rules.format match {
-        case _: BodyFormat.Json =>
-          val answer = scan.read(buffer)
-          Option.when(answer.records > 0)(PageDigest.of(scan.blocks(answer, page)))
-        case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
+    try
+      client.call(options.call(request), buffer) { _ =>
+        options.rules.format match {
+          case _: BodyFormat.Json =>
+            val answer = scan.read(buffer)
+            Option.when(answer.records > 0)(PageDigest.of(scan.blocks(answer, page)))
+          case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
+        }
       }
-    }
+    finally buffer.close()
 
   private def count(request: PageRequest): Counted = {
     val call = options.call(request).copy(unless = looks.validator(request))
-    val counted = client.call(call, buffer, !contacted)(answer => looks.read(request, answer)(told(answer)))
-    contacted = true
-    counted
+    try {
+      val counted = client.call(call, buffer, !contacted)(answer => looks.read(request, answer)(told(answer)))
+      contacted = true
+      counted
+    } finally buffer.close()
   }
 
   private def told(answer: HttpAnswer): Counted = options.counting.total match {

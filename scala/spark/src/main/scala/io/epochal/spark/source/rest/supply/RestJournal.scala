@@ -12,8 +12,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 import io.epochal.spark.http.BodyBuffer
-import io.epochal.spark.source.rest.page.{AnswerOrigin, RecordBlock}
-import io.epochal.spark.source.rest.record.BodyFormat
+import io.epochal.spark.source.rest.page.{PageFront, RecordBlock}
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.rest.{RestOptions, RestPosition}
 
@@ -30,19 +29,13 @@ final private[rest] case class JournalPartition(slices: Seq[Slice]) extends Inpu
 final private[rest] class RestJournal(options: RestOptions, store: FileStore, parts: => Int) {
   private val journal = new Journal(store, options.source)
 
-  /** Whether no page begins with an object, as what tells of its origin does. */
-  private val unmistakable = options.rules.format match {
-    case _: BodyFormat.Json => true
-    case _                  => false
-  }
-
   /** @throws EpochalException
     *   JOURNAL_UNWRITABLE, as all that writes
     */
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
   def append(writer: SegmentWriter, block: RecordBlock): Unit = writing {
-    val front = block.origin.fold(if (unmistakable) Array.emptyByteArray else AnswerOrigin.Unknown)(_.bytes)
+    val front = PageFront(options.rules.format.lines, block.origin).bytes
     if (front.isEmpty) writer.append(block.records, block.bytes, block.from, block.length)
     else {
       val payload = Arrays.copyOf(front, front.length + block.length)
@@ -92,7 +85,7 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
         slices.foreach { slice =>
           try {
             Journal.read(file, slice)(buffer.reserve)
-            AnswerOrigin.take(buffer): Unit
+            PageFront.take(buffer): Unit
             page(buffer.bytes, buffer.length, slice.skip, slice.take)
           } catch { case damage: JournalDamage => lost(slice.first, slice.first + slice.take, damage.getMessage) }
         }

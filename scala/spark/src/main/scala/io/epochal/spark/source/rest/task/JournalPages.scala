@@ -4,9 +4,10 @@ import java.nio.file.NoSuchFileException
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{Answer, AnswerOrigin}
+import io.epochal.spark.source.rest.page.{Answer, PageFront}
 import io.epochal.spark.source.rest.record.{Records, RowColumns, Utf8Body}
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
@@ -41,7 +42,9 @@ final private[rest] class JournalPages(
   private def load(slice: Slice): Boolean =
     try {
       Journal.read(opened(slice.segment), slice)(answer.body.reserve)
-      answer.cameFrom(AnswerOrigin.take(answer.body))
+      val front = PageFront.take(answer.body)
+      if (front.lines != options.rules.format.lines) throw changed(front)
+      answer.cameFrom(front.origin)
       true
     } catch {
       case damage: JournalDamage  => lost(slice, damage.getMessage)
@@ -55,6 +58,15 @@ final private[rest] class JournalPages(
       file = Some(segment -> input)
       input
     }
+
+  private def changed(front: PageFront) = {
+    def named(lines: Option[String]) = s"bodyFormat=${lines.getOrElse("json")}"
+    Conditions.OptionsConflict(
+      "format" -> RestOptions.Format,
+      "options" -> s"${named(options.rules.format.lines)}, pages that were journalled with ${named(front.lines)}",
+      "suggestion" -> "Set it back until those pages are delivered, or use a new checkpoint."
+    )
+  }
 
   private def lost(slice: Slice, reason: String): Boolean = {
     JournalPages.log.warn(options.lost(slice.first, slice.first + slice.take, reason))

@@ -12,12 +12,12 @@ private[rest] object WindowOptions {
   val WindowStart: OptionSpec[Instant] = OptionSpec(
     "windowStart",
     OptionType.instant,
-    "Where the first window begins (pagination=time-window). It counts for a new checkpoint only.",
+    "Where the first window begins (pagination=time-window, which needs it). It counts for a new checkpoint only.",
     sample = Some("2026-01-01T00:00:00Z"))
   val WindowLength: OptionSpec[Duration] = OptionSpec(
     "windowLength",
     OptionType.duration,
-    "Length of a window: the API is asked for [from, to), one window after the other (pagination=time-window).",
+    "Length of a window: the API is asked for [from, to), one window after the other (pagination=time-window, which needs it).",
     sample = Some("1h"))
   val Lag: OptionSpec[Duration] = OptionSpec(
     "lag",

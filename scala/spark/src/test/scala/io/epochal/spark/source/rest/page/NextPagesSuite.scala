@@ -9,6 +9,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{Bodies, Endpoint}
+import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.record.{RecordCursor, Utf8Body}
 
 /** What an answer says of the next page, without a server. */
@@ -78,6 +79,29 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refused("https://me:pw@evil.example.com/v1?key=s3cret").link == "https://evil.example.com/v1")
     assert(refused("https://api.example.com@evil.example.com/v1").reason.contains("leads away"))
     assert(refused("http://[x/").reason == "it is no URL")
+  }
+
+  test("what is shown of an answer has no own parameter, however the server spells it, and no secret value") {
+    val options = RestOptions
+      .read(
+        Map(
+          "url" -> "https://me:pa55word@api.example.com/v1/items?sig=abc%2Bd/e",
+          "params.api_key" -> "s3cret+/=",
+          "params.lang" -> "en",
+          "headers.X-Token" -> "t0ken-1",
+          "schema" -> "id INT"))
+      .fold(throw _, identity)
+    def shown(target: String) = PageUrl.shown(options.endpoint, options.own, target)
+    assert(
+      shown(
+        "/v1/items?sig=abc%2Bd/e&api_key=s3cret&lang=en&page=2&after=x") == "https://api.example.com/v1/items?page=2&after=x")
+    assert(shown("/v1/items?apiKey=s3cret%2b%2f%3d&SIG=1&page=2") == "https://api.example.com/v1/items?page=2")
+    assert(shown("/v1/items?t=t0ken-1&k=s3cret%2b%2f%3d&page=2") == "https://api.example.com/v1/items?page=2")
+    val link =
+      "<https://api.example.com/v1?api-key=s3cret%2b%2f%3d&page=2>; rel=\"next\", <?page=9&x=t0ken-1>; rel=last, t0ken-1"
+    assert(
+      options.own.masked(
+        link) == "<https://api.example.com/v1?api-key=***&page=2>; rel=\"next\", <?page=9&x=***>; rel=last, ***")
   }
 
   test("own parameters in an address are kept without their values, and get them again") {

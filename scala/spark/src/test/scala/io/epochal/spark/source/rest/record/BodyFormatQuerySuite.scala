@@ -123,6 +123,34 @@ final class BodyFormatQuerySuite extends StreamTest {
     }
   }
 
+  test("pages that were journalled are read with the options that split them, or not at all") {
+    RecordsApi.using(records = 3) { api =>
+      api.body = _ => "id;text\n1;\"a\nb\"\n2;c\n"
+      withTempDir { checkpoint =>
+        def run(more: (String, String)*): Unit = {
+          val options =
+            Seq("pagination" -> "none", "bodyFormat" -> "csv", "journal" -> "true", "sourceId" -> "a") ++ more
+          val plain = spark.readStream.format("epochal-rest").schema("id INT, text STRING").option("url", api.url)
+          val query = plain
+            .options(options.toMap)
+            .load()
+            .writeStream
+            .format("noop")
+            .option("checkpointLocation", checkpoint.getPath)
+            .trigger(Trigger.AvailableNow())
+            .start()
+          query.awaitTermination()
+        }
+        val header = intercept[Exception](run())
+        assert(EpochalException.in(header).exists(_.condition.name == "CSV_HEADER_MISMATCH"))
+        val changed = EpochalException.in(intercept[Exception](run("sep" -> ";"))).get
+        assert(changed.condition.name == "OPTIONS_CONFLICT")
+        assert(
+          changed.getMessage.contains("sep=;, header=true, pages that were journalled with bodyFormat=csv, sep=,,"))
+      }
+    }
+  }
+
   test("a line of NDJSON that is no JSON fails the query after retries, or is kept or dropped as the mode says") {
     RecordsApi.using(records = 10) { api =>
       api.body = lines(_).replace("""{"id":3}""", """{"id":3,""")

@@ -17,7 +17,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{AnswerFile, Bodies, BodyBuffer, Endpoint}
 import io.epochal.spark.source.rest.RestReading
-import io.epochal.spark.source.rest.page.{Answer, AnswerOrigin, AnswerScan, ArrayScan, LineScan, ScannedAnswer}
+import io.epochal.spark.source.rest.page.{Answer, AnswerScan, ArrayScan, LineScan, PageFront, ScannedAnswer}
 
 /** Answers that lie in a file are read like those in memory. */
 final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -153,8 +153,8 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
             error => assert(error.isInstanceOf[JsonProcessingException] && Try(format.count(body, endpoint)).isFailure),
             scanned => {
               val found = blocks(scan, scanned, body).flatMap { case (records, block) =>
-                val page = Bodies.of(s"{}$block")
-                assert(AnswerOrigin.take(page).isEmpty)
+                val page = Bodies.of(new String(PageFront(Some("x"), None).bytes, UTF_8) + block)
+                assert(PageFront.take(page) == PageFront(Some("x"), None))
                 val rows = rowsOf(format.journalled)(Utf8Body.of(page)).fold(fail(_), identity)
                 assert(rows.size == records, block)
                 rows
@@ -236,6 +236,18 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     assert(openFiles() == 0 && page.length == 0)
     assert(!page.readFrom(new ByteArrayInputStream(bytes), bytes.length - 1L), "one byte more than the limit")
     page.close()
+  }
+
+  test("a line that does not end is refused before memory has the rest of the answer") {
+    val body = new BodyBuffer(10, 1 << 20)
+    val line = new java.io.SequenceInputStream(
+      new ByteArrayInputStream("id,name\n1,\"".getBytes(UTF_8)),
+      new ByteArrayInputStream(new Array[Byte](150 << 20)))
+    Using.resource(body) { _ =>
+      assert(body.readFrom(line, BodyBuffer.MaxBytes))
+      val error = intercept[JsonProcessingException](BodyFormat.Csv(header = true, ',', None).count(body, endpoint))
+      assert(error.getMessage.contains("a line of it has more than 134217728 bytes"), error.getMessage)
+    }
   }
 
   test("the file has no name, and its failures say where it lies") {
