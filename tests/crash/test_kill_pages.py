@@ -36,6 +36,13 @@ FAN_OUT: dict[str, Any] = {
 READS: dict[str, dict[str, Any]] = {
     "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
     "next-url": {"pagination": "next-url", "next_url": "/meta/url", "max_rows_per_batch": 3},
+    "link-csv": {
+        "pagination": "link",
+        "body_format": "csv",
+        "records": None,
+        "params": {"format": "csv"},
+        "max_rows_per_batch": 7,
+    },
     "keyset": {"pagination": "keyset", "key_field": "/id", "cursor_param": "since", "max_rows_per_batch": 13},
     "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7},
     "offset-journalled": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
@@ -76,7 +83,7 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
             "table": "comments",
             "sink_id": "comments",
             "checkpoint": str(tmp_path / f"checkpoint-{name}"),
-            "read": read | {"records": "/data"},
+            "read": {"records": "/data"} | read,
         }
         for name, read in READS.items()
     ]

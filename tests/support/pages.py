@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import threading
 import time
@@ -9,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from support.api import Answer, Api, Record, Request
-from support.data import comments
+from support.data import COLUMNS, comments
 
 PAGE = 10
 
@@ -22,7 +24,7 @@ class ChainedApi(Api):
     With ``from`` and ``to``, milliseconds since 1970, it has the records of that time only: a record is of the moment
     of the first request that finds it.
     ``meta`` names the next page by cursor and by URL, says whether there is ``more``, and has an address
-    ``elsewhere``, on another host.
+    ``elsewhere``, on another host. With ``format=csv`` a page is CSV, and a ``Link`` header names the next one.
     """
 
     moments: list[int] = field(default_factory=list)
@@ -50,6 +52,9 @@ class ChainedApi(Api):
             records = [r for r, at in zip(records, self.moments, strict=False) if first <= at < last]
         more = start + PAGE < len(records)
         cursor = f"c{start + PAGE}" if more else None
+        if request.params.get("format") == "csv":
+            link = {"Link": f'<{self.url}?format=csv&after={cursor}>; rel="next"'} if more else {}
+            return 200, as_csv(records[start : start + PAGE]), link
         meta: dict[str, Any] = {"next": cursor, "url": f"{self.url}?after={cursor}" if more else None, "more": more}
         meta["elsewhere"] = "https://me:s3cret@elsewhere.invalid/x?key=s3cret"
         return 200, json.dumps({"data": records[start : start + PAGE], "meta": meta}).encode(), {}
@@ -59,6 +64,15 @@ class ChainedApi(Api):
         asked = [p.get("after", f"c{p['since']}" if "since" in p else "") for p in (r.params for r in self.requests)]
         self.requests.clear()
         return asked
+
+
+def as_csv(records: list[Record]) -> bytes:
+    """Comments in CSV, with a header."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS)
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue().encode()
 
 
 POSTS = (1, 2, 3)
