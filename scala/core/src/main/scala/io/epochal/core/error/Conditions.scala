@@ -73,7 +73,7 @@ object Conditions extends HttpConditions {
   val OffsetSourceChanged = Condition(
     "OFFSET_SOURCE_CHANGED",
     "The checkpoint's offsets belong to the source '<found>', but the query now reads '<expected>'.",
-    "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set sourceId to the name in the checkpoint."
+    "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set sourceId to the name in the checkpoint, without the format before it."
   )
   val DataLoss = Condition(
     "DATA_LOSS",

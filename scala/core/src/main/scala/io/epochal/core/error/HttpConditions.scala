@@ -27,7 +27,7 @@ private[error] trait HttpConditions {
   val HttpResponseTooLarge = Condition(
     "HTTP_RESPONSE_TOO_LARGE",
     "A response of <url> is larger than <limit> bytes.",
-    "Ask for smaller pages with 'pageSize', or raise 'maxResponseBytes'."
+    "Ask for smaller pages (with 'pageSize' where pages are counted, elsewhere by the API's own parameter, in 'params'), or raise 'maxResponseBytes'."
   )
   val HttpBodyInvalid = Condition(
     "HTTP_BODY_INVALID",
@@ -42,7 +42,7 @@ private[error] trait HttpConditions {
   val CsvHeaderMismatch = Condition(
     "CSV_HEADER_MISMATCH",
     "The header of the CSV that <url> gives <reason>.",
-    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas."
+    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas (a stream needs a new checkpoint then)."
   )
   val PaginationMismatch = Condition(
     "PAGINATION_MISMATCH",

@@ -1,6 +1,5 @@
 package io.epochal.spark.source.rest.page
 
-import java.util.Locale
 import java.util.regex.Matcher
 
 import io.epochal.core.error.Redaction
@@ -13,24 +12,22 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
   import OwnParameters._
   import settings.endpoint
 
-  private val names = (PageUrl.names(endpoint.target("")) ++ endpoint.credential).map(plain).toSet
+  private val names = PageUrl.names(endpoint.target("")) ++ endpoint.credential
 
-  /** Whether a parameter of an address may be secret.
-    *
-    * @param value
-    *   decoded
-    */
-  def has(name: String, value: String): Boolean = names(plain(name)) || settings.masked(value) != value
+  /** Whether a parameter of an address, `name=value`, may be secret. */
+  def has(pair: String): Boolean = {
+    val name = PageUrl.nameOf(pair)
+    names.exists(PageUrl.alike(_, name)) || PageUrl.values(pair).exists(value => settings.masked(value) != value)
+  }
 
   /** A text with the values of such parameters masked in it. */
   def masked(text: String): String = {
     val without = Parameter.replaceAllIn(
       text,
       found => {
-        val (name, value) = PageUrl.decoded(found.group(2))
-        Matcher.quoteReplacement(
-          if (has(name, value)) s"${found.group(1)}${found.group(2).takeWhile(_ != '=')}=${Redaction.Mask}"
-          else found.matched)
+        val pair = found.group(2)
+        val shown = if (has(pair)) s"${pair.takeWhile(_ != '=')}=${Redaction.Mask}" else pair
+        Matcher.quoteReplacement(found.group(1) + shown)
       })
     Redaction.text(settings.masked(without))
   }
@@ -40,7 +37,4 @@ private object OwnParameters {
 
   /** In an address within another text. */
   private val Parameter = "([?&])([^=&?#;\\s<>\"',]+=[^&#;\\s<>\"',]*)".r
-
-  /** `api_key`, `apiKey` and `API-Key` are one name. */
-  private def plain(name: String): String = name.filter(_.isLetterOrDigit).toLowerCase(Locale.ROOT)
 }

@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.page
 
 import java.net.{URI, URLDecoder}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Locale
 
 import scala.util.Try
 
@@ -12,11 +13,15 @@ import io.epochal.spark.http.Endpoint
   *
   * Only path and query are kept: scheme, host and port are those of the endpoint, or the page is refused. A parameter that is
   * one of the query's own (`params.*`, the query of `url`), with the same value, may be secret: it is kept as `name={0}`, and
-  * gets its value again when the page is asked for. The number counts own parameters of one name. Braces have no other place
-  * in an address. The parameter that says who asks stays out: each request gets it anew.
+  * gets its value again when the page is asked for. The number counts own parameters of one name. Under another name the value
+  * of an own parameter or header is kept as `name={param:key:0}`, `name={header:X-Key:0}`. Braces have no other place in an
+  * address. The parameter that says who asks stays out: each request gets it anew.
   */
 private[rest] object PageUrl {
-  private val Hole = "(.*)=\\{(\\d+)\\}".r
+  private val Hole = "(.*)=\\{(?:(param|header):([^:}]*):)?(\\d+)\\}".r
+
+  /** Shorter values are settings, and come by chance. */
+  private val ShortestSecret = 5
   private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
   private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
 
@@ -43,26 +48,54 @@ private[rest] object PageUrl {
   /** The request target of a page: own parameters get their values. One that the query does not have any more stays out. */
   def open(endpoint: Endpoint, page: String): String = {
     val own = parameters(endpoint.target("")).groupBy(nameOf)
+    def headers(name: String) = endpoint.headers.filter(_._1.equalsIgnoreCase(name)).map(_._2)
     mapParameters(page) {
-      case pair @ Hole(_, number) => own.get(nameOf(pair)).flatMap(_.lift(number.toInt))
-      case pair                   => Some(pair)
+      case pair @ Hole(_, null, _, number) => own.get(nameOf(pair)).flatMap(_.lift(number.toInt))
+      case Hole(named, "param", name, number) =>
+        own.get(text(name)).flatMap(_.lift(number.toInt)).map(pair => s"$named=${pair.dropWhile(_ != '=').drop(1)}")
+      case Hole(named, _, name, number) =>
+        headers(text(name)).lift(number.toInt).map(value => s"$named=${Endpoint.encode(value)}")
+      case pair => Some(pair)
     }
   }
 
   /** The form of a request target that may be written down. */
   def closed(endpoint: Endpoint, target: String): String = {
-    val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decoded).groupMap(_._1)(_._2)
+    val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decoded)
     mapParameters(target) { pair =>
-      val (name, value) = decoded(pair)
-      val number = own.getOrElse(name, Nil).indexOf(value)
-      if (endpoint.credential.contains(name)) None
-      else Some(if (number >= 0) s"${pair.takeWhile(_ != '=')}={$number}" else pair)
+      val name = nameOf(pair)
+      if (endpoint.credential.exists(alike(_, name))) None
+      else
+        Some(hole(own, endpoint.headers, name, values(pair)).fold(pair)(hole => s"${pair.takeWhile(_ != '=')}={$hole}"))
     }
+  }
+
+  /** What stands for a parameter's value where that may be secret. */
+  private def hole(
+      own: Seq[(String, String)],
+      headers: Seq[(String, String)],
+      name: String,
+      values: Seq[String]): Option[String] = {
+    def number(all: Seq[(String, String)], one: (String, String)) =
+      all.filter(_._1 == one._1).indexOf(one)
+    def same(one: (String, String)) = values.contains(one._2)
+    def known(one: (String, String)) = same(one) && (one._2.length >= ShortestSecret || alike(one._1, name))
+    own
+      .find(one => one._1 == name && same(one))
+      .map(one => s"${number(own, one)}")
+      .orElse(own.find(known).map(one => s"param:${Endpoint.encode(one._1)}:${number(own, one)}"))
+      .orElse(headers.find(known).map(one => s"header:${Endpoint.encode(one._1)}:${number(headers, one)}"))
+  }
+
+  /** Whether two names may mean the same: `api_key`, `apiKey` and `API-Key` do. */
+  def alike(one: String, other: String): Boolean = {
+    def plain(name: String) = name.filter(_.isLetterOrDigit).toLowerCase(Locale.ROOT)
+    one == other || plain(one).nonEmpty && plain(one) == plain(other)
   }
 
   /** The address of a page without what may be secret: user info and own parameters. */
   def shown(endpoint: Endpoint, own: OwnParameters, target: String): String = {
-    val page = mapParameters(target)(pair => Option.when(!(own.has _).tupled(decoded(pair)))(pair))
+    val page = mapParameters(target)(pair => Option.when(!own.has(pair))(pair))
     s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
   }
 
@@ -101,11 +134,14 @@ private[rest] object PageUrl {
     target.takeWhile(_ != '?') + (if (query.isEmpty) "" else query.mkString("?", "&", ""))
   }
 
-  private def nameOf(pair: String): String = decoded(pair)._1
+  /** The name of a parameter. */
+  def nameOf(pair: String): String = decoded(pair)._1
 
-  /** Name and value of a parameter. */
-  def decoded(pair: String): (String, String) = {
-    def text(part: String) = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
+  /** The value of a parameter, as it is meant: not all servers encode a plus sign. */
+  def values(pair: String): Seq[String] = Seq(decoded(pair)._2, decoded(pair.replace("+", "%2B"))._2).distinct
+
+  private def decoded(pair: String): (String, String) =
     (text(pair.takeWhile(_ != '=')), text(pair.dropWhile(_ != '=').drop(1)))
-  }
+
+  private def text(part: String): String = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
 }

@@ -132,6 +132,10 @@ private[rest] object PagingOptions {
         LastPage) ++
       WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
 
+  /** Those that look for something in an answer's body, or in its records. */
+  private[rest] val inBodies: Seq[OptionSpec[_]] =
+    Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
+
   /** Each kind of pagination with the options that not all have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
     "none" -> Seq(CountingOptions.Drift),

@@ -142,7 +142,7 @@ object BodyFormat {
 
     override private[rest] def journalled: BodyFormat = this
 
-    override private[rest] def lines: Option[String] = Some(s"csv, sep=$separator, header=$header")
+    override private[rest] def lines: Option[String] = Some(s"csv, sep='$separator', header=$header")
 
     private[rest] def split(body: Utf8Body): CsvLine = new CsvLine(body, separator.toByte, nullText)
   }

@@ -4,7 +4,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.fan.FanOut
-import io.epochal.spark.source.rest.page.{ChainedPagination, Paging}
+import io.epochal.spark.source.rest.page.{ChainedPagination, Paging, PagingOptions}
 import io.epochal.spark.source.rest.window.TimeWindow
 
 /** The options that say what of an answer becomes rows. */
@@ -110,13 +110,14 @@ object RecordOptions {
       case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
       case _                        => false
     }
+    val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.name)
     Either.cond(
       !looksInside || values(Format) == "json",
       (),
       values.conflict(
-        s"pagination=${paging.kind}, ${Format.name}=${values(Format)}",
-        "Of a body that is no JSON only headers tell the next page: set nextCursorHeader, or pagination=link. " +
-          "nextCursor, nextUrl, hasMore, lastPage, keyField and keyColumns need bodyFormat=json.")
+        (inside :+ s"${Format.name}=${values(Format)}").mkString(", "),
+        s"Leave ${inside.mkString(" and ")} out: of a body that is no JSON only headers tell the next page " +
+          "(nextCursorHeader, or pagination=link), and records have no keys.")
     )
   }
 

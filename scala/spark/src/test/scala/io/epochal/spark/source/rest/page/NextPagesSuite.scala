@@ -81,6 +81,32 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refused("http://[x/").reason == "it is no URL")
   }
 
+  test(
+    "what is secret is kept of no address under another name or in another encoding, and is renewed with the query") {
+    def endpoint(key: String, token: String) = Endpoint
+      .of("https://h/c?lang=en", Seq("api_key" -> key, "a" -> "1"), Seq("X-Token" -> token))
+      .toOption
+      .get
+      .withCredential(Some("access_key"))
+    val old = endpoint("s3cret+/=", "t0ken 1")
+    val renewed = endpoint("n3w", "t2")
+    Seq(
+      "apiKey=s3cret%2B%2F%3D" -> ("apiKey={param:api_key:0}", "apiKey=n3w"),
+      "API-Key=s3cret+/%3d" -> ("API-Key={param:api_key:0}", "API-Key=n3w"),
+      "api_key=s3cret+/=" -> ("api_key={0}", "api_key=n3w"),
+      "k=s3cret%2b/=" -> ("k={param:api_key:0}", "k=n3w"),
+      "t=t0ken+1" -> ("t={header:X-Token:0}", "t=t2"),
+      "A=1" -> ("A={param:a:0}", "A=1"),
+      "b=1" -> ("b=1", "b=1"),
+      "lang=de" -> ("lang=de", "lang=de")
+    ).foreach { case (given, (kept, opened)) =>
+      val page = PageUrl.of(old, "/c", s"/c?$given&page=2").fold(refused => fail(s"$refused"), identity)
+      assert(page == s"/c?$kept&page=2")
+      assert(PageUrl.open(renewed, page) == s"/c?$opened&page=2")
+    }
+    assert(PageUrl.of(old, "/c", "/c?accessKey=x&page=2") == Right("/c?page=2"))
+  }
+
   test("what is shown of an answer has no own parameter, however the server spells it, and no secret value") {
     val options = RestOptions
       .read(

@@ -146,7 +146,7 @@ final class BodyFormatQuerySuite extends StreamTest {
         val changed = EpochalException.in(intercept[Exception](run("sep" -> ";"))).get
         assert(changed.condition.name == "OPTIONS_CONFLICT")
         assert(
-          changed.getMessage.contains("sep=;, header=true, pages that were journalled with bodyFormat=csv, sep=,,"))
+          changed.getMessage.contains("sep=';', header=true, pages that were journalled with bodyFormat=csv, sep=',',"))
       }
     }
   }

@@ -60,8 +60,7 @@ final class WindowOptionsSuite extends AnyFunSuite {
     assert(refusal("journal" -> "false").contains("always journalled"))
     assert(source("bodyFormat" -> "csv").nonEmpty)
     val keyed = refusal("bodyFormat" -> "csv", "overlap" -> "1h", "keyColumns" -> "id")
-    assert(
-      keyed.contains("pagination=time-window, bodyFormat=csv") && keyed.contains("keyColumns need bodyFormat=json"))
+    assert(keyed.contains("other: overlap, keyColumns, bodyFormat=csv. Hint: Leave overlap and keyColumns out:"))
     assert(
       refusal("bodyFormat" -> "csv", "windowPagination" -> "cursor", "nextCursor" -> "/n").contains("bodyFormat=csv"))
     assert(refusal("pagination" -> "offset").contains("Set pagination=time-window"))
