@@ -107,7 +107,6 @@ build/venv-%/.wheel: $(WHEEL) build/venv-%/.requirements
 build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.requirements
 	rm -f $@
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
-	@touch -c $@
 
 bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -21,8 +21,8 @@ import scala.util.Using
   *     batch on: two offsets and the segments of the second give the rows of a batch, always the same.
   *   - '''J6''' The offset that names a segment also says where the origin is to be asked next. Both are logged in one write: what
   *     was received is neither asked for again nor passed over.
-  *   - '''J7''' A frame is what was received at once, or a part of it. It is journalled whole, and may be delivered in parts, by batches that end
-  *     within it.
+  *   - '''J7''' A frame is what was received at once, or a part of it. It is journalled whole, and may be delivered in parts, by
+  *     batches that end within it.
   *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no offset
   *     from there on names it. A run does not know the epochs of earlier ones: of what lies before its first committed epoch, the
   *     last [[Journal.Kept]] segments stay.

@@ -1,6 +1,6 @@
 package io.epochal.spark.http
 
-import java.io.{IOException, InputStream}
+import java.io.{BufferedInputStream, IOException, InputStream}
 import java.nio.ByteBuffer
 import java.nio.channels.{ClosedByInterruptException, FileChannel}
 import java.nio.file.StandardOpenOption.{DELETE_ON_CLOSE, READ, WRITE}
@@ -37,38 +37,20 @@ final private[spark] class AnswerFile(channel: FileChannel, val partBytes: Int) 
   }
 
   /** The bytes before `until`, from `from` on. It has a buffer of its own. */
-  def stream(from: Int, until: Int): InputStream = new InputStream {
-    private val buffer = new Array[Byte](math.max(1, math.min(StreamBuffer, until - from)))
-    private var next = from
-    private var at = 0
-    private var filled = 0
+  def stream(from: Int, until: Int): InputStream = {
+    val blocks = new InputStream {
+      private var next = from
 
-    override def read(): Int =
-      if (!fill()) -1
-      else {
-        at += 1
-        buffer(at - 1) & 0xff
+      override def read(into: Array[Byte], offset: Int, count: Int): Int = {
+        val some = math.min(count, until - next)
+        if (some > 0) AnswerFile.this.read(next, into, offset, some)
+        next += some
+        if (some > 0 || count == 0) some else -1
       }
 
-    override def read(into: Array[Byte], offset: Int, count: Int): Int =
-      if (count == 0) 0
-      else if (!fill()) -1
-      else {
-        val some = math.min(count, filled - at)
-        System.arraycopy(buffer, at, into, offset, some)
-        at += some
-        some
-      }
-
-    private def fill(): Boolean = {
-      if (at == filled && next < until) {
-        at = 0
-        filled = math.min(buffer.length, until - next)
-        AnswerFile.this.read(next, buffer, 0, filled)
-        next += filled
-      }
-      at < filled
+      override def read(): Int = throw new UnsupportedOperationException // The buffer asks for many.
     }
+    new BufferedInputStream(blocks, math.max(1, math.min(StreamBuffer, until - from)))
   }
 
   override def close(): Unit = channel.close()

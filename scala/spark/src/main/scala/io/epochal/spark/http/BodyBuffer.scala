@@ -32,12 +32,12 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
     *   true: nothing is all there was
     */
   def clear(): Boolean = {
-    reset()
+    close()
     true
   }
 
   def markAbsent(): Unit = {
-    reset()
+    close()
     none = true
   }
 
@@ -47,7 +47,7 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
     *   an array of at least that length
     */
   def reserve(length: Int): Array[Byte] = {
-    reset()
+    close()
     if (array.length < length) array = new Array[Byte](length)
     used = length
     array
@@ -61,7 +61,7 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
     *   false when there are more than `limit` bytes; `in` was then read no further than one byte past them
     */
   def readFrom(in: InputStream, limit: Long): Boolean = {
-    reset()
+    close()
     val most = math.min(limit, inMemory.toLong)
     var count = 0
     while (count >= 0 && used <= most) {
@@ -73,14 +73,19 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
       try readOn(in, limit)
       catch {
         case e: Throwable =>
-          reset()
+          close()
           throw e
       }
     used <= limit
   }
 
-  /** The buffer can be used again. */
-  override def close(): Unit = reset()
+  /** Lets go of the answer. The buffer can be used again. */
+  override def close(): Unit = {
+    used = 0
+    none = false
+    large.foreach(_.close())
+    large = None
+  }
 
   /** Calls `block` with all bytes: an array, where in it they begin, and how many they are. */
   def foreachBlock(block: (Array[Byte], Int, Int) => Unit): Unit = large match {
@@ -120,13 +125,6 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
         used += count
       }
     }
-  }
-
-  private def reset(): Unit = {
-    used = 0
-    none = false
-    large.foreach(_.close())
-    large = None
   }
 }
 

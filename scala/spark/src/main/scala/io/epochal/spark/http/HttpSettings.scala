@@ -41,8 +41,9 @@ final case class HttpSettings(
 }
 
 object HttpSettings {
-  // Shorter values (true, 30, en) are settings; masking them would make texts unreadable.
-  private val ShortestSecret = 5
+
+  /** Shorter values (true, 30, en) are settings, and come by chance; masking them would make texts unreadable. */
+  private[spark] val ShortestSecret = 5
 }
 
 /** @param query

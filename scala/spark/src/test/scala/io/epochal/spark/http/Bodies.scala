@@ -2,6 +2,10 @@ package io.epochal.spark.http
 
 import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
 
 import org.scalatest.Assertions.assert
 
@@ -14,6 +18,14 @@ private[spark] object Bodies {
   /** That lies in a file, where it has more than `inMemory` bytes. */
   def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): BodyBuffer =
     received(bytes, new BodyBuffer(inMemory, partBytes))
+
+  /** Files of answers that this process holds. */
+  def openFiles(): Seq[String] =
+    Using
+      .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>
+        links.iterator().asScala.flatMap(link => Try(Files.readSymbolicLink(link).toString).toOption).toVector
+      }
+      .filter(_.contains("epochal-response-"))
 
   private def received(bytes: Array[Byte], buffer: BodyBuffer): BodyBuffer = {
     assert(buffer.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes))

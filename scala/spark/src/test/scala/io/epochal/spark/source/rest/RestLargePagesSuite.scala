@@ -1,11 +1,11 @@
 package io.epochal.spark.source.rest
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path, Paths}
+import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
-import scala.util.{Try, Using}
+import scala.util.Using
 
 import com.sun.net.httpserver.HttpExchange
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -14,7 +14,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.epochal.spark.http.StubServer
+import io.epochal.spark.http.{Bodies, StubServer}
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: more than memory takes of one. */
@@ -37,7 +37,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   /** Between two looks the driver holds no answer. */
   private def next(stream: RestStream, from: Offset, limit: ReadLimit): Offset = {
     val end = MicroBatch.next(stream, stream.deserializeOffset(from.json), limit).get
-    assert(openFiles().isEmpty)
+    assert(Bodies.openFiles().isEmpty)
     end
   }
 
@@ -46,16 +46,8 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     val stream = RestStreams.over(url, checkpoint, schema, options: _*)
     try body(stream, checkpoint)
     finally stream.stop()
-    assert(openFiles().isEmpty)
+    assert(Bodies.openFiles().isEmpty)
   }
-
-  /** Files of answers that this process holds. */
-  private def openFiles(): Seq[String] =
-    Using
-      .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>
-        links.iterator().asScala.flatMap(link => Try(Files.readSymbolicLink(link).toString).toOption).toVector
-      }
-      .filter(_.contains("epochal-response-"))
 
   Seq(false, true).foreach { journal =>
     test(s"by offset, journal=$journal: batches end within a page, and give each record once") {
@@ -121,7 +113,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
           val reader = stream.createReaderFactory().createReader(partition)
           assert((0 until 4000).forall(_ => reader.next()))
           reader.close()
-          eventually(timeout(Span(20, Seconds)))(assert(openFiles().isEmpty))
+          eventually(timeout(Span(20, Seconds)))(assert(Bodies.openFiles().isEmpty))
         }
       }
     }

@@ -1,8 +1,10 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Arrays
+
 import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.record.{ArrayPart, BodyFormat}
+import io.epochal.spark.source.rest.record.{AnswerPart, BodyFormat}
 
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
   * what its format says then.
@@ -49,7 +51,7 @@ private[rest] object AnswerScan {
   */
 final private[rest] case class ScannedAnswer(
     records: Int,
-    parts: Seq[ArrayPart],
+    parts: Seq[AnswerPart],
     values: Map[String, Option[String]],
     keys: Option[(Option[String], Option[String])] = None
 )
@@ -73,4 +75,13 @@ final private[rest] case class RecordBlock(
     origin: Option[AnswerOrigin] = None
 ) {
   def length: Int = until - from
+
+  /** The same with other bytes before it; they come into an array of their own then. */
+  def behind(front: Array[Byte]): RecordBlock =
+    if (front.isEmpty) this
+    else {
+      val whole = Arrays.copyOf(front, front.length + length)
+      System.arraycopy(bytes, from, whole, front.length, length)
+      copy(bytes = whole, from = 0, until = whole.length)
+    }
 }

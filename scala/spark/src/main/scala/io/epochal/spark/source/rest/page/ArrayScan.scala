@@ -7,7 +7,7 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
 import io.epochal.spark.json.Json
-import io.epochal.spark.source.rest.record.{ArrayPart, BodyProblem, FileArray, RecordCursor, TokenRecords, Utf8Body}
+import io.epochal.spark.source.rest.record.{AnswerPart, BodyProblem, FileArray, RecordCursor, TokenRecords, Utf8Body}
 
 /** Of an answer whose records stand in an array of JSON.
   *
@@ -90,7 +90,7 @@ final private[rest] class ArrayScan(
     val values = cursor.around(parser => new Pass(parser).all())
     val found = if (count > 0) keys(buffer, first, last) else None
     if (skip > 0 && count > skip) buffer.bytes(from) = '['
-    val part = Option.when(count > skip)(ArrayPart((count - skip).toInt, from, cursor.end))
+    val part = Option.when(count > skip)(AnswerPart((count - skip).toInt, from, cursor.end))
     ScannedAnswer(count, part.toList, values, found)
   }
 

@@ -27,7 +27,7 @@ private[rest] trait Chain {
   /** Asks for the next page.
     *
     * @param each
-    *   gets its records that were not taken before, in one or several arrays
+    *   gets its records that were not taken before, in one or several blocks
     * @return
     *   how many those are
     * @throws EpochalException

@@ -1,9 +1,7 @@
 package io.epochal.spark.source.rest.page
 
-import java.util.Arrays
-
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
-import io.epochal.spark.source.rest.record.{ArrayPart, BodyFormat, BodyProblem, Utf8Body}
+import io.epochal.spark.source.rest.record.{AnswerPart, BodyFormat, BodyProblem, Utf8Body}
 
 /** Of an answer whose records stand in lines. */
 final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoint) extends AnswerScan {
@@ -20,7 +18,7 @@ final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoin
         .pieces(buffer)
         .map { piece =>
           val lines = format.inMemory(piece, endpoint)
-          var part = ArrayPart(0, 0, piece.length)
+          var part = AnswerPart(0, 0, piece.length)
           while (lines.next()) {
             lines.pass()
             if (records >= skip) part = part.copy(part.records + 1, if (part.records == 0) lines.start else part.from)
@@ -34,13 +32,6 @@ final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoin
 
   override def blocks(scanned: ScannedAnswer, answer: Answer): Iterator[RecordBlock] =
     format.pieces(answer.body).zip(scanned.parts.iterator).filter(_._2.records > 0).map { case (piece, part) =>
-      val front = format.front(piece)
-      if (front.isEmpty) RecordBlock(part.records, piece.bytes, part.from, part.until, answer.from)
-      else {
-        val length = part.until - part.from
-        val bytes = Arrays.copyOf(front, front.length + length)
-        System.arraycopy(piece.bytes, part.from, bytes, front.length, length)
-        RecordBlock(part.records, bytes, 0, bytes.length, answer.from)
-      }
+      RecordBlock(part.records, piece.bytes, part.from, part.until, answer.from).behind(format.front(piece))
     }
 }

@@ -27,7 +27,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
   private val idle = new ConcurrentLinkedQueue[Worker]
 
   /** @param each
-    *   gets the pages that hold the range, and what their last one has after it, in one or several arrays each; called in the
+    *   gets the pages that hold the range, and what their last one has after it, in one or several blocks each; called in the
     *   caller's thread
     * @throws EpochalException
     *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
@@ -121,9 +121,9 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
 
     /** Leaves memory to the next answer. */
     private def taken(scanned: ScannedAnswer): Page =
-      if (answer.body.file.isEmpty) new CopiedPage(scan.blocks(scanned, answer).map(copied).toList)
+      if (answer.body.file.isEmpty) new Page(scan.blocks(scanned, answer).map(copied).toList.iterator, None)
       else {
-        val page = new LargePage(scan.blocks(scanned, answer), answer)
+        val page = new Page(scan.blocks(scanned, answer), Some(answer))
         answer = new Answer
         page
       }
@@ -151,15 +151,11 @@ private object PageFetch {
 
   /** @param blocks
     *   of no use any more once it is closed
+    * @param source
+    *   the answer that they are read from, where it lies in a file
     */
-  sealed abstract private class Page(val blocks: Iterator[RecordBlock]) extends AutoCloseable
-
-  final private class CopiedPage(copies: Seq[RecordBlock]) extends Page(copies.iterator) {
-    override def close(): Unit = ()
-  }
-
-  final private class LargePage(blocks: Iterator[RecordBlock], answer: Answer) extends Page(blocks) {
-    override def close(): Unit = answer.close()
+  final private class Page(val blocks: Iterator[RecordBlock], source: Option[Answer]) extends AutoCloseable {
+    override def close(): Unit = source.foreach(_.close())
   }
 
   private val log = LoggerFactory.getLogger(classOf[PageFetch])

@@ -7,7 +7,7 @@ import java.util.Locale
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
-import io.epochal.spark.http.Endpoint
+import io.epochal.spark.http.{Endpoint, HttpSettings}
 
 /** The address of a page as an API gives it, in a form that may be written down.
   *
@@ -19,9 +19,6 @@ import io.epochal.spark.http.Endpoint
   */
 private[rest] object PageUrl {
   private val Hole = "(.*)=\\{(?:(param|header):([^:}]*):)?(\\d+)\\}".r
-
-  /** Shorter values are settings, and come by chance. */
-  private val ShortestSecret = 5
   private val Scheme = "^[A-Za-z][A-Za-z0-9+.-]*:.*".r
   private val Illegal = "[^A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]+".r
 
@@ -79,7 +76,8 @@ private[rest] object PageUrl {
     def number(all: Seq[(String, String)], one: (String, String)) =
       all.filter(_._1 == one._1).indexOf(one)
     def same(one: (String, String)) = values.contains(one._2)
-    def known(one: (String, String)) = same(one) && (one._2.length >= ShortestSecret || alike(one._1, name))
+    def known(one: (String, String)) =
+      same(one) && (one._2.length >= HttpSettings.ShortestSecret || alike(one._1, name))
     own
       .find(one => one._1 == name && same(one))
       .map(one => s"${number(own, one)}")

@@ -52,16 +52,17 @@ object BodyFormat {
     override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[Rows]
 
     final override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[Rows] =
-      new PiecedRecords(pieces(file), inMemory(_, endpoint))
+      new PiecedRecords(new FileLines(file, this), inMemory(_, endpoint))
 
     /** The answer, in pieces that memory can hold. */
     final private[rest] def pieces(body: BodyBuffer): Iterator[Utf8Body] =
-      body.file.fold[Iterator[Utf8Body]](Iterator.single(Utf8Body.of(body)))(pieces)
-
-    protected def pieces(file: AnswerFile): FileLines
+      body.file.fold[Iterator[Utf8Body]](Iterator.single(Utf8Body.of(body)))(new FileLines(_, this))
 
     /** What must stand before lines of a piece that are to stand for themselves. */
     private[rest] def front(piece: Utf8Body): Array[Byte]
+
+    /** How many bytes of a piece that something follows are whole lines of it, as far as the piece tells. */
+    private[rest] def whole(piece: Utf8Body): Int
   }
 
   /** One JSON value that holds an array of records.
@@ -103,9 +104,13 @@ object BodyFormat {
     override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[JsonRows] =
       new NdjsonCursor(body, tolerant)
 
-    override protected def pieces(file: AnswerFile): FileLines = FileLines.ofNdjson(file)
-
     override private[rest] def front(piece: Utf8Body): Array[Byte] = Array.emptyByteArray
+
+    override private[rest] def whole(piece: Utf8Body): Int = {
+      var end = piece.length
+      while (end > 0 && piece.bytes(end - 1) != '\n') end -= 1
+      end
+    }
 
     /** Whatever a line was taken for, it is a record there. */
     override private[rest] def journalled: BodyFormat = Ndjson(tolerant = true)
@@ -132,12 +137,21 @@ object BodyFormat {
     override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): LineRecords[CsvRows] =
       new CsvCursor(body, this, endpoint)
 
-    override protected def pieces(file: AnswerFile): FileLines = FileLines.ofCsv(file, this)
-
     /** The header; where there is none, an empty line: what follows cannot be taken for a byte order mark then. */
     override private[rest] def front(piece: Utf8Body): Array[Byte] = {
       val line = split(piece)
       (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
+    }
+
+    /** A line may go on behind the piece, and so may a field in quotes. A piece with one line has nothing that is known to be whole. */
+    override private[rest] def whole(piece: Utf8Body): Int = {
+      val line = split(piece)
+      var first = -1
+      try
+        while (line.next())
+          if (first < 0) first = line.start
+      catch { case _: BodyProblem => () }
+      if (first < 0 || line.start == first) 0 else line.start
     }
 
     override private[rest] def journalled: BodyFormat = this

@@ -7,16 +7,16 @@ import com.fasterxml.jackson.core.JsonParser
 import io.epochal.spark.http.{AnswerFile, Endpoint}
 import io.epochal.spark.json.Json
 
-/** Records that stand one after the other in an answer's array.
+/** Records that stand one after the other in an answer; in lines of a file, in a piece of it.
   *
   * @param records
   *   how many
   * @param from
-  *   the byte of the answer at which the first of them begins
+  *   the byte at which the first of them begins
   * @param until
   *   the byte after the last one
   */
-final private[rest] case class ArrayPart(records: Int, from: Int, until: Int)
+final private[rest] case class AnswerPart(records: Int, from: Int, until: Int)
 
 /** The records of an answer that lies in a file: an array that is taken in parts, which memory can hold. The answer is read
   * once from its first byte to its last for that, and proven to be whole JSON. A part ends with the record that makes it large.
@@ -42,19 +42,19 @@ final private[rest] class FileArray(
   private var firstStart = -1
   private var lastStart = -1
 
-  val parts: Seq[ArrayPart] = {
-    val found = Vector.newBuilder[ArrayPart]
-    var part = ArrayPart(0, 0, 0)
+  val parts: Seq[AnswerPart] = {
+    val found = Vector.newBuilder[AnswerPart]
+    var part = AnswerPart(0, 0, 0)
     while (tokens.next()) {
       tokens.pass()
       val end = tokens.start + tokens.size
       if (count == 0) firstStart = tokens.start
       lastStart = tokens.start
       if (count >= skip) {
-        part = ArrayPart(part.records + 1, if (part.records == 0) tokens.start else part.from, end)
+        part = AnswerPart(part.records + 1, if (part.records == 0) tokens.start else part.from, end)
         if (end - part.from >= file.partBytes) {
           found += part
-          part = ArrayPart(0, 0, 0)
+          part = AnswerPart(0, 0, 0)
         }
       }
       count += 1
@@ -87,7 +87,7 @@ private[rest] object FileArray {
   /** @param parts
     *   of the answer; each comes as an array, in memory that the next one takes
     */
-  def pieces(file: AnswerFile, parts: Seq[ArrayPart]): Iterator[Utf8Body] = {
+  def pieces(file: AnswerFile, parts: Seq[AnswerPart]): Iterator[Utf8Body] = {
     var bytes = Array.emptyByteArray
     parts.iterator.map { part =>
       val length = part.until - part.from + 2

@@ -4,17 +4,8 @@ import io.epochal.spark.http.AnswerFile
 
 /** The lines of an answer that lies in a file, in pieces that memory can hold: of whole lines, and in memory that the next one
   * takes.
-  *
-  * @param head
-  *   what stands before each piece but the first, given the first
-  * @param whole
-  *   how many bytes of a piece that something follows are whole lines of it, as far as the piece tells
   */
-final private[rest] class FileLines(
-    file: AnswerFile,
-    head: Utf8Body => Array[Byte],
-    whole: Utf8Body => Int
-) extends Iterator[Utf8Body] {
+final private[rest] class FileLines(file: AnswerFile, format: BodyFormat.OfLines) extends Iterator[Utf8Body] {
   import FileLines.MostBytes
 
   private var bytes = Array.emptyByteArray
@@ -26,7 +17,7 @@ final private[rest] class FileLines(
   override def next(): Utf8Body = {
     val first = at == 0
     val piece = from(file.partBytes)
-    if (first) front = head(piece)
+    if (first) front = format.front(piece)
     piece
   }
 
@@ -44,7 +35,7 @@ final private[rest] class FileLines(
     System.arraycopy(front, 0, bytes, 0, front.length)
     file.read(at, bytes, front.length, count)
     val all = new Utf8Body(bytes, end)
-    val cut = if (at + count == file.length) end else whole(all)
+    val cut = if (at + count == file.length) end else format.whole(all)
     if (cut > front.length) {
       at += cut - front.length
       new Utf8Body(bytes, cut)
@@ -53,31 +44,8 @@ final private[rest] class FileLines(
   }
 }
 
-private[rest] object FileLines {
+private object FileLines {
 
   /** Of a line. A quote that is never closed would have memory take the rest of the answer. */
   private val MostBytes = 128 << 20
-
-  def ofNdjson(file: AnswerFile): FileLines =
-    new FileLines(file, _ => Array.emptyByteArray, afterLastBreak)
-
-  def ofCsv(file: AnswerFile, format: BodyFormat.Csv): FileLines =
-    new FileLines(file, format.front, beforeLastLine(format, _))
-
-  private def afterLastBreak(body: Utf8Body): Int = {
-    var end = body.length
-    while (end > 0 && body.bytes(end - 1) != '\n') end -= 1
-    end
-  }
-
-  /** A line may go on behind the piece, and so may a field in quotes. A piece with one line has nothing that is known to be whole. */
-  private def beforeLastLine(format: BodyFormat.Csv, body: Utf8Body): Int = {
-    val line = format.split(body)
-    var first = -1
-    try
-      while (line.next())
-        if (first < 0) first = line.start
-    catch { case _: BodyProblem => () }
-    if (first < 0 || line.start == first) 0 else line.start
-  }
 }

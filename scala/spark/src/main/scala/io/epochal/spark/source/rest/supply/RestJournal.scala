@@ -1,7 +1,6 @@
 package io.epochal.spark.source.rest.supply
 
 import java.io.IOException
-import java.util.Arrays
 
 import scala.util.Using
 import scala.util.control.NonFatal
@@ -35,13 +34,8 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
   def begin(from: Long): SegmentWriter = writing(journal.begin(from))
 
   def append(writer: SegmentWriter, block: RecordBlock): Unit = writing {
-    val front = PageFront(options.rules.format.lines, block.origin).bytes
-    if (front.isEmpty) writer.append(block.records, block.bytes, block.from, block.length)
-    else {
-      val payload = Arrays.copyOf(front, front.length + block.length)
-      System.arraycopy(block.bytes, block.from, payload, front.length, block.length)
-      writer.append(block.records, payload, 0, payload.length)
-    }
+    val payload = block.behind(PageFront(options.rules.format.lines, block.origin).bytes)
+    writer.append(payload.records, payload.bytes, payload.from, payload.length)
   }
 
   def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))

@@ -231,9 +231,9 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     val sizes = scan.blocks(scan.read(page), new Answer(page)).map(_.length).toVector
     assert(sizes.size > 20 && sizes.forall(_ < (1 << 20) + 200))
     assert(BodyFormat.Json("").count(page, endpoint) == records.size)
-    assert(openFiles() > 0)
+    assert(Bodies.openFiles().nonEmpty)
     page.close()
-    assert(openFiles() == 0 && page.length == 0)
+    assert(Bodies.openFiles().isEmpty && page.length == 0)
     assert(!page.readFrom(new ByteArrayInputStream(bytes), bytes.length - 1L), "one byte more than the limit")
     page.close()
   }
@@ -262,14 +262,4 @@ final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     assert(error.getMessage.contains(System.getProperty("java.io.tmpdir")))
   }
 
-  /** Files of answers that this process holds. */
-  private def openFiles(): Int = {
-    val links = Files.list(Paths.get("/proc/self/fd"))
-    try
-      links
-        .filter(link => Try(Files.readSymbolicLink(link).toString.contains("epochal-response-")).getOrElse(false))
-        .count
-        .toInt
-    finally links.close()
-  }
 }
