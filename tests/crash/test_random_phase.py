@@ -1,7 +1,8 @@
 """Long-running queries of every transport and mode, killed with SIGKILL at random moments.
 
 ``EPOCHAL_KILL_RUNS`` sets how many kills, ``EPOCHAL_KILL_HOURS`` how long instead, ``EPOCHAL_KILL_SEED`` repeats the
-moments of a run. The tables are made anew every 25 kills: they grow, and are compared row by row after each one.
+moments of a run. The kills are shared out over several tests, which pytest-xdist runs side by side. The tables are made
+anew every 25 kills: they grow, and are compared row by row after each one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from support.drivers import Gate
 KILLS = int(os.environ.get("EPOCHAL_KILL_RUNS", "200"))
 HOURS = float(os.environ.get("EPOCHAL_KILL_HOURS", "0"))
 SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+SHARES = 4
 KILLS_PER_SCENE = 25
 WHILE_STARTING = 0.25
 
@@ -29,16 +31,22 @@ pytestmark = [pytest.mark.crash, pytest.mark.long, pytest.mark.timeout(int(HOURS
 
 
 class Phase:
-    """Kills so far, of processes and of the queries in them."""
+    """Kills so far, of processes and of the queries in them.
 
-    def __init__(self) -> None:
-        self.draw = random.Random(SEED)
+    Args:
+        seed: of the moments.
+        goal: kills, where no hours are set.
+    """
+
+    def __init__(self, seed: int, goal: int) -> None:
+        self.draw = random.Random(seed)
+        self.goal = goal
         self.end = time.monotonic() + HOURS * 3600
         self.kills = 0
         self.moments: Counter[str] = Counter()
 
     def over(self) -> bool:
-        return time.monotonic() > self.end if HOURS else self.kills >= KILLS
+        return time.monotonic() > self.end if HOURS else self.kills >= self.goal
 
     def kill(self, runner: Runner) -> None:
         """Starts the queries, kills them somewhere in their start or later, and compares."""
@@ -57,13 +65,16 @@ class Phase:
         print(f"kill {self.kills}: {pause:.2f} s after {when}: {dict(moments)}", flush=True)
 
 
-def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(postgres_server: str, tmp_path: Path) -> None:
-    phase = Phase()
-    print(f"\nseed {SEED}, {HOURS} hours or {KILLS} kills of {len(CASES)} queries each")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(
+    postgres_server: str, tmp_path: Path, share: int
+) -> None:
+    phase = Phase(SEED + share, KILLS // SHARES + (share < KILLS % SHARES))
+    print(f"\nEPOCHAL_KILL_SEED={SEED}: {HOURS} hours or {phase.goal} kills of {len(CASES)} queries each")
     while not phase.over():
         directory = tmp_path / f"from-{phase.kills}"
         directory.mkdir()
-        postgres = new_postgres(postgres_server, f"random_{SEED}_{phase.kills}")
+        postgres = new_postgres(postgres_server, f"random_{SEED}_{share}_{phase.kills}")
         with running(Scene(CASES, postgres, directory), Gate(directory / "gates", [])) as runner:
             for _ in range(KILLS_PER_SCENE):
                 if not phase.over():
