@@ -4,6 +4,7 @@ PYTHON  ?= python3
 PYSPARK ?= 4.3.0
 MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
 PYTEST  ?=
+MINUTES ?= 60
 
 VERSION := $(shell cat version.txt)
 JAR     := dist/epochal-spark_2.13-$(VERSION).jar
@@ -28,7 +29,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix check format docs jar wheel venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format docs jar wheel venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -49,6 +50,9 @@ test-python: venv $(CLASSES) ## the tests from end to end (PYTEST="-k demo" pass
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+
+soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
+	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 

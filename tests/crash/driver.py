@@ -2,10 +2,11 @@
 
 The first line has ``master``, ``conf`` and ``jvm``. Then:
 
-- ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (for its ``frame``)
-  and ``write`` (arguments of ``epochal.write.jdbc``)
+- ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (for its ``frame``), or
+  ``rest`` (arguments of ``epochal.read.rest``), and ``write`` (arguments of ``epochal.write.jdbc``)
 - ``status``: what became of all queries that were started
 - ``stop``: all of them
+- ``vitals``: the JVM's process id, and the bytes of its heap that are live after a full collection
 
 It ends with its input.
 """
@@ -45,6 +46,7 @@ def main() -> None:
         "status": lambda _: queries.status(),
         "stop": lambda _: queries.stop_queries(),
         "where": lambda _: {"application": spark.sparkContext.applicationId, "ui": spark.sparkContext.uiWebUrl},
+        "vitals": lambda _: vitals(spark),
     }
     with os.fdopen(int(os.environ["EPOCHAL_TEST_ANSWERS"]), "w", encoding="utf-8") as answers:
         for line in sys.stdin:
@@ -55,6 +57,17 @@ def main() -> None:
                 answer = {"failure": traceback.format_exc()}
             print(json.dumps(answer), file=answers, flush=True)
     os._exit(0)
+
+
+def vitals(spark: SparkSession) -> dict[str, int]:
+    """The smaller of two measurements: a batch may be under way."""
+    context: Any = spark.sparkContext
+    runtime = context._jvm.java.lang.Runtime.getRuntime()
+    heap = []
+    for _ in range(2):
+        runtime.gc()
+        heap.append(runtime.totalMemory() - runtime.freeMemory())
+    return {"pid": context._gateway.proc.pid, "heap": min(heap)}
 
 
 if __name__ == "__main__":

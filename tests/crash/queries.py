@@ -24,7 +24,10 @@ class Queries(Running):
         """Starts queries; gives the errors of those that did not start, by name."""
         failed = {}
         for query in queries:
-            rows = frame(self._spark, SHAPES[query["shape"]], **query.get("source", {}))
+            if "rest" in query:
+                rows = epochal.read.rest(self._spark, **query["rest"])
+            else:
+                rows = frame(self._spark, SHAPES[query["shape"]], **query.get("source", {}))
             try:
                 self._queries[query["name"]] = epochal.write.jdbc(rows, query_name=query["name"], **query["write"])
             except Exception as error:

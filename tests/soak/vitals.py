@@ -1,0 +1,73 @@
+"""What a soak measures: of the driver's process, of its database, of its directories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from soak.judge import Limit
+from support.databases import Database, Postgres
+from support.drivers import Driver
+
+KIB, MIB = 1 << 10, 1 << 20
+
+#: How much each series may grow over the later two thirds, whatever their length.
+LIMITS = {
+    "live heap, KiB": Limit(4 * KIB),
+    "threads": Limit(4),
+    "open files": Limit(6),
+    "ledger rows": Limit(0),
+    "pg_class rows": Limit(4),
+    "pg_attribute rows": Limit(40),
+    "catalog, KiB": Limit(64, 0.05),
+    "checkpoint files": Limit(8),
+    "checkpoint, KiB": Limit(32, 0.05),
+    "temporary files": Limit(4),
+}
+
+_CATALOGS = "'pg_class', 'pg_attribute', 'pg_type', 'pg_depend', 'pg_index', 'pg_constraint', 'pg_statistic'"
+_CATALOG = f"""SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_attribute),
+    (SELECT sum(pg_total_relation_size(('pg_catalog.' || name)::regclass)) FROM unnest(ARRAY[{_CATALOGS}]) AS name)"""
+
+
+def sample(driver: Driver, postgres: Postgres, databases: Iterable[Database], directory: Path) -> dict[str, float]:
+    """One value of each of ``LIMITS``; the heap after a full collection."""
+    found = driver.ask("vitals")
+    process = Path("/proc") / str(found["pid"])
+    catalog = postgres.query(_CATALOG)[0]
+    checkpoints = list(sizes(directory / "checkpoints"))
+    values = (
+        found["heap"] / KIB,
+        len(os.listdir(process / "task")),
+        len(os.listdir(process / "fd")),
+        sum(database.query("SELECT count(*) FROM epochal_ledger")[0][0] for database in databases),
+        catalog[0],
+        catalog[1],
+        float(catalog[2]) / KIB,
+        len(checkpoints),
+        sum(checkpoints) / KIB,
+        len(list(sizes(directory / "tmp"))),
+    )
+    return dict(zip(LIMITS, values, strict=True))
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def longest_history(databases: Iterable[Database]) -> int:
+    """The rows of the ledger's history of the sink that has most of them."""
+    by_sink = "SELECT count(*) FROM epochal_ledger_history GROUP BY sink_id"
+    return max(int(count) for database in databases for (count,) in database.query(by_sink))
+
+
+def sizes(directory: Path) -> Iterator[int]:
+    """The bytes of every file below a directory that does not vanish meanwhile."""
+    for where, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield Path(where, name).stat().st_size
