@@ -211,8 +211,8 @@ object Conditions extends HttpConditions {
   )
   val RowsDropped = Condition(
     "ROWS_DROPPED",
-    "The database stored <stored> of the <sent> rows of epoch <epoch> in <table>.",
-    "A trigger, a rule or row security swallows rows. Nothing of the epoch was kept; disable it for this user."
+    "Epoch <epoch> is not in <table> as it was sent: <found>.",
+    "A trigger, a rule or row security does something else than it is told. Nothing of the epoch was written; disable it for this user."
   )
   val StagingLost = Condition(
     "STAGING_LOST",

@@ -6,6 +6,7 @@ import java.util.ServiceLoader
 
 import scala.annotation.unused
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.spark.sql.types.DataType
 
@@ -165,11 +166,15 @@ trait Dialect {
   def bulk: Seq[BulkLoad] = Nil
 
   /** Empties the table so that other transactions see it full until the commit (K10). */
-  final def clear(connection: Connection, table: QualifiedName): Unit = {
-    val statement = connection.createStatement()
-    try statement.executeUpdate(s"DELETE FROM ${quote(table)}"): Unit
-    finally statement.close()
-  }
+  final def clear(connection: Connection, table: QualifiedName): Unit =
+    Using.resource(connection.createStatement())(_.executeUpdate(s"DELETE FROM ${quote(table)}")): Unit
+
+  /** Whether the transaction sees no row in the table. */
+  final def isEmpty(connection: Connection, table: QualifiedName): Boolean =
+    Using.resource(connection.createStatement()) { statement =>
+      statement.setMaxRows(1) // LIMIT is not the same in all databases
+      Using.resource(statement.executeQuery(s"SELECT 1 FROM ${quote(table)}"))(rows => !rows.next())
+    }
 
   /** Puts rows that tasks encoded with `rowFormat` into the table. */
   def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded

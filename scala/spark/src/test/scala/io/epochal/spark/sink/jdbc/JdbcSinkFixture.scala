@@ -6,7 +6,7 @@ import java.util.UUID
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
-import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo}
+import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -81,10 +81,12 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
     table.metrics().asScala.toMap
   }
 
-  def newBatchWrite(): BatchWrite = table.newWriteBuilder(info).build().toBatch
+  def newBatchWrite(truncate: Boolean = false): BatchWrite = builder(truncate).build().toBatch
 
-  override def newWrite(): StreamingWrite = {
+  override def newWrite(): StreamingWrite = builder(running.outputMode == OutputMode.Complete).build().toStreaming
+
+  private def builder(truncate: Boolean): WriteBuilder = {
     val builder = table.newWriteBuilder(info).asInstanceOf[JdbcWriteBuilder]
-    (if (running.outputMode == OutputMode.Complete) builder.truncate() else builder).build().toStreaming
+    if (truncate) builder.truncate() else builder
   }
 }

@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc
 
 import java.io.File
 import java.nio.file.{Files, Path, Paths}
+import java.sql.DriverManager
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
@@ -16,6 +17,25 @@ object PostgresServer {
 
   /** Of the oldest line that is supported, from the programs in a jar of the tests. */
   lazy val oldest: Either[String, String] = OldestPostgres.unpack().map(start)
+
+  /** Of 15 or newer and built with ICU: that of the tests, or another that is installed. */
+  lazy val icu: Either[String, String] =
+    url
+      .filterOrElse(hasIcu, "")
+      .orElse(
+        programs
+          .filter(runs)
+          .drop(1)
+          .iterator
+          .map(start)
+          .find(hasIcu)
+          .toRight("no PostgreSQL 15 or newer that is built with ICU: install Debian's postgresql"))
+
+  private def hasIcu(url: String): Boolean = Using.resource(DriverManager.getConnection(url)) { connection =>
+    val rows = connection.createStatement().executeQuery(
+      "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i')")
+    rows.next() && rows.getBoolean(1)
+  }
 
   private def start(): Either[String, String] =
     programs

@@ -206,4 +206,17 @@ final class SqliteTypesSuite extends SinkSuite(Sqlite) {
     assert(!java.nio.file.Files.exists(java.nio.file.Paths.get(f.database.url.stripPrefix("jdbc:sqlite:"))))
     f.database.execute("CREATE TABLE t (a)")
   }
+
+  Seq("" -> false, " STRICT" -> true).foreach { case (strict, keeps) =>
+    onSchema(
+      s"a column of type ANY is ${if (keeps) "any" else "numeric, and takes no text,"} in a table that is${if (keeps) ""
+        else " not"} STRICT",
+      new StructType().add("a", StringType),
+      s"CREATE TABLE t (a ANY)$strict") { f =>
+      if (keeps) {
+        write(f, f.newRun(query), 0, Seq("007", "1e3", "x").map(text => InternalRow(UTF8String.fromString(text))))
+        assert(f.database.query("SELECT a FROM t ORDER BY rowid").map(_.head) == Seq("007", "1e3", "x"))
+      } else refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
+    }
+  }
 }

@@ -72,6 +72,45 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
     assert(refused(Conditions.ColumnTypeMismatch)(f.newRun(query)).getMessage.contains("CAST(a AS TIMESTAMP_NTZ)"))
   }
 
+  Seq(
+    "a partition" -> Seq(
+      "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
+      "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id)",
+      "CREATE FOREIGN TABLE far PARTITION OF near FOR VALUES FROM (0) TO (5) SERVER elsewhere"
+    ),
+    "a child" -> Seq(
+      "CREATE TABLE t (id BIGINT)",
+      "CREATE TABLE near () INHERITS (t)",
+      "CREATE FOREIGN TABLE far () INHERITS (near) SERVER elsewhere")
+  ).foreach { case (member, tables) =>
+    val server = Seq("CREATE FOREIGN DATA WRAPPER wrapper", "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper")
+    onSchema(s"$member that is a foreign table is refused by name before anything is written", ids, server ++ tables: _*) {
+      f =>
+        val error = refused(Conditions.ModeUnsupported)(f.newRun(query))
+        assert(error.values("reason").contains("public.far is a foreign table"))
+        assert(f.database.one("SELECT to_regclass('epochal_ledger')") == null)
+    }
+  }
+
+  onSchema(
+    "a foreign partition that is attached while the query runs fails its next epoch",
+    ids,
+    "CREATE FOREIGN DATA WRAPPER wrapper",
+    "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper",
+    "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
+    "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10)"
+  ) { f =>
+    val run = f.newRun(query)
+    write(f, run, 0, Seq(InternalRow(1L)))
+    f.database.execute(
+      "CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER elsewhere")
+    refused(Conditions.TargetChanged)(write(f, run, 1, Seq(InternalRow(2L))))
+    refused(Conditions.ModeUnsupported)(f.newRun(query))
+    f.database.execute("ALTER TABLE t DETACH PARTITION far")
+    write(f, f.newRun(query), 1, Seq(InternalRow(2L)))
+    holds(f, 1 to 2)
+  }
+
   onSchema("only an index that can stand behind an upsert counts as a key", ids, "CREATE TABLE t (id BIGINT)") { f =>
     Seq(
       "CREATE UNIQUE INDEX i ON t (id) WHERE id > 5",

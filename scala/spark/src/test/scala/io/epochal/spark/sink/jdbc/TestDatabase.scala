@@ -70,7 +70,14 @@ object Postgres extends PostgresDatabases("PostgreSQL", PostgresServer.url)
 
 object Postgres13 extends PostgresDatabases("PostgreSQL 13", PostgresServer.oldest)
 
-abstract class PostgresDatabases(override val kind: String, url: => Either[String, String])
+/** Whose collation is not by bytes. */
+object PostgresIcu
+    extends PostgresDatabases(
+      "PostgreSQL, ICU en-US",
+      PostgresServer.icu,
+      " LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
+
+abstract class PostgresDatabases(override val kind: String, url: => Either[String, String], like: String = "")
     extends TestDatabases
     with Assertions {
   private val number = new AtomicInteger
@@ -80,7 +87,7 @@ abstract class PostgresDatabases(override val kind: String, url: => Either[Strin
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
-    onServer(s"CREATE DATABASE $database")
+    onServer(s"CREATE DATABASE $database$like")
     val (place, parameters) = server.span(_ != '?')
     new TestDatabase {
       override val name = "PostgreSQL"

@@ -10,28 +10,33 @@ import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints}
 /** Commits a batch write: all of its rows in one transaction, without the ledger.
   *
   * A batch has no epoch by which it could be known again, so a call that is repeated writes again. Within one call, an
-  * answer lost during COMMIT is settled by the transaction's id; where the database does not know it any more, or has none
-  * (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
+  * answer lost during COMMIT is settled by the transaction's id, on the same server and timeline; where the database does
+  * not know it any more, or has none (SQLite), the call fails with COMMIT_UNKNOWN rather than writing twice.
   */
 final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate: Boolean) {
 
   private val loading = new Loading(database, run, truncate, None)
 
   def commit(shipment: Shipment): Unit =
-    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
-      val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
-        case Some(Committed) => true
-        case None            => throw doubt.unknown("it keeps no record of the transaction", null)
-        case Some(_) =>
-          doubt.settle()
-          false
-      })
+    new CommitDoubt(database, BatchCommit.Epoch, byServer = true).run("the batch write") { (transaction, doubt) =>
+      val landed = doubt.isOpen && committed(transaction.connection, doubt)
       if (!landed) {
         loading.load(transaction.connection, shipment, BatchCommit.Epoch)
         if (!isUnchanged(transaction.connection)) throw loading.targetReplaced
         Failpoints.reach(Failpoint.AfterLoad)
         doubt.commit(transaction)
       }
+    }
+
+  private def committed(connection: Connection, doubt: CommitDoubt): Boolean =
+    doubt.outcome(connection) match {
+      case None => throw doubt.unknown("it keeps no record of the transaction", null)
+      case Some(_) if !doubt.isSameServer(connection) =>
+        throw doubt.unknown("another server answers now, or the same one after a fail-over", null)
+      case Some(Committed) => true
+      case Some(_) =>
+        doubt.settle()
+        false
     }
 
   /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on

@@ -5,14 +5,20 @@ import java.sql.Connection
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.ServerIdentity
 import io.epochal.spark.sink.jdbc.connection.Transaction
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
 
-/** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7). */
-final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
+/** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7).
+  *
+  * @param byServer
+  *   nothing in the database but the transaction's id tells: so the server is remembered that gave it
+  */
+final private[jdbc] class CommitDoubt(database: Database, epoch: String, byServer: Boolean = false) {
   private var open = false
   private var current: Option[String] = None
   private var lost: Option[String] = None
+  private var server: Option[ServerIdentity] = None
 
   def isOpen: Boolean = open
 
@@ -29,6 +35,7 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
     }
 
   def commit(transaction: Transaction): Unit = {
+    if (byServer && transaction.id.isDefined) server = Some(database.dialect.server(transaction.connection))
     Failpoints.reach(Failpoint.BeforeCommit)
     try {
       transaction.commit()
@@ -40,6 +47,12 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
         throw error
     }
   }
+
+  /** Whether the server that answers now is the one that the lost transaction was open on, with no fail-over between. One
+    * that was promoted gives the same ids to transactions of its own.
+    */
+  def isSameServer(connection: Connection): Boolean =
+    server.exists(before => before.timeline.isDefined && before == database.dialect.server(connection))
 
   /** What the database knows of the lost transaction; an error that passes while it is still under way. */
   def outcome(connection: Connection): Option[TransactionOutcome] =

@@ -21,7 +21,7 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
 
   def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
     AddedColumns.add(connection, dialect, options.table, bound)
-    if (truncate) dialect.clear(connection, bound.table.name)
+    if (truncate) clear(connection, epoch)
     if (shipment.stored > 0)
       bring(connection, shipment, epoch) match {
         case Loaded.Rows(stored, expected) => compare(stored, expected, bound.table.name, epoch)
@@ -32,6 +32,22 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
             "columns" -> options.keyColumns.mkString(", "))
       }
     bound.deadLetters.foreach(table => setAside(connection, table, shipment.deadLetters, epoch))
+  }
+
+  /** What was there must be gone, as this transaction sees it: DELETE's own count says nothing of rows that a trigger or a
+    * rule kept. Rows that others have committed since it ran are deleted as well.
+    */
+  private def clear(connection: Connection, epoch: String): Unit = {
+    val table = bound.table.name
+    def isCleared: Boolean = {
+      dialect.clear(connection, table)
+      dialect.isEmpty(connection, table)
+    }
+    if (!Iterator.fill(Loading.Clearings)(()).exists(_ => isCleared))
+      throw Conditions.RowsDropped(
+        "epoch" -> epoch,
+        "table" -> table,
+        "found" -> "rows are still there after all were deleted")
   }
 
   private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
@@ -51,9 +67,23 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
   def targetReplaced: EpochalException = Conditions.TargetChanged(
     "sinkId" -> run.sinkId,
     "known" -> bound.table.target,
-    "table" -> "a table of that name which was made anew, or whose columns changed their types")
+    "table" -> "a table of that name which was made anew, got a foreign partition, or whose columns changed their types")
 
   private def compare(stored: Long, expected: Long, table: QualifiedName, epoch: String): Unit =
-    if (stored != expected)
-      throw Conditions.RowsDropped("stored" -> stored, "sent" -> expected, "epoch" -> epoch, "table" -> table)
+    if (stored != expected) throw Loading.dropped(stored, expected, epoch, table)
+}
+
+private[jdbc] object Loading {
+
+  /** How often rows are deleted that others go on adding. */
+  private val Clearings = 3
+
+  /** The database stored fewer rows than it was sent, or more. */
+  def dropped(stored: Long, sent: Long, epoch: String, table: QualifiedName): EpochalException =
+    Conditions.RowsDropped(
+      "stored" -> stored,
+      "sent" -> sent,
+      "epoch" -> epoch,
+      "table" -> table,
+      "found" -> s"the database stored $stored of the $sent rows")
 }

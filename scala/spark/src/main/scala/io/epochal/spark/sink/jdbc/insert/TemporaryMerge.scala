@@ -5,7 +5,7 @@ import java.sql.Connection
 import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.connection.SqlText._
-import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
+import io.epochal.spark.sink.jdbc.table.{BoundColumn, BoundTable, WriteMode}
 
 /** An upsert, or changes, by way of a temporary table: rows of the same key are told apart there before any of them replaces
   * another.
@@ -54,12 +54,15 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
     loaded
   }
 
+  /** SQL for a column by which rows of the temporary table are sorted: texts by their bytes in UTF-8, as Spark sorts them. */
+  protected def sorted(column: BoundColumn): String = quote(column.column.name)
+
   /** The rows to keep, each once: a relation for FROM. Of those that no order tells apart one that is stored comes before
     * one that deletes.
     */
   protected def winners(table: BoundTable, upsert: WriteMode.Upsert): String = {
     val keys = list(upsert.keys)
-    val order = upsert.order.fold(keys)(column => s"${quote(column)} DESC") +
+    val order = table.columns.find(c => upsert.order.contains(c.column.name)).fold(keys)(c => s"${sorted(c)} DESC") +
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     val place = quote(table.table.unused("epochal_place"))
     sql"""(SELECT ${list(table.incoming)} FROM

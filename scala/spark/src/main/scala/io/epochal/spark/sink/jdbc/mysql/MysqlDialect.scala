@@ -59,8 +59,10 @@ object MysqlDialect extends Dialect {
   override def declareKey(dataType: DataType): Option[String] = MysqlType.declareKey(dataType)
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
+
+  /** Texts too: a load sorts them by their bytes. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
-    MysqlType.sorts(columnType.asInstanceOf[MysqlType])
+    columnType.asInstanceOf[MysqlType].name != "json"
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, MysqlRules)
 

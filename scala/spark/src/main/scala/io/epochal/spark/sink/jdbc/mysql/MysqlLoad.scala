@@ -7,7 +7,7 @@ import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.spark.sink.jdbc.row.EncodedRows
-import io.epochal.spark.sink.jdbc.table.{BoundTable, WriteMode}
+import io.epochal.spark.sink.jdbc.table.{BoundColumn, BoundTable, WriteMode}
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[mysql] object MysqlLoad {
@@ -39,6 +39,14 @@ private[mysql] object MysqlLoad {
     */
   final private class MysqlMerge(incoming: String, ordered: String)
       extends TemporaryMerge(MysqlDialect.quote, incoming) {
+
+    override protected def sorted(column: BoundColumn): String = {
+      val name = MysqlDialect.quote(column.column.name)
+      column.column.columnType match {
+        case kind: MysqlType if kind.isText => s"CAST(CONVERT($name USING utf8mb4) AS BINARY)"
+        case _                              => name
+      }
+    }
 
     // A temporary table neither commits the transaction nor can be named twice in a statement.
     override protected def create(connection: Connection, table: BoundTable): Unit = {

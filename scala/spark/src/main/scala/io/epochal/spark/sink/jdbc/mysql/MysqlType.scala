@@ -30,6 +30,7 @@ final case class MysqlType(
     collation: String
 ) extends ColumnType {
   def unsigned: Boolean = declared.contains("unsigned")
+  def isText: Boolean = collation != null
 }
 
 /** Which Spark types go where. */
@@ -93,10 +94,6 @@ object MysqlType {
 
   def fits(dataType: DataType, columnType: MysqlType): Either[Option[String], Unit] =
     Either.cond(home(dataType, columnType), (), suggestion(columnType))
-
-  /** A text's order is that of its collation. */
-  def sorts(columnType: MysqlType): Boolean =
-    columnType.collation == null || columnType.collation.endsWith("_bin")
 
   /** The Spark type that the column would take. */
   private def suggestion(column: MysqlType): Option[String] = column.name match {

@@ -11,6 +11,13 @@ import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, Tar
 /** Tables as PostgreSQL's catalog knows them. */
 private[postgres] object PostgresCatalog {
 
+  /** SQL for those of a table `c`'s partitions and children, at any depth, whose rows are on another server. */
+  val ForeignMembers: String =
+    """WITH RECURSIVE members AS (
+      |  SELECT i.inhrelid AS oid FROM pg_inherits i WHERE c.relhassubclass AND i.inhparent = c.oid
+      |  UNION SELECT i.inhrelid FROM pg_inherits i JOIN members m ON i.inhparent = m.oid)
+      |SELECT p.* FROM members m JOIN pg_class p ON p.oid = m.oid WHERE p.relkind = 'f'""".stripMargin
+
   /** Without a schema in the name the search path counts, as in SQL. */
   def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
@@ -48,8 +55,9 @@ private[postgres] object PostgresCatalog {
     Sql
       .query(
         connection,
-        """SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
-          |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting
+        s"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
+          |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
+          |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
           |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
@@ -71,6 +79,13 @@ private[postgres] object PostgresCatalog {
             "mode" -> s"write to $name",
             "reason" -> "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
             "suggestion" -> s"ALTER TABLE $name SET LOGGED.")
+        Option(rows.getString("foreign_member")).foreach(member =>
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> s"its partition or child $member is a foreign table, which commits on its own server",
+            "suggestion" -> s"Detach $member, or write to a table without foreign members."
+          ))
         (rows.getLong("oid"), name)
       }
       .headOption

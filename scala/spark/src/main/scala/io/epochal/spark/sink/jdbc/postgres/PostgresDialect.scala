@@ -47,6 +47,8 @@ object PostgresDialect extends Dialect {
   override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
   override def shapeSql(table: BoundTable): String =
     sql"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
+       ||| COALESCE((SELECT ' foreign' FROM pg_class c
+       |  WHERE c.oid = to_regclass(${literal(quote(table.table.name))}) AND EXISTS (${PostgresCatalog.ForeignMembers})), '')
        |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
        |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
@@ -101,18 +103,23 @@ object PostgresDialect extends Dialect {
     state.startsWith("08") || state.startsWith("57P0") || state == IdleInTransaction
   }
 
-  override def server(connection: Connection): ServerIdentity = {
-    // A role may be kept from these functions; an error inside the transaction would end it.
+  /** The timeline is that of the log's end: the control file's changes only with the checkpoint that follows a promotion. */
+  override def server(connection: Connection): ServerIdentity =
+    Seq(TimelineOfLog, TimelineOfControlFile).iterator
+      .flatMap(identity(connection, _))
+      .nextOption()
+      .getOrElse(ServerIdentity("unknown", None))
+
+  /** A role may be kept from these functions, and a server may lack one; an error inside the transaction would end it. */
+  private def identity(connection: Connection, timeline: String): Option[ServerIdentity] = {
     val savepoint = connection.setSavepoint()
     val found = Try(
       Sql
-        .query(
-          connection,
-          "SELECT s.system_identifier, c.timeline_id::bigint FROM pg_control_system() s, pg_control_checkpoint() c"
-        )(rows => ServerIdentity(rows.getString(1), Some(rows.getLong(2))))
+        .query(connection, s"SELECT system_identifier, ($timeline) FROM pg_control_system()")(rows =>
+          ServerIdentity(rows.getString(1), Some(rows.getLong(2))))
         .head)
-    if (found.isFailure) connection.rollback(savepoint)
-    found.getOrElse(ServerIdentity("unknown", None))
+    if (found.isFailure) connection.rollback(savepoint) else connection.releaseSavepoint(savepoint)
+    found.toOption
   }
 
   override def bulk: Seq[BulkLoad] = Seq(PostgresStaging, PostgresPrepared)
@@ -141,6 +148,9 @@ object PostgresDialect extends Dialect {
 
   /** Means the same whatever `standard_conforming_strings` says. */
   private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
+
+  private val TimelineOfLog = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
+  private val TimelineOfControlFile = "SELECT timeline_id::bigint FROM pg_control_checkpoint()"
 
   /** Any number will do, as long as it is always the same: "epochal" as bytes. */
   private val ClaimsLock = 0x65706f6368616cL

@@ -164,10 +164,16 @@ final private class PostgresMerge(
     * depend on how the rows lie there.
     */
   private def winners: String = {
-    val order = upsert.order.fold("")(column => s", ${quote(column)} DESC NULLS LAST") +
+    val order = upsert.order.fold("")(column => s", ${sorted(column)} DESC NULLS LAST") +
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     s"(SELECT DISTINCT ON ($keys) * FROM $source AS s ORDER BY $keys$order)"
   }
+
+  /** Texts by their bytes, as Spark sorts them, whatever the column's collation. */
+  private def sorted(column: String): String =
+    if (table.columns.exists(c => c.column.name == column && PostgresType.isText(c.column.columnType)))
+      s"""${quote(column)} COLLATE pg_catalog."C""""
+    else quote(column)
 
   private def distinct: Long = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k")
 

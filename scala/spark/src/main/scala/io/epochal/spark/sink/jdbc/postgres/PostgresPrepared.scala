@@ -8,7 +8,7 @@ import org.apache.spark.TaskContext
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.spark.sink.jdbc.commit.LedgerTable
+import io.epochal.spark.sink.jdbc.commit.{LedgerTable, Loading}
 import io.epochal.spark.sink.jdbc.connection.{Sql, Transaction}
 import io.epochal.spark.sink.jdbc.transport.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Shipment, TaskAttempt}
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, JdbcOptions, Loaded}
@@ -101,11 +101,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
       override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
         if (stored != rows)
-          throw Conditions.RowsDropped(
-            "stored" -> stored,
-            "sent" -> rows,
-            "epoch" -> attempt.epoch,
-            "table" -> run.table.table.name)
+          throw Loading.dropped(stored, rows, attempt.epoch, run.table.table.name)
         checkStillMine(connection, run)
         doubtful = true
         execute(connection, s"PREPARE TRANSACTION '$gid'")

@@ -156,8 +156,20 @@ object PostgresType {
 
   /** Whether a column of the type has an order, and it is that of the query's values. */
   def sorts(dataType: DataType, columnType: PostgresType): Boolean = columnType.shape match {
-    case Plain => !Unsorted(columnType.name) && (columnType.name != "interval" || dataType != CalendarIntervalType)
-    case _     => false
+    case Plain =>
+      val isText = dataType match {
+        case _: StringType | _: CharType | _: VarcharType => true
+        case _                                            => false
+      }
+      !Unsorted(columnType.name) && !(isText && columnType.name == "numeric") &&
+      (columnType.name != "interval" || dataType != CalendarIntervalType)
+    case _ => false
+  }
+
+  /** Whether a column of the type is sorted by a collation. */
+  def isText(columnType: ColumnType): Boolean = columnType match {
+    case PostgresType(name, _, _, Plain) => Set("text", "varchar", "bpchar", "name")(name)
+    case _                               => false
   }
 
   private val Unsorted = Set("json", "jsonb", "inet", "cidr", "citext")

@@ -64,9 +64,12 @@ private[sqlite] object SqliteCatalog {
 
   private def describe(connection: Connection, table: String): TargetTable = {
     val name = QualifiedName(Schema, table)
-    val withoutRowid = Sql
-      .query(connection, "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", table)(_.getBoolean(1))
-      .contains(true)
+    val (withoutRowid, strict) = Sql
+      .query(connection, "SELECT wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?", table)(rows =>
+        (rows.getBoolean(1), rows.getBoolean(2)))
+      .headOption
+      .getOrElse((false, false))
+    val sortsTexts = Sql.query(connection, "SELECT encoding FROM pragma_encoding")(_.getString(1)).contains("UTF-8")
     val raw = Sql.query(
       connection,
       """SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1""",
@@ -86,7 +89,7 @@ private[sqlite] object SqliteCatalog {
       val isNumber = numbers && column.primary > 0
       TargetColumn(
         column.name,
-        SqliteType.of(column.declared),
+        SqliteType.of(column.declared, strict, sortsTexts),
         nullable = !column.required && !isNumber,
         filled = column.hasDefault || isNumber,
         generated = column.generated)

@@ -17,24 +17,31 @@ object Affinity {
   case object Real extends Affinity
   case object Numeric extends Affinity
 
-  def of(declared: String): Affinity = {
+  /** @param strict
+    *   of the table: only there ANY is a type, which keeps values as they are
+    */
+  def of(declared: String, strict: Boolean = false): Affinity = {
     val name = declared.toUpperCase(Locale.ROOT)
     def has(words: String*): Boolean = words.exists(name.contains)
     if (has("INT")) Integer
     else if (has("CHAR", "CLOB", "TEXT")) Text
-    else if (name.isEmpty || has("BLOB") || name == "ANY") Blob
+    else if (name.isEmpty || has("BLOB") || strict && name == "ANY") Blob
     else if (has("REAL", "FLOA", "DOUB")) Real
     else Numeric
   }
 }
 
-final case class SqliteType(declared: String, affinity: Affinity) extends ColumnType
+/** @param sortsTexts
+  *   the database keeps texts in UTF-8, whose bytes it compares; UTF-16 sorts otherwise
+  */
+final case class SqliteType(declared: String, affinity: Affinity, sortsTexts: Boolean = true) extends ColumnType
 
 /** Which Spark types go where, and as what they are stored. */
 object SqliteType {
   import Affinity._
 
-  def of(declared: String): SqliteType = SqliteType(declared, Affinity.of(declared))
+  def of(declared: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
+    SqliteType(declared, Affinity.of(declared, strict), sortsTexts)
 
   /** A decimal of so many digits is kept by a floating-point number. */
   private val DigitsOfReal = 15
@@ -82,8 +89,9 @@ object SqliteType {
 
   /** Decimals that stand there as text sort as text. */
   def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
-    case _: DecimalType             => columnType.affinity == Numeric || columnType.affinity == Real
-    case nested if isNested(nested) => false
-    case _                          => true
+    case _: DecimalType => columnType.affinity == Numeric || columnType.affinity == Real
+    case _: StringType | _: CharType | _: VarcharType => columnType.sortsTexts
+    case nested if isNested(nested)                   => false
+    case _                                            => true
   }
 }
