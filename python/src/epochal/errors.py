@@ -210,6 +210,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "RESPONSE_NOT_KEPT": HttpError,
     "PAGINATION_MISMATCH": RecordError,
     "PAGINATION_LOOP": RecordError,
+    "CONTINUATION_MISSING": RecordError,
+    "LIST_INCOMPLETE": RecordError,
     "TOO_MANY_PAGES": RecordError,
     "LINK_REFUSED": RecordError,
     "JOURNAL_UNWRITABLE": CheckpointError,

@@ -49,6 +49,7 @@ def rest(
     next_url: str | None = None,
     has_more: str | None = None,
     last_page: str | None = None,
+    end_of_list: Literal["proven", "assumed"] | None = None,
     total_count: str | None = None,
     total_count_header: str | None = None,
     on_drift: Literal["fail", "warn", "restart"] | None = None,
@@ -166,6 +167,7 @@ def rest(
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
         last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
+        end_of_list: ``"assumed"`` takes a first page that says nothing about a next one for the last page.
         total_count: JSON Pointer to the number of all records in an answer.
         total_count_header: the header of an answer that has it, in place of ``total_count``.
         on_drift: what becomes of a list with fewer records than were delivered: ``"restart"`` reads it again.
@@ -277,6 +279,7 @@ def rest(
             "nextUrl": next_url,
             "hasMore": has_more,
             "lastPage": last_page,
+            "endOfList": end_of_list,
             "totalCount": total_count,
             "totalCountHeader": total_count_header,
             "onDrift": on_drift,

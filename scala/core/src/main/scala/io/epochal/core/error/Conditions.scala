@@ -268,6 +268,8 @@ object Conditions extends HttpConditions {
     CsvHeaderMismatch,
     PaginationMismatch,
     PaginationLoop,
+    ContinuationMissing,
+    ListIncomplete,
     TooManyPages,
     LinkRefused,
     JournalUnwritable,

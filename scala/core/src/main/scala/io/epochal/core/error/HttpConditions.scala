@@ -53,6 +53,16 @@ private[error] trait HttpConditions {
     "<url> leads back to a page that was read before: <reason>.",
     "Following it would read records twice for ever. The API may ignore what it is asked by: check pagination=<pagination> and its options against its documentation."
   )
+  val ContinuationMissing = Condition(
+    "CONTINUATION_MISSING",
+    "The first page of <url> has <records> records, and nothing at <place> that says whether another page follows. Its fields are <fields>; its headers are <headers>.",
+    "Set '<option>' to where the API names its next page. If it names none on its last page, set endOfList=assumed."
+  )
+  val ListIncomplete = Condition(
+    "LIST_INCOMPLETE",
+    "The response of <url> has <records> records, and they are not the whole list: <reason>.",
+    "Set 'pagination' to how the API pages, for example pagination=<pagination>. If this one response is all that is wanted, set endOfList=assumed."
+  )
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",
     "<url> still goes on after <pages> pages, and no end is in sight.",

@@ -13,6 +13,7 @@ import io.epochal.spark.source.rest.page.{
   ChainedPagination,
   Counting,
   CountingOptions,
+  NoPage,
   OnDrift,
   OwnParameters,
   PageCall,
@@ -34,6 +35,8 @@ import io.epochal.spark.source.rest.supply.{Refresh, RefreshOptions}
   *   whether what is received is kept in the checkpoint: wished for, or needed
   * @param maxPages
   *   of one batch, where pages name the next one
+  * @param endAssumed
+  *   whether a list may end without saying so
   * @param counting
   *   what is known of a list beside its pages, where they are told by counting records
   * @param refresh
@@ -60,6 +63,7 @@ final case class RestOptions(
     paging: Paging,
     journal: Boolean,
     maxPages: Int,
+    endAssumed: Boolean,
     counting: Counting,
     refresh: Refresh,
     pageCall: PageCall,
@@ -124,6 +128,13 @@ final case class RestOptions(
     copy(failOnDataLoss = fails).lost(has, delivered, reason)
   }
 
+  private[rest] def incomplete(records: Long, part: NoPage.Incomplete): EpochalException =
+    Conditions.ListIncomplete(
+      "url" -> endpoint,
+      "records" -> records,
+      "reason" -> part.reason,
+      "pagination" -> part.pagination)
+
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
 }
@@ -182,6 +193,7 @@ object RestOptions {
       paging,
       journal,
       values(PagingOptions.MaxPages),
+      values(PagingOptions.EndOfList) == "assumed",
       counting,
       RefreshOptions.read(values),
       pageCall,

@@ -95,7 +95,7 @@ object TaggedApi {
     "page" -> Seq("pagination" -> "page", "pageSize" -> "4"),
     "cursor" -> Seq("pagination" -> "cursor", "nextCursor" -> "/next"),
     "keyset" -> Seq("pagination" -> "keyset", "keyField" -> "/id", "cursorParam" -> "after"),
-    "link" -> Seq("pagination" -> "link", "params.list" -> "bare"),
+    "link" -> Seq("pagination" -> "link", "params.list" -> "bare", "endOfList" -> "assumed"),
     "next-url" -> Seq("pagination" -> "next-url", "nextUrl" -> "/url")
   ).map { case (kind, options) => kind -> (options :+ ("records" -> "/data")) }
 

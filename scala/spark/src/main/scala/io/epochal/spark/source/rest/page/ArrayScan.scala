@@ -59,19 +59,14 @@ final private[rest] class ArrayScan(
     catch {
       case missing: EpochalException =>
         val pass = new Pass(parser(buffer, 0))
-        val values = pass.all()
-        if (pass.isNull) ScannedAnswer.nothing.copy(values = values) else throw missing
+        val fields = pass.all()
+        if (pass.isNull) ScannedAnswer.nothing.around(fields) else throw missing
     }
   }
 
   private def inParts(array: FileArray, buffer: BodyBuffer): ScannedAnswer = {
-    val values =
-      if (pointers.isEmpty) Map.empty[String, Option[String]] else array.around(parser => new Pass(parser).all())
-    ScannedAnswer(
-      array.records,
-      array.parts,
-      values,
-      array.ends.flatMap { case (first, last) => keys(buffer, first, last) })
+    val found = array.ends.flatMap { case (first, last) => keys(buffer, first, last) }
+    ScannedAnswer(array.records, array.parts, Map.empty, found).around(array.around(new Pass(_).all()))
   }
 
   private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
@@ -87,11 +82,11 @@ final private[rest] class ArrayScan(
       cursor.pass()
       count += 1
     }
-    val values = cursor.around(parser => new Pass(parser).all())
+    val fields = cursor.around(new Pass(_).all())
     val found = if (count > 0) keys(buffer, first, last) else None
     if (skip > 0 && count > skip) buffer.bytes(from) = '['
     val part = Option.when(count > skip)(AnswerPart((count - skip).toInt, from, cursor.end))
-    ScannedAnswer(count, part.toList, values, found)
+    ScannedAnswer(count, part.toList, Map.empty, found).around(fields)
   }
 
   private def parser(buffer: BodyBuffer, from: Int): JsonParser =
@@ -109,21 +104,45 @@ final private[rest] class ArrayScan(
 
   final private class Pass(parser: JsonParser) {
     private val values = mutable.Map.empty[String, Option[String]]
+    private val nulls = mutable.Set.empty[String]
+    private val outline = mutable.ArrayBuffer.empty[(String, Option[String])]
     private var recordsAreNull = false
 
     /** The values of the value that comes next. */
     def pick(node: Node): Map[String, Option[String]] = {
-      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
+      begin()
       walk(node)
       values.toMap
     }
 
     /** Those of the answer, which is read to its end. */
-    def all(): Map[String, Option[String]] = {
-      val found = pick(root)
+    def all(): ScannedFields = {
+      begin()
+      outlined(root, "", 0)
       while (parser.nextToken() != null) {}
-      found
+      ScannedFields(values.toMap, nulls.toSet, outline.toSeq)
     }
+
+    private def begin(): Unit =
+      if (parser.nextToken() == null) throw new JsonParseException(parser, "the body is empty")
+
+    /** As `walk`, and remembers the first fields. */
+    private def outlined(node: Node, path: String, depth: Int): Unit =
+      if (parser.currentToken != JsonToken.START_OBJECT || outline.size >= OutlineFields || depth == OutlineDepth) {
+        if (depth > 0 && outline.size < OutlineFields) outline += path -> shown(parser.currentToken)
+        walk(node)
+      } else {
+        node.pointer.foreach(values(_) = None)
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val name = parser.currentName
+          parser.nextToken()
+          val child = node.below.getOrElse(name, Nowhere)
+          outlined(child, s"$path/${name.replace("~", "~0").replace("/", "~1")}", depth + 1)
+        }
+      }
+
+    private def shown(token: JsonToken): Option[String] =
+      Option.when(token.isScalarValue && token != JsonToken.VALUE_NULL)(parser.getText.take(OutlineText))
 
     /** Whether null stands where the records are looked for. */
     def isNull: Boolean = recordsAreNull
@@ -135,6 +154,7 @@ final private[rest] class ArrayScan(
         if (!token.isScalarValue) values(pointer) = None
         else if (token != JsonToken.VALUE_NULL) values(pointer) = Some(parser.getText)
       }
+      if (token == JsonToken.VALUE_NULL) nulls ++= node.pointers
       if (node.isRecords && token == JsonToken.VALUE_NULL) recordsAreNull = true
       if (node.below.isEmpty) { val _ = parser.skipChildren() }
       else if (token == JsonToken.START_OBJECT)
@@ -161,11 +181,22 @@ final private[rest] class ArrayScan(
 
 private object ArrayScan {
 
+  /** What is remembered of the fields around the records, for a check of what they say, and for a message. */
+  private val OutlineFields = 40
+  private val OutlineDepth = 3
+  private val OutlineText = 200
+
+  /** A place that nothing is looked for at. */
+  private val Nowhere = new Node
+
   /** A place in the JSON on the way to what is looked for. */
   final private class Node {
     val below: mutable.Map[String, Node] = mutable.Map.empty
     var isRecords = false
     var pointer = Option.empty[String]
+
+    /** Those of this place and of all below it. */
+    def pointers: Iterator[String] = pointer.iterator ++ below.valuesIterator.flatMap(_.pointers)
 
     def at(path: List[String]): Node = path match {
       case Nil          => this

@@ -23,6 +23,9 @@ trait ChainedPagination extends Paging {
   /** Whether a header of an answer says how the next page is asked for. */
   def byHeader: Boolean = false
 
+  /** Whether each page names the next one by a value of its own, which may be absent from the last one. */
+  def named: Boolean = false
+
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
@@ -33,7 +36,7 @@ trait ChainedPagination extends Paging {
     * @param scanned
     *   what is at `pointers` and `key`
     * @return
-    *   else why it cannot be followed
+    *   else why it cannot be followed; None only where the response says that no page follows
     */
   private[rest] def next(
       endpoint: Endpoint,
@@ -41,41 +44,60 @@ trait ChainedPagination extends Paging {
       answer: HttpAnswer,
       scanned: ScannedAnswer): Either[NoPage, Option[String]]
 
+  /** Whether an earlier page of the same list named the one with this token. */
+  private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
+
   /** Records at the front of a page that belong to the page before: a page that is counted begins where the server's pages do. */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
-  /** The token of the next page, if there is one: what the flag says counts over what the token says. */
+  /** The token of the next page, if there is one: what the flag says counts over what the token says. The end is believed on
+    * evidence only: what the flag says, null or an empty text in the token's place, a page without records, or the absence of
+    * what an earlier page of the list had.
+    */
   final private[rest] def follows(
       endpoint: Endpoint,
       asked: AskedPage,
       answer: HttpAnswer,
       scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-    next(endpoint, asked, answer, scanned).flatMap { named =>
-      def mismatch(reason: String) = Left(NoPage.Mismatch(reason))
-      flag match {
-        case None => Right(named)
-        case Some(flag) =>
-          (scanned.values.get(flag.pointer).flatten.map(flag.more), named) match {
-            case (Some(Some(true)), Some(token)) => Right(Some(token))
-            case (Some(Some(true)), None) =>
-              mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
-            case (Some(Some(false)), _) | (None, None) => Right(None)
-            case (None, Some(_)) => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
-            case (Some(None), _) => mismatch(s"its value at '${flag.pointer}' is no flag")
-          }
+    {
+      val named = next(endpoint, asked, answer, scanned) match {
+        case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
+        case found                                                              => found
       }
+      flag.fold(named)(flagged(_, named, scanned))
     }
+
+  private def flagged(
+      flag: MoreFlag,
+      named: Either[NoPage, Option[String]],
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+    def mismatch(reason: String) = Left(NoPage.Mismatch(reason))
+    (scanned.values.get(flag.pointer).flatten.map(flag.more), named) match {
+      case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
+      case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
+      case (Some(Some(true)), _) =>
+        mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
+      case (Some(Some(false)), _)    => Right(None)
+      case (None, Right(None))       => Right(None)
+      case (None, Right(Some(_)))    => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+      case (None, Left(absent))      => Left(absent)
+      case (Some(None), _)           => mismatch(s"its value at '${flag.pointer}' is no flag")
+    }
+  }
 }
 
 /** A page that was asked for.
   *
   * @param target
   *   of the request
+  * @param absentEnds
+  *   whether a response without what should name the next page is the last one: an earlier page of this list had it, or the
+  *   options say so
   */
-final private[rest] case class AskedPage(token: Option[String], target: String)
+final private[rest] case class AskedPage(token: Option[String], target: String, absentEnds: Boolean = true)
 
 /** A flag in an answer that says whether a page follows.
   *
@@ -101,6 +123,22 @@ private[rest] object NoPage {
 
   /** It is not what the options say. */
   final case class Mismatch(reason: String) extends NoPage
+
+  /** What should name the next page is absent: neither null nor empty.
+    *
+    * @param place
+    *   where it was looked for
+    * @param option
+    *   says that place
+    */
+  final case class Absent(place: String, option: String) extends NoPage
+
+  /** It is one of several pages, where one was to have all records.
+    *
+    * @param pagination
+    *   what it looks like
+    */
+  final case class Incomplete(reason: String, pagination: String) extends NoPage
 
   /** It is a link that is not to be followed.
     *
@@ -142,6 +180,8 @@ object ChainedPagination {
 
     override def byHeader: Boolean = from.isInstanceOf[InHeader]
 
+    override def named: Boolean = key.isEmpty
+
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
       pointer
     }
@@ -160,8 +200,9 @@ object ChainedPagination {
         answer: HttpAnswer,
         scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
       val token = from match {
-        case InBody(pointer)       => text(pointer, scanned.values)
-        case InHeader(name)        => Right(answer.header(name))
+        case InBody(pointer) => text(pointer, "nextCursor", scanned)
+        case InHeader(name) =>
+          answer.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
         case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
@@ -189,6 +230,8 @@ object ChainedPagination {
   /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
   sealed trait ByAddress extends ChainedPagination {
 
+    override def named: Boolean = true
+
     /** As the answer has it. */
     protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]]
 
@@ -215,8 +258,18 @@ object ChainedPagination {
     override def byHeader: Boolean = true
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
-    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-      Right(LinkHeader.find(answer.headers("Link"), rel))
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      val links = answer.headers("Link")
+      LinkHeader.find(links, rel) match {
+        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase)) =>
+          Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
+        case found => Right(found)
+      }
+    }
+
+    /** Links to the other pages of a list, and none that leads on under another name. */
+    private def ended(relations: Seq[String]): Boolean =
+      relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
   }
 
   /** `next-url`: a URL in the body. */
@@ -225,13 +278,17 @@ object ChainedPagination {
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
 
     override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-      text(pointer, scanned.values)
+      text(pointer, "nextUrl", scanned)
   }
 
-  private def text(pointer: String, values: Map[String, Option[String]]): Either[NoPage, Option[String]] =
-    values.get(pointer) match {
+  /** Relations of links within a list (RFC 8288, RFC 5005). */
+  private val OtherPages = Set("first", "last", "prev", "previous")
+
+  private def text(pointer: String, option: String, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+    scanned.values.get(pointer) match {
       case Some(None)          => Left(NoPage.Mismatch(s"at '$pointer' it has an object or an array, and not a text"))
       case Some(Some("false")) => Right(None)
+      case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
       case other               => Right(other.flatten)
     }
 

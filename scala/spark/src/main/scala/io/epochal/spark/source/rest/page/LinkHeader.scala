@@ -12,11 +12,19 @@ private[rest] object LinkHeader {
     */
   def find(headers: Seq[String], rel: String): Option[String] =
     headers.iterator.flatMap(links).collectFirst {
-      case (target, parameters) if relations(parameters).exists(_.equalsIgnoreCase(rel)) => target
+      case (target, parameters) if relationsOf(parameters).exists(_.equalsIgnoreCase(rel)) => target
     }
 
+  /** All relations of the links to other resources than this page's own context.
+    *
+    * @param headers
+    *   as above
+    */
+  def relations(headers: Seq[String]): Seq[String] =
+    headers.flatMap(links).flatMap { case (_, parameters) => relationsOf(parameters) }
+
   /** A link whose context is another resource (`anchor`) says nothing about this page. */
-  private def relations(parameters: Seq[(String, String)]): Seq[String] =
+  private def relationsOf(parameters: Seq[(String, String)]): Seq[String] =
     if (parameters.exists(_._1 == "anchor")) Nil
     else parameters.collectFirst { case ("rel", value) => value }.toSeq.flatMap(_.trim.split("\\s+"))
 

@@ -54,7 +54,7 @@ final private[rest] class PageChain(
   override def turn(each: RecordBlock => Unit): Int = {
     if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
     val call = options.pageCall.of(endpoint, pagination, at.token)
-    val asked = AskedPage(at.token, call.target)
+    val asked = AskedPage(at.token, call.target, options.endAssumed || pagination.continues(at.token))
     val skip = math.max(at.taken, pagination.before(at.token))
     var mistaken = false
     val (scanned, follows) = client.call(call.copy(unless = known), answer.body, !contacted) { head =>
@@ -62,7 +62,7 @@ final private[rest] class PageChain(
       answer.came(head, PageUrl.shown(endpoint, options.own, call.target), options)
       looks.read(at.token, head) {
         val scanned = scan.read(answer.body, skip)
-        (scanned, followed(pagination.follows(endpoint, asked, head, scanned)))
+        (scanned, followed(pagination.follows(endpoint, asked, head, scanned), scanned, head))
       }
     }
     contacted = true
@@ -89,7 +89,10 @@ final private[rest] class PageChain(
 
   private def namesNext(asked: AskedPage, answer: HttpAnswer): Boolean =
     answer.notModified && pagination.byHeader &&
-      !pagination.next(endpoint, asked, answer, ScannedAnswer.nothing).contains(None)
+      (pagination.next(endpoint, asked, answer, ScannedAnswer.nothing) match {
+        case Right(None) | Left(_: NoPage.Absent) => false
+        case _                                    => true
+      })
 
   /** @param records
     *   of the page
@@ -112,9 +115,21 @@ final private[rest] class PageChain(
     }
   }
 
-  private def followed(token: Either[NoPage, Option[String]]): Option[String] = token match {
+  private def followed(
+      token: Either[NoPage, Option[String]],
+      scanned: ScannedAnswer,
+      head: HttpAnswer): Option[String] = token match {
     case Right(found)                  => found
     case Left(NoPage.Mismatch(reason)) => throw options.mismatch(reason)
+    case Left(NoPage.Absent(place, option)) =>
+      throw Conditions.ContinuationMissing(
+        "url" -> endpoint,
+        "records" -> scanned.records,
+        "place" -> place,
+        "option" -> option,
+        "fields" -> FoundParts.fields(scanned),
+        "headers" -> FoundParts.headers(head))
+    case Left(part: NoPage.Incomplete) => throw options.incomplete(scanned.records.toLong, part)
     case Left(NoPage.Refused(link, reason)) =>
       throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
   }

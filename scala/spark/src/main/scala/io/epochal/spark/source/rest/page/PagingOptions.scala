@@ -101,6 +101,14 @@ private[rest] object PagingOptions {
       "(pagination=cursor, keyset, link, next-url; every windowPagination but none).",
     sample = Some("/end_of_stream")
   )
+  val EndOfList: OptionSpec[String] = OptionSpec(
+    "endOfList",
+    OptionType.oneOf("proven", "assumed"),
+    "Whether a list may end without a word: with proven a first page that has nothing where the next one is named (neither null nor " +
+      "empty) fails the query, until some page has named a next one, and so does an answer under pagination=none that speaks of " +
+      "further pages; assumed takes both for the end (pagination=none, cursor, link, next-url, time-window).",
+    Some("proven")
+  )
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
@@ -129,7 +137,8 @@ private[rest] object PagingOptions {
         LinkRel,
         NextUrl,
         HasMore,
-        LastPage) ++
+        LastPage,
+        EndOfList) ++
       WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
 
   /** Those that look for something in an answer's body, or in its records. */
@@ -138,13 +147,13 @@ private[rest] object PagingOptions {
 
   /** Each kind of pagination with the options that not all have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
-    "none" -> Seq(CountingOptions.Drift),
+    "none" -> Seq(CountingOptions.Drift, EndOfList),
     "offset" -> (Seq(OffsetParam, LimitParam, PageSize) ++ CountingOptions.all),
     "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize) ++ CountingOptions.all),
-    "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
+    "cursor" -> Seq(NextCursor, NextCursorHeader, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, EndOfList, MaxPages),
     "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
-    "link" -> Seq(LinkRel, HasMore, LastPage, MaxPages),
-    "next-url" -> Seq(NextUrl, HasMore, LastPage, MaxPages),
+    "link" -> Seq(LinkRel, HasMore, LastPage, EndOfList, MaxPages),
+    "next-url" -> Seq(NextUrl, HasMore, LastPage, EndOfList, MaxPages),
     "time-window" -> (WindowOptions.all :+ MaxPages)
   )
 

@@ -6,8 +6,8 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{Answer, AnswerScan, PageDigest, PageRequest, Pagination, TotalFrom}
-import io.epochal.spark.source.rest.record.BodyFormat
+import io.epochal.spark.source.rest.page.{Answer, AnswerScan, PageDigest, PageRequest, Pagination, ScannedAnswer, TotalFrom, WholeList}
+import io.epochal.spark.source.rest.record.{BodyFormat, Utf8Body}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
   *
@@ -115,11 +115,22 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     case Some(from @ TotalFrom.Body(pointer)) =>
       val scanned = scan.read(buffer)
       Counted(scanned.records.toLong, total(from, scanned.values.get(pointer).flatten))
+    case _ if options.pagination == Pagination.Whole && !options.endAssumed => whole(answer)
     case from =>
       val records = options.rules.format.count(buffer, options.endpoint)
       Counted(
         records,
         from.collect { case header: TotalFrom.Header => header }.flatMap(h => total(h, answer.header(h.name))))
+  }
+
+  /** An answer that is to have all records. */
+  private def whole(answer: HttpAnswer): Counted = {
+    val inPlace = buffer.absent || Utf8Body.of(buffer).isInPlace
+    val scanned =
+      if (inPlace) scan.read(buffer)
+      else ScannedAnswer.nothing.copy(records = options.rules.format.count(buffer, options.endpoint).toInt)
+    WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
+    Counted(scanned.records.toLong, None)
   }
 
   private def total(from: TotalFrom, text: Option[String]): Option[Long] =

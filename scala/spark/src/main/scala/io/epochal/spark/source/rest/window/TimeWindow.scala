@@ -53,7 +53,8 @@ final private[rest] case class TimeWindow(
       val again = begin.minus(overlap)
       val from = done.fold(start)(position => if (again.isAfter(position.window.from)) again else position.window.from)
       val end = begin.plus(length)
-      WindowPosition(Window(from, until.filter(_.isBefore(end)).getOrElse(end)), None, keyed)
+      val paged = done.exists(_.paged)
+      WindowPosition(Window(from, until.filter(_.isBefore(end)).getOrElse(end)), None, keyed, paged = paged)
   }
 
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = {
@@ -68,16 +69,22 @@ final private[rest] case class TimeWindow(
       scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
     val position = asked(page.token)
     val inside = there(endpoint, position.window)
-    within.follows(inside, AskedPage(position.page, page.target), answer, scanned).map { named =>
+    within.follows(inside, AskedPage(position.page, page.target, page.absentEnds), answer, scanned).map { named =>
+      val paged = position.paged || named.nonEmpty && within.named
       val again = named.exists(_ => within.page(inside, named) == within.page(inside, position.page))
       val follows =
         if (named.isEmpty || again && scanned.records == 0) {
           // Without keys of its records the next window cannot begin before its end.
           val known = if (position.keyed && keyed) position.window.from else position.window.to
-          WindowPosition(Window(known, position.window.to), None, keyed)
-        } else position.copy(page = named, keyed = position.keyed && keyed, seen = Nil)
+          WindowPosition(Window(known, position.window.to), None, keyed, paged = paged)
+        } else position.copy(page = named, keyed = position.keyed && keyed, seen = Nil, paged = paged)
       Some(follows.text)
     }
+  }
+
+  override private[rest] def continues(token: Option[String]): Boolean = {
+    val position = asked(token)
+    position.paged || within.continues(position.page)
   }
 
   override private[rest] def before(token: Option[String]): Long = within.before(asked(token).page)

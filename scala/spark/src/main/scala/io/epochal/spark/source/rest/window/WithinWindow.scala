@@ -8,7 +8,8 @@ import io.epochal.spark.source.rest.page.{
   NoPage,
   PageRequest,
   Pagination,
-  ScannedAnswer
+  ScannedAnswer,
+  WholeList
 }
 import io.epochal.spark.source.rest.supply.EndFinder
 
@@ -24,7 +25,8 @@ private[rest] case object OnePage extends ChainedPagination {
       endpoint: Endpoint,
       asked: AskedPage,
       answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] = Right(None)
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+    WholeList.contradiction(answer, scanned).filterNot(_ => asked.absentEnds).toLeft(None)
 }
 
 /** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page, or where the flag says so. A

@@ -293,6 +293,20 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("a window of one page without a link is no end until a window had one, which a restart knows, too") {
+    query("link") { query =>
+      (0 until 2).foreach(query.event(_, 1))
+      query.nowAt(11)
+      assert(failure(query.batch()).condition.name == "CONTINUATION_MISSING")
+      (2 until 5).foreach(query.event(_, 2))
+      assert(query.batch() == (0 until 5))
+      query.restart()
+      query.event(5, 12)
+      query.nowAt(21)
+      assert(query.batch() == Seq(5))
+    }
+  }
+
   test("a failed request leaves the position where it was") {
     query("offset", overlapping: _*) { query =>
       (0 until 20).foreach(id => query.event(id, id.toLong))

@@ -34,7 +34,7 @@ final class WindowPositionSuite extends AnyFunSuite with ScalaCheckPropertyCheck
     val listed = Gen.listOf(Gen.zip(moments, Gen.choose(0L, Long.MaxValue)).map((SeenWindow.apply _).tupled))
     val page = Gen.option(Gen.frequency(3 -> Gen.asciiPrintableStr, 1 -> Gen.const("a\nb")))
     forAll(windows, page, Gen.oneOf(true, false), listed) { (window, page, keyed, seen) =>
-      val position = WindowPosition(window, page, keyed || page.isEmpty, seen)
+      val position = WindowPosition(window, page, keyed || page.isEmpty, seen, paged = seen.size % 2 == 1)
       assert(WindowPosition.parse(position.text).contains(position))
     }
   }
