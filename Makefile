@@ -47,8 +47,9 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 test-python: venv $(CLASSES) ## the tests from end to end (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests $(PYTEST)
 
-test-crash: venv $(CLASSES) ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
+test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 
