@@ -48,8 +48,9 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 test-python: venv $(CLASSES) ## the tests from end to end (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests $(PYTEST)
 
-test-crash: venv $(CLASSES) ## the kill matrix in full, and a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…)
+test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)

@@ -34,6 +34,12 @@ object RunningQuery {
   def currentEpoch: Option[Long] =
     Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
 
+  /** Whether the query of this thread was told to stop; false in any other thread. */
+  private[seam] def stopped: Boolean =
+    SparkSession.getActiveSession
+      .flatMap(session => Option(session.sparkContext.getLocalProperty("sql.streaming.queryId")))
+      .exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
+
   /** The optimized plan of its current epoch, or of the last one. */
   private[seam] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
     known(queryId)(found => call(call(found, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])

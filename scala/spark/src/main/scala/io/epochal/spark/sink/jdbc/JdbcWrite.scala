@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
-import io.epochal.spark.seam.{EveryOutputMode, SinkEngine}
+import io.epochal.spark.seam.{EveryOutputMode, QueryStop, SinkEngine}
 import io.epochal.spark.sink.jdbc.commit.{BatchCommit, CheckpointOffsets, Claims, EpochCommit, Run}
 import io.epochal.spark.sink.jdbc.row.BadRows
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Leftovers, TaskMessage, Transport, Transports}
@@ -76,7 +76,7 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
   private var transport: Transport = _
 
   /** Called before any task runs. */
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     refused.foreach(throw _)
     transport = Transports.choose(database, claimed.run, info.numPartitions, engine)
     new JdbcWriterFactory(
@@ -109,7 +109,7 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
   /** Task attempts race without a referee: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
 
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(TaskMessages.of(messages), epoch.toString).fold(throw _, identity)
     val attempt = EpochAttempt(
       epoch,
@@ -146,7 +146,7 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
     run
   }
 
-  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
+  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = QueryStop.guard {
     refused.foreach(throw _)
     transport = Transports.choose(database, run, info.numPartitions, engine)
     new JdbcWriterFactory(
@@ -177,7 +177,7 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
 
   override def useCommitCoordinator(): Boolean = false
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = {
+  override def commit(messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(TaskMessages.of(messages), BatchCommit.Epoch).fold(throw _, identity)
     new BatchCommit(database, run, truncate).commit(shipment)
   }

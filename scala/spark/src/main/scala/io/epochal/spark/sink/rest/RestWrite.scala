@@ -17,7 +17,7 @@ import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.spark.seam.EveryOutputMode
+import io.epochal.spark.seam.{EveryOutputMode, QueryStop}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
@@ -59,7 +59,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
   private lazy val query = run.engine.runningQuery(run.queryId).fold(throw _, identity)
 
   /** Called before any task runs. */
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     refused.foreach(throw _)
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
     if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
@@ -79,7 +79,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
   override def useCommitCoordinator(): Boolean = false
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    run.committed(epoch.toString, messages)
+    QueryStop.guard(run.committed(epoch.toString, messages))
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
 
@@ -104,7 +104,8 @@ final private class RestBatchWrite(run: RestSinkRun) extends BatchWrite {
 
   override def useCommitCoordinator(): Boolean = false
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = run.committed(RestWriterFactory.Batch, messages)
+  override def commit(messages: Array[WriterCommitMessage]): Unit =
+    QueryStop.guard(run.committed(RestWriterFactory.Batch, messages))
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = ()
 }

@@ -22,7 +22,7 @@ import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionRead
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.limit.{Admission, Backlog}
-import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.seam.{QueryStop, SessionHadoop}
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream, in every mode.
@@ -56,8 +56,9 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
   private var target = Option.empty[Long]
   private var held = Option.empty[RandomPosition]
 
-  override def initialOffset(): Offset =
-    deserializeOffset(initial.orElse(RandomOffset.toJson(options.source, RandomPosition(0, clock.millis()))))
+  /** Touches the checkpoint, so it can be interrupted: see [[QueryStop]]. */
+  override def initialOffset(): Offset = QueryStop.guard(
+    deserializeOffset(initial.orElse(RandomOffset.toJson(options.source, RandomPosition(0, clock.millis())))))
 
   override def deserializeOffset(json: String): RandomOffset =
     RandomOffset(options.source, RandomOffset.fromJson(options.source, json).fold(throw _, identity))

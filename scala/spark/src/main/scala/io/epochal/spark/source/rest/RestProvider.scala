@@ -26,7 +26,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters
-import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.seam.{QueryStop, SessionHadoop}
 import io.epochal.spark.source.rest.fan.{FanOutPlan, MemberPartition}
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.record.SchemaInference
@@ -127,7 +127,7 @@ final private class RestScan(options: RestOptions, reading: RestReading) extends
 
   override def toBatch: Batch = new RestBatch(options, reading)
 
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
     if (options.inferSchema) SchemaInference.fix(reading.schema, checkpoint, SessionHadoop.configuration)
     RestStream(options, reading, checkpoint)
   }
@@ -146,7 +146,7 @@ final private class RestBatch(options: RestOptions, reading: RestReading) extend
     FanOutPlan.group(parts, options.http.politeness.budget, tasks)
   }
 
-  override def planInputPartitions(): Array[InputPartition] = partitions
+  override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 
   private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.paging match {
     case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))

@@ -20,7 +20,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.http.HttpCounters
-import io.epochal.spark.seam.SessionHadoop
+import io.epochal.spark.seam.{QueryStop, SessionHadoop}
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.supply.RestSupply
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
@@ -63,7 +63,7 @@ final class RestStream private[rest] (
   private lazy val first: RestOffset =
     deserializeOffset(initial.orElse(RestOffset.toJson(options.source, RestPosition(0))))
 
-  override def initialOffset(): Offset = first
+  override def initialOffset(): Offset = QueryStop.guard(first)
 
   override def deserializeOffset(json: String): RestOffset =
     RestOffset(
@@ -77,7 +77,7 @@ final class RestStream private[rest] (
 
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(options.limit)
 
-  override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = {
+  override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = QueryStop.guard {
     val from = position(start)
     crawl = from.crawl
     val limit = ReadLimits.fromSpark(sparkLimit)
@@ -134,7 +134,7 @@ final class RestStream private[rest] (
     (lag.getOrElse(Map.empty[String, String]) ++ sums.map { case (name, n) => name -> n.toString }).asJava
   }
 
-  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
     journalled = options.journal || position(end).journalled
     supply.partitions(position(start), position(end))
   }
@@ -143,7 +143,7 @@ final class RestStream private[rest] (
   override def createReaderFactory(): PartitionReaderFactory = if (journalled) journalFactory else factory
 
   /** Lets go of segments of the journal. Without one nothing is kept for a replay: the API is asked again. */
-  override def commit(end: Offset): Unit = supply.release(position(end))
+  override def commit(end: Offset): Unit = QueryStop.guard(supply.release(position(end)))
 
   override def stop(): Unit = supply.close()
 

@@ -71,6 +71,8 @@ private[jdbc] object Leftovers {
     def now(): Unit =
       try bulk.settle(database, run)
       catch {
+        // Spark would take a failure of `abort` for one of the query, in place of the stop.
+        case _: InterruptedException => Thread.currentThread().interrupt()
         case NonFatal(error) =>
           log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
       }
