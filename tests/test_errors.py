@@ -72,10 +72,10 @@ def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
     ("options", "condition"),
     [
         ({"pagination": "sideways"}, "OPTION_INVALID.*pagination.*sideways.*none, offset, page"),
-        ({"page_size": 0, "pagination": "offset"}, "OPTION_INVALID.*pageSize.*'0'"),
+        ({"page_size": 0, "pagination": "offset"}, "OPTION_INVALID.*page_size.*'0'"),
         ({"timeout": "soon"}, "OPTION_INVALID.*timeout.*soon.*30s"),
         ({"records": "data.items"}, "OPTION_INVALID.*records.*/data/items"),
-        ({"page_size": 10}, "OPTIONS_CONFLICT.*pageSize"),
+        ({"page_size": 10}, "OPTIONS_CONFLICT.*page_size"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_expected(
@@ -146,7 +146,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password(source: Data
     options = {"table": "t", "user": "someone", "password": "s3cret", "retry_max_attempts": 1}
     with pytest.raises(epochal.DatabaseError, match=r"DATABASE_UNREACHABLE.*127\.0\.0\.1:1") as caught, named():
         finish(epochal.write.jdbc(source, "jdbc:postgresql://127.0.0.1:1/none", checkpoint=checkpoint, **options))
-    assert "s3cret" not in str(caught.value) + str(caught.value.__cause__)
+    assert "s3cret" not in str(caught.value) + str(caught.value.original)
 
 
 def test_a_directory_that_is_not_there_is_no_place_for_sqlite(

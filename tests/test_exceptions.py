@@ -8,6 +8,7 @@ import re
 import pytest
 
 import epochal
+from epochal._names import helper, in_python, started
 from epochal.errors import _TYPES, from_spark, named
 from support.places import ROOT
 
@@ -56,7 +57,9 @@ def test_named_raises_ours_from_sparks() -> None:
     spark_error = RuntimeError(GAP)
     with pytest.raises(epochal.SinkError) as caught, named():
         raise spark_error
-    assert caught.value.__cause__ is spark_error
+    assert caught.value.original is spark_error
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 def test_named_leaves_other_exceptions_alone() -> None:
@@ -75,3 +78,64 @@ def test_every_condition_of_the_jar_has_an_exception() -> None:
     conditions = {name for file in scala for name in re.findall(r'Condition\(\s*"([A-Z_]+)"', file.read_text("utf-8"))}
     assert len(conditions) > 60
     assert conditions - set(_TYPES) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Set onNewQuery=append for one start.", 'Set on_new_query="append" for one start.'),
+        (
+            "Create it, set createTable=true, or correct 'dbtable'.",
+            "Create it, set create_table=True, or correct 'table'.",
+        ),
+        ("Set keyColumns=id, or several names.", 'Set key_columns=["id"], or several names.'),
+        ("retry.maxAttempts and retry.deadline say how long.", "retry_max_attempts and retry_deadline say how long."),
+        ("Set it, for example pageSize=100.", "Set it, for example page_size=100."),
+        ("The option 'pageSize' is 'x'.", "The argument 'page_size' is 'x'."),
+        (
+            "mode=PERMISSIVE keeps it; columnMap=mail:email.",
+            'mode="PERMISSIVE" keeps it; column_map={"mail": "email"}.',
+        ),
+        ('Give .schema("id INT, a STRING").', 'Give schema="id INT, a STRING".'),
+        ("http://x/a?pageSize=3&maxPages=4 answered", "http://x/a?pageSize=3&maxPages=4 answered"),
+        ("Raise spark.driver.maxResultSize.", "Raise spark.driver.maxResultSize."),
+    ],
+)
+def test_options_are_named_as_arguments_of_python(text: str, expected: str) -> None:
+    assert in_python(text) == expected
+
+
+def test_hints_name_what_their_reader_wrote() -> None:
+    message = "[EPOCHAL.TABLE_MISSING] No table. Hint: Set createTable=true."
+    query = "Query [id = 1, runId = {}] terminated with exception: " + message
+    ours, other = "6a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b", "00000000-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
+    started(ours)
+
+    def hint(text: str) -> str:
+        found = from_spark(RuntimeError(text))
+        assert found is not None
+        return found.hint
+
+    assert hint(query.format(ours)) == "Set create_table=True."
+    assert hint(query.format(other)) == "Set createTable=true."
+    with helper():
+        assert hint(message) == "Set create_table=True."
+        assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set page_size=100."
+    assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set pageSize=100."
+
+
+def test_an_error_is_of_sparks_class_too() -> None:
+    from pyspark.errors import AnalysisException
+
+    from epochal._convert import of_both_kinds
+
+    spark_error = AnalysisException(f"{GAP}")
+    found = from_spark(spark_error)
+    assert found is not None
+    error = of_both_kinds(found, spark_error)
+    assert isinstance(error, epochal.EpochGapError)
+    assert isinstance(error, AnalysisException)
+    assert error.original is spark_error
+    assert str(error) == GAP
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (epochal.EpochGapError, GAP)

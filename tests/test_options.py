@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 import epochal
+from epochal._names import FAMILIES, option_name
 from epochal._options import given, instant, text
 
 if TYPE_CHECKING:
@@ -26,14 +26,6 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
-}
-ALIASES = {"table": "dbtable"}
-FAMILIES = {
-    "headers": "headers.*",
-    "params": "params.*",
-    "connection": "connection.*",
-    "oauth_params": "oauth.params.*",
-    "signer": "signer.*",
 }
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "checkpoint", "output_mode", "available_now", "processing_time", "query_name"}
@@ -46,16 +38,6 @@ def jar_options(spark: SparkSession) -> dict[str, dict[str, dict[str, Any]]]:
     """By format and name, what the jar says of its options."""
     said = json.loads(spark._jvm.io.epochal.spark.Epochal.optionsJson())  # type: ignore[attr-defined]
     return {name: {option["name"]: option for option in group["options"]} for name, group in said.items()}
-
-
-def option_name(argument: str) -> str:
-    """``retry_max_attempts`` → ``retry.maxAttempts``; ``rows_per_second`` → ``rowsPerSecond``."""
-    if argument in ALIASES | FAMILIES:
-        return (ALIASES | FAMILIES)[argument]
-    family, _, rest = argument.partition("_")
-    if family in ("retry", "oauth", "tls"):
-        return f"{family}.{option_name(rest)}"
-    return re.sub(r"_(.)", lambda match: match[1].upper(), argument)
 
 
 def arguments(function: Callable[..., Any]) -> dict[str, Any]:

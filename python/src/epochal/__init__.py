@@ -8,7 +8,7 @@
 ... )
 """
 
-from epochal import errors, read, write
+from epochal import _convert, _traceback, errors, read, write
 from epochal._session import check_version, configure, jar_path
 from epochal._version import VERSION as __version__
 from epochal.errors import (
@@ -69,3 +69,6 @@ __all__ = [
     "read",
     "write",
 ]
+
+_convert.install()
+_traceback.install()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from epochal import _names
 from epochal.errors import named
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ def load(
 ) -> DataFrame:
     """A plain ``DataStreamReader`` call, or with ``streaming=False`` a ``DataFrameReader`` one.
 
+    Options are checked before it returns, on a Connect session too, which asks its server with the first action only.
+
     Raises:
         EpochalError: what the source refuses, by its condition.
     """
-    with named():
-        if streaming:
-            stream = spark.readStream.format(source).options(**options)
-            return (stream if schema is None else stream.schema(schema)).load()
-        batch = spark.read.format(source).options(**options)
-        return (batch if schema is None else batch.schema(schema)).load()
+    with _names.helper(), named():
+        reader = (spark.readStream if streaming else spark.read).format(source).options(**options)
+        frame = (reader if schema is None else reader.schema(schema)).load()
+        _ = frame.schema
+        return frame

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from epochal import _names
 from epochal._options import Duration, Location, milliseconds, text
 from epochal.errors import OptionError, named
 
@@ -59,7 +60,7 @@ def start(df: DataFrame, source: str, caller: str, options: Mapping[str, str], s
                 f"The DataFrame is a batch, and {caller} was given what only a stream has: {', '.join(names)}.",
                 "Leave them out, or read the source as a stream.",
             )
-        with named():
+        with _names.helper(), named():
             df.write.format(source).options(**options).mode("append").save()
         return None
     if stream.checkpoint is None:
@@ -82,8 +83,10 @@ def start(df: DataFrame, source: str, caller: str, options: Mapping[str, str], s
         writer = writer.trigger(availableNow=True)
     elif stream.processing_time is not None:
         writer = writer.trigger(processingTime=_interval(stream.processing_time))
-    with named():
-        return writer.start()
+    with _names.helper(), named():
+        query = writer.start()
+    _names.started(query.runId)
+    return query
 
 
 def _interval(value: Duration) -> str:

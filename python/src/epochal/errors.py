@@ -27,14 +27,21 @@
         └── SinkFencedError           a newer run has taken the sink over
 
 Every one of them has ``condition`` (a stable name such as ``EPOCH_GAP``), ``problem`` and ``hint``.
+
+``import epochal`` makes PySpark raise them, on classic and on Connect sessions, from plain calls too
+(``spark.read.format("epochal-rest").load()``, ``query.awaitTermination()``). Such an error is also of the class that
+PySpark would have raised (``AnalysisException``, ``StreamingQueryException`` …), which is kept as ``original``. A
+script and a notebook show the frames of your own code and the message; ``EPOCHAL_TRACEBACK=full`` shows every frame.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
 
+from epochal import _names, _traceback
 from epochal._version import SCALA, VERSION
 
 __all__ = [
@@ -73,13 +80,23 @@ class EpochalError(Exception):
         condition: stable upper-case name of what happened, part of the public contract.
         problem: what went wrong, with the real values; never a secret.
         hint: what can be done about it.
+        original: Spark's exception that it was found in, if there was one.
     """
 
+    original: BaseException | None = None
+
     def __init__(self, condition: str, problem: str, hint: str = "") -> None:
-        super().__init__(condition, problem, hint)
+        Exception.__init__(self, condition, problem, hint)  # a subclass may be one of PySpark's classes, too
         self.condition = condition
         self.problem = problem
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return own_kind(type(self)), (self.condition, self.problem, self.hint)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback with the source code around every frame."""
+        return _traceback.lines(self)
 
     def __str__(self) -> str:
         hint = f" Hint: {self.hint}" if self.hint else ""
@@ -101,6 +118,16 @@ class SessionWithoutJarError(ConfigurationError):
             "This process's JVM already runs without Epochal's jar, and cannot take it any more.",
             "Call epochal.configure before the first session of this process, or start Spark with the jar: "
             f"spark-submit --jars epochal-spark_{SCALA}-{VERSION}.jar. In a notebook, restart the kernel first.",
+        )
+
+    @classmethod
+    def of_server(cls) -> SessionWithoutJarError:
+        """The same, of a Spark Connect server."""
+        return cls(
+            "SESSION_WITHOUT_JAR",
+            "The Spark Connect server runs without Epochal's jar.",
+            f"Start the server with it: start-connect-server.sh --jars epochal-spark_{SCALA}-{VERSION}.jar "
+            "(epochal.jar_path() gives the file). spark.addArtifacts is not enough.",
         )
 
 
@@ -263,6 +290,12 @@ _TYPES: dict[str, type[EpochalError]] = {
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*\bepochal-")
+#: The driver of a Connect server cannot load what tasks send it when the jar is only an artifact of the session.
+_CLASS_NOT_FOUND = re.compile(
+    r"(?:ClassNotFoundException|NoClassDefFoundError): io[./]epochal[./]"
+    r"|ClassNotFound with classloader(?=.*\bepochal-)",
+    re.DOTALL,
+)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 
 
@@ -273,34 +306,59 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     classic or a Connect session, as well as ``query.exception()``. A condition that this release does not know gives a
     plain ``EpochalError`` with that condition.
     """
-    seen: set[int] = set()
+    first, seen = exc, set[int]()
     while exc is not None and id(exc) not in seen:
         seen.add(id(exc))
         if isinstance(exc, EpochalError):
             return exc
-        if match := _MESSAGE.search(str(exc)):
-            condition, problem, hint = match.groups()
-            kind = _TYPES.get(condition, EpochalError)
-            return kind(condition, problem, _SQLSTATE.sub("", hint).rstrip())
-        if _NOT_FOUND.search(str(exc)):
-            return SessionWithoutJarError.told()
+        if (found := _in_message(exc)) is not None:
+            found.original = first
+            return found
         exc = exc.__cause__ or getattr(exc, "_cause", None) or exc.__context__
     return None
 
 
-@contextmanager
-def named() -> Iterator[None]:
-    """Raises Epochal's own error in place of Spark's, which stays its cause.
+def _in_message(exc: BaseException) -> EpochalError | None:
+    message = str(exc)
+    if match := _MESSAGE.search(message):
+        condition, problem, hint = match.groups()
+        kind = _TYPES.get(condition, EpochalError)
+        hint = _SQLSTATE.sub("", hint).rstrip()
+        if _names.are_pythons(message, before_start=issubclass(kind, ConfigurationError)):
+            problem = _names.in_python(problem) if issubclass(kind, ConfigurationError | TableError) else problem
+            hint = _names.in_python(hint)
+        return kind(condition, problem, hint)
+    if _NOT_FOUND.search(message):
+        remote = "connect" in type(exc).__module__.split(".")
+        return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told()
+    if _CLASS_NOT_FOUND.search(message):
+        return SessionWithoutJarError.of_server()
+    return None
+
+
+def own_kind(kind: type[EpochalError]) -> type[EpochalError]:
+    """The class of this module behind one that is PySpark's, too."""
+    return next(
+        base for base in kind.__mro__ if base.__dict__.get("__module__") == __name__ and "_sparks" not in vars(base)
+    )
+
+
+def named() -> AbstractContextManager[None]:
+    """Raises Epochal's own error in place of Spark's, which is kept as ``original``.
+
+    ``import epochal`` does the same to what PySpark raises; this is for exceptions that came another way.
 
     >>> with epochal.errors.named():  # doctest: +SKIP
     ...     query.awaitTermination()
     """
-    try:
-        yield
-    except EpochalError:
-        raise
-    except Exception as exc:
-        found = from_spark(exc)
-        if found is None:
-            raise
-        raise found from exc
+    return _Named()
+
+
+class _Named(AbstractContextManager[None]):
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(exc, Exception) and not isinstance(exc, EpochalError):
+            found = from_spark(exc)
+            if found is not None:
+                raise found from None

@@ -3,7 +3,7 @@ package io.epochal.core.error
 /** A kind of failure with a stable name: what went wrong and what to do about it, as templates over named values.
   *
   * Calling a condition with its values makes the exception. The message always reads
-  * `[EPOCHAL.<NAME>] <problem> Hint: <hint>`, which other languages parse.
+  * `[EPOCHAL.<NAME>] <problem> Hint: <hint>` in one line, which other languages parse.
   *
   * @param name
   *   stable upper-case name, part of the public contract
@@ -24,16 +24,22 @@ final case class Condition(name: String, problem: String, hint: String) {
     val texts = values.map { case (key, value) => key -> String.valueOf(value) }.toMap
     val missing = parameters -- texts.keySet
     require(missing.isEmpty, s"condition $name lacks the values ${missing.mkString(", ")}")
-    new EpochalException(this, texts, cause)
+    EpochalException(this, texts, cause)
   }
 
   private[error] def render(values: Map[String, String]): String = {
     def fill(template: String): String =
-      Condition.Placeholder.replaceAllIn(template, m => java.util.regex.Matcher.quoteReplacement(values(m.group(1))))
+      Condition.Placeholder.replaceAllIn(
+        template,
+        m => java.util.regex.Matcher.quoteReplacement(Condition.oneLine(values(m.group(1)))))
     s"[EPOCHAL.$name] ${fill(problem)} Hint: ${fill(hint)}"
   }
 }
 
 object Condition {
   private val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
+  private val LineBreaks = "\\s*[\r\n]\\s*".r
+
+  /** A message is one line, whatever a server or a driver wrote. */
+  private def oneLine(value: String): String = LineBreaks.replaceAllIn(value.trim, " ")
 }

@@ -1,14 +1,35 @@
 package io.epochal.core.error
 
+import java.util.ServiceLoader
+
 /** Every failure that this library reports on purpose.
+  *
+  * An `IllegalArgumentException`, because PySpark shows exceptions of that class as one short Python error, and any other
+  * `RuntimeException` as the JVM's stack trace.
   *
   * @param values
   *   the real values behind the message; never a secret
   */
-final class EpochalException(val condition: Condition, val values: Map[String, String], cause: Throwable)
-    extends RuntimeException(condition.render(values), cause)
+class EpochalException(val condition: Condition, val values: Map[String, String], cause: Throwable)
+    extends IllegalArgumentException(condition.render(values), cause)
 
 object EpochalException {
+
+  /** Makes the exceptions of a class that the engine around this library knows more of. Found by `ServiceLoader`. */
+  trait Maker {
+    def make(condition: Condition, values: Map[String, String], cause: Throwable): EpochalException
+  }
+
+  private object Plain extends Maker {
+    override def make(condition: Condition, values: Map[String, String], cause: Throwable): EpochalException =
+      new EpochalException(condition, values, cause)
+  }
+
+  private lazy val maker: Maker =
+    ServiceLoader.load(classOf[Maker], classOf[Maker].getClassLoader).findFirst().orElse(Plain)
+
+  private[error] def apply(condition: Condition, values: Map[String, String], cause: Throwable): EpochalException =
+    maker.make(condition, values, cause)
 
   /** The nearest of our exceptions in a chain of causes, if there is one. */
   def in(error: Throwable): Option[EpochalException] =

@@ -24,6 +24,16 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(error.getMessage.contains("'a$1\\b'"))
   }
 
+  test("a message is one line, whatever line breaks its values have") {
+    val error = Conditions.DatabaseError(
+      "url" -> "u",
+      "step" -> "commit",
+      "state" -> "23505",
+      "reason" -> "ERROR: duplicate\r\n  Detail: key 1\n")
+    assert(error.getMessage.contains("SQLSTATE 23505, ERROR: duplicate Detail: key 1."))
+    assert(!error.getMessage.exists(c => c == '\n' || c == '\r'))
+  }
+
   test("a condition without one of its values is a mistake of the caller") {
     assert(intercept[IllegalArgumentException](Conditions.EpochGap("epoch" -> 1)).getMessage.contains("sinkId"))
   }

@@ -1,0 +1,75 @@
+"""Makes PySpark raise our errors, from the JVM and from a Connect server.
+
+PySpark has one function for each of the two, which every exception goes through. A found error is also of the class
+that PySpark would have raised, so that code which catches that one still does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from epochal.errors import EpochalError, from_spark, own_kind
+
+
+def install() -> None:
+    """Once for each process; without pyspark, nothing is to be done."""
+    if importlib.util.find_spec("pyspark") is None:
+        return
+    from pyspark.errors.exceptions import captured
+
+    _wrap(captured)
+    if importlib.util.find_spec("grpc") is None:
+        return
+    from pyspark.errors.exceptions import connect
+
+    _wrap(connect)
+    client = sys.modules.get("pyspark.sql.connect.client.core")
+    if client is not None:
+        vars(client)["convert_exception"] = connect.convert_exception
+
+
+def _wrap(module: Any) -> None:
+    theirs: Callable[..., Exception] | None = getattr(module, "convert_exception", None)
+    if theirs is None or hasattr(theirs, "_epochals"):
+        return
+
+    @wraps(theirs)
+    def convert_exception(*args: Any, **named: Any) -> Exception:
+        converted = theirs(*args, **named)
+        try:
+            found = from_spark(converted)
+            return converted if found is None else of_both_kinds(found, converted)
+        except Exception:  # the error itself must come through
+            return converted
+
+    convert_exception._epochals = True  # type: ignore[attr-defined]
+    module.convert_exception = convert_exception
+
+
+def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
+    """The found error as an exception that is of PySpark's class, too, with all that PySpark knows of it."""
+    kind = _class_of_both(own_kind(type(found)), _converted(type(spark_error)))
+    both = kind.__new__(kind)
+    vars(both).update(vars(spark_error))
+    EpochalError.__init__(both, found.condition, found.problem, found.hint)
+    both.original = spark_error
+    return both
+
+
+def _converted(kind: type[Exception]) -> type[Exception]:
+    """PySpark takes an ``UnknownException`` of the JVM for one that it must not convert: its base class is none."""
+    return kind.__bases__[0] if kind.__name__ == "UnknownException" else kind
+
+
+_classes: dict[tuple[type[Exception], type[Exception]], type[EpochalError]] = {}
+
+
+def _class_of_both(ours: type[EpochalError], theirs: type[Exception]) -> type[EpochalError]:
+    if (ours, theirs) not in _classes:
+        names = {"__module__": ours.__module__, "__qualname__": ours.__qualname__, "__doc__": ours.__doc__}
+        _classes[ours, theirs] = type(ours.__name__, (ours, theirs), names | {"_sparks": theirs})
+    return _classes[ours, theirs]

@@ -1,0 +1,41 @@
+"""What users do wrong, as they would write it.
+
+They use ``spark``, ``url`` (nobody listens there), ``bad`` (its records do not fit) and ``place`` (a directory).
+"""
+
+from __future__ import annotations
+
+#: By condition and route, the code of a script or a notebook's cell.
+MISTAKES = {
+    "OPTION_INVALID helper": 'epochal.read.rest(spark, url, schema="id INT", pagination="ofset")',
+    "UNKNOWN_OPTION load": """
+rows = spark.readStream.format("epochal-rest").options(url=url, pagesiz="1").schema("id INT").load()
+rows.schema
+""",
+    "HTTP_UNREACHABLE show": """
+rows = spark.read.format("epochal-rest").schema("id INT").option("url", url).option("retry.maxAttempts", 1).load()
+rows.show()
+""",
+    "RECORD_INVALID show": 'spark.read.format("epochal-rest").schema("id INT").option("url", bad).load().show()',
+    "RECORD_INVALID helper": 'epochal.read.rest(spark, bad, schema="id INT", streaming=False).collect()',
+    "TABLE_MISSING helper": """
+rows = epochal.read.random(spark)
+epochal.write.jdbc(rows, f"jdbc:sqlite:{place}/a.db", table="t", checkpoint=f"{place}/a")
+""",
+    "TABLE_MISSING batch": """
+writer = spark.range(3).write.format("epochal-jdbc").mode("append")
+writer.options(url=f"jdbc:sqlite:{place}/b.db", dbtable="t").save()
+""",
+    "HTTP_UNREACHABLE awaitTermination": """
+rows = spark.readStream.format("epochal-rest").schema("id INT").option("url", url).option("retry.maxAttempts", 1).load()
+query = rows.writeStream.format("noop").option("checkpointLocation", f"{place}/c").start()
+query.awaitTermination()
+""",
+    "RECORD_INVALID awaitTermination": """
+query = epochal.write.jdbc(
+    epochal.read.rest(spark, bad, schema="id INT"), f"jdbc:sqlite:{place}/d.db", table="t", create_table=True,
+    checkpoint=f"{place}/d", available_now=True
+)
+query.awaitTermination()
+""",
+}

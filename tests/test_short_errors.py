@@ -1,0 +1,150 @@
+"""An error is at most fifteen lines, and one of Epochal's: in a script, in a notebook, over Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+
+import epochal
+from epochal import _traceback
+from support import connect_server
+from support.api import Api
+from support.mistakes import MISTAKES
+from support.places import ROOT
+from support.scripts import run_script
+
+MOST = 15
+
+#: Runs the mistakes as the main module of an interpreter would, and says what it shows on stderr.
+SCRIPT = """
+import contextlib, io, linecache
+from support.mistakes import MISTAKES
+spark, url, bad, place = {session}, {url!r}, {bad!r}, {place!r}
+shown = {{}}
+for name, code in MISTAKES.items():
+    file = "job " + name + ".py"
+    linecache.cache[file] = (len(code), None, code.splitlines(True), file)
+    try:
+        exec(compile(code, file, "exec"))
+        shown[name] = ["no error", ""]
+    except Exception as error:
+        printed = io.StringIO()
+        with contextlib.redirect_stderr(printed):
+            sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        is_ours = isinstance(error, epochal.EpochalError) and isinstance(error, Exception)
+        shown[name] = [error.condition if is_ours else repr(error)[:300], printed.getvalue()]
+says(shown=shown)
+spark.stop()
+"""
+
+LOCAL = 'epochal.configure(builder().config("spark.log.level", "OFF")).getOrCreate()'
+
+
+@pytest.fixture
+def bad(api: Api) -> str:
+    api.records = [{"id": "not a number"}]
+    return api.url
+
+
+def assert_short(shown: dict[str, list[str]]) -> None:
+    assert {name: condition for name, (condition, _) in shown.items()} == {name: name.split()[0] for name in MISTAKES}
+    lengths = {name: len(text.rstrip().splitlines()) for name, (_, text) in shown.items()}
+    assert {name: length for name, length in lengths.items() if length > MOST} == {}, shown
+    for name, (condition, text) in shown.items():
+        assert f"[EPOCHAL.{condition}] " in text, name
+        assert f"job {name}.py" in text or "ipykernel" in text or "Cell" in text, text
+
+
+def test_a_script_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
+    source = SCRIPT.format(session=LOCAL, url="http://127.0.0.1:1", bad=bad, place=str(tmp_path))
+    path = f"{ROOT / 'tests'}:{':'.join(sys.path)}"
+    assert_short(run_script(source, PYTHONPATH=path)["shown"])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with connect_server.running(epochal.jar_path()) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def server_without_jar() -> Iterator[str]:
+    with connect_server.running(None) as address:
+        yield address
+
+
+def test_a_script_over_connect_shows_at_most_fifteen_lines(server: str, bad: str, tmp_path: Path) -> None:
+    session = f'SparkSession.builder.remote("{server}").getOrCreate()'
+    source = SCRIPT.format(session=session, url="http://127.0.0.1:1", bad=bad, place=str(tmp_path))
+    path = f"{ROOT / 'tests'}:{':'.join(sys.path)}"
+    assert_short(run_script(source, PYTHONPATH=path)["shown"])
+
+
+def test_a_server_without_the_jar_is_told_as_that(server_without_jar: str, tmp_path: Path) -> None:
+    facts = run_script(f"""
+spark = SparkSession.builder.remote("{server_without_jar}").getOrCreate()
+said = []
+try:
+    epochal.read.random(spark)
+except epochal.SessionWithoutJarError as error:
+    said.append(str(error))
+spark.addArtifacts(str(epochal.jar_path()))
+try:
+    query = epochal.write.jdbc(epochal.read.random(spark, rows_per_batch=5, max_rows=5), "jdbc:sqlite:{tmp_path}/x.db",
+        table="t", create_table=True, checkpoint="{tmp_path}/checkpoint", available_now=True)
+    query.awaitTermination()
+except epochal.SessionWithoutJarError as error:
+    said.append(str(error))
+says(said=said)
+""")
+    assert len(facts["said"]) == 2
+    assert all("server runs without" in text and "--jars epochal-spark" in text for text in facts["said"])
+
+
+def test_a_notebook_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
+    first = f"""
+import epochal
+from pyspark.sql import SparkSession
+quick = {{"spark.ui.enabled": False, "spark.log.level": "OFF"}}
+spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=quick)).getOrCreate()
+url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
+"""
+    cells = [nbformat.v4.new_code_cell(code) for code in (first, *MISTAKES.values(), "spark.stop()")]
+    book = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", allow_errors=True).execute()
+    shown = {}
+    for name, cell in zip(MISTAKES, book.cells[1:-1], strict=True):
+        errors = [output for output in cell.outputs if output.output_type == "error"]
+        text = "\n".join(errors[0].traceback) if errors else ""
+        found = re.search(r"\[EPOCHAL\.(\w+)\]", text)
+        shown[name] = [found[1] if found else json.dumps(cell.outputs)[:500], text]
+    assert_short(shown)
+
+
+def conditions() -> list[str]:
+    """The messages of docs/ERRORS.md, as the jar writes them."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "docs/ERRORS.md").read_text("utf-8"), re.MULTILINE)
+    return [f"[EPOCHAL.{name}] {problem} Hint: {hint}" for name, problem, hint in rows]
+
+
+def test_every_error_of_the_reference_is_short_however_deep_it_was_raised() -> None:
+    assert len(conditions()) > 60
+    code = "def deep(n, message):\n    if n == 0:\n        raise RuntimeError(message)\n    deep(n - 1, message)\n"
+    library: dict[str, Any] = {}
+    exec(compile(code, "/x/pyspark/y.py", "exec"), library)
+    for message in conditions():
+        trace = "\n".join("\tat x.y.Z(Z.scala:1)" for _ in range(99))
+        with pytest.raises(epochal.EpochalError) as caught, epochal.errors.named():
+            library["deep"](40, f"Query terminated with exception: {message} SQLSTATE: XXKST\n{trace}")
+        lines = _traceback.lines(caught.value)
+        assert len(lines) <= MOST
+        assert lines[-1].endswith(str(caught.value))
+        assert str(caught.value.original).startswith("Query terminated")
