@@ -60,7 +60,11 @@ def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database:
 
 
 def test_a_new_query_that_is_meant_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
-    written(checkpoint=tmp_path / "other", on_new_query="append")
+    known = database.query("SELECT query_id FROM epochal_ledger")[0][0]
+    written(checkpoint=tmp_path / "other", on_new_query=f"append:{known}")
+    assert len(stored(database)) == 30 + 40
+    with pytest.raises(epochal.SinkIdentityError, match="NEW_QUERY"):
+        written(checkpoint=tmp_path / "third", on_new_query=f"append:{known}")
     assert len(stored(database)) == 30 + 40
 
 
@@ -82,6 +86,22 @@ def test_an_empty_ledger_met_by_a_later_epoch_is_refused(written: Job, database:
     with pytest.raises(epochal.SinkIdentityError, match="LEDGER_EMPTY"):
         written()
     assert nothing_was_added(database)
+
+
+def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
+    written: Job, api: Api, database: Database, checkpoint: Path
+) -> None:
+    api.records = comments(1, 30)
+    (last,) = [path for path in (checkpoint / "commits").iterdir() if path.name == "2"]
+    last.unlink()
+    database.execute("DELETE FROM epochal_ledger")
+    with pytest.raises(epochal.SinkIdentityError, match="onLedgerEmpty=skip:2"):
+        written()
+    written(on_ledger_empty="skip:2")
+    assert nothing_was_added(database)
+    api.records += comments(31, 10)
+    written(on_ledger_empty="skip:2")
+    assert stored(database) == as_rows(comments(1, 40))
 
 
 def test_a_database_restored_to_an_earlier_state_is_an_epoch_gap(written: Job, database: Database) -> None:

@@ -52,7 +52,8 @@ def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
     here.start(scene.queries())
     for case in scene.cases:
         assert "EPOCHAL.NEW_QUERY" in here.error_of(case.name)
-    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"on_new_query": "append"})
+    known = ",".join(row[0] for row in postgres.query("SELECT query_id FROM epochal_ledger"))
+    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"on_new_query": f"append:{known}"})
     for case in scene.cases:
         postgres.execute(f"TRUNCATE {case.name}")
     run(here, meant)
@@ -68,7 +69,7 @@ def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postg
         second["source"] = {"max_rows": 2 * ROWS_PER_BATCH}
         here.start([second])
         assert "EPOCHAL.TARGET_SHARED" in here.error_of(case.name)
-        second["write"] |= {"on_new_query": "append"}
+        second["write"] |= {"on_new_query": f"append:{case.name}"}
         here.start([second])
         assert here.error_of(case.name) == ""
         first = (scene.epochs()[case] + 1) * ROWS_PER_BATCH

@@ -76,7 +76,10 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
             start(driver, scene.query(append, password=f"{PASSWORD}-wrong", **QUICK_END)),
             start(driver, scene.query(append, connection={"socketFactory": PROPERTY}, **QUICK_END)),
             start(driver, scene.query(append, url=f"jdbc:postgresql://127.0.0.1:{free_port()}/x", **QUICK_END)),
-            start(driver, scene.query(append, table="one", sink_id="bad", on_new_query="append") | {"shape": "bad"}),
+            start(
+                driver,
+                scene.query(append, table="one", sink_id="bad", on_new_query="append:constraint") | {"shape": "bad"},
+            ),
         ]
         for error, expected in zip(
             told,

@@ -259,6 +259,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TYPE_UNSUPPORTED": TableError,
     "KEY_COLUMNS_REQUIRED": TableError,
     "KEY_NOT_UNIQUE": TableError,
+    "KEY_COMPARED_OTHERWISE": TableError,
     "DUPLICATE_KEYS": RowError,
     "BAD_ROW": RowError,
     "TOO_MANY_BAD_ROWS": RowError,

@@ -38,6 +38,7 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    key_comparison: Literal["exact", "database"] | None = None,
     update_columns: Sequence[str] | None = None,
     op_column: str | None = None,
     column_map: Mapping[str, str] | None = None,
@@ -52,7 +53,8 @@ def jdbc(
     password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
-    on_new_query: Literal["fail", "append"] | None = None,
+    on_new_query: str | None = None,
+    on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
@@ -73,6 +75,7 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    key_comparison: Literal["exact", "database"] | None = None,
     update_columns: Sequence[str] | None = None,
     op_column: str | None = None,
     column_map: Mapping[str, str] | None = None,
@@ -110,6 +113,7 @@ def jdbc(
     mode: _Mode | None = None,
     key_columns: Sequence[str] | None = None,
     order_column: str | None = None,
+    key_comparison: Literal["exact", "database"] | None = None,
     update_columns: Sequence[str] | None = None,
     op_column: str | None = None,
     column_map: Mapping[str, str] | None = None,
@@ -124,7 +128,8 @@ def jdbc(
     password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
-    on_new_query: Literal["fail", "append"] | None = None,
+    on_new_query: str | None = None,
+    on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
@@ -152,6 +157,7 @@ def jdbc(
         mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query; ``"changes"`` also deletes them.
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
+        key_comparison: ``"database"`` accepts keys that the database takes for equal though Spark tells them apart.
         update_columns: names of the only columns that are replaced where the key is there already; unset, all others.
         op_column: the column that says what a row does: insert (i, c, r), update (u) or delete (d); not stored itself.
         column_map: the DataFrame's columns whose names differ from the table's, and those names.
@@ -166,7 +172,9 @@ def jdbc(
         password_env: the driver's environment variable that holds it, instead of ``password``.
         driver: class of the JDBC driver, where the URL does not tell it.
         connection: properties for the driver; secret.
-        on_new_query: what to do when the ledger knows the sink, or the table, from another query.
+        on_new_query: ``"append:<id>"`` accepts the one other query, sink or table that an error named by this id.
+        on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it is to be
+            written, or is in the table already.
         on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
         transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
             (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
@@ -195,6 +203,7 @@ def jdbc(
             "mode": mode,
             "keyColumns": key_columns,
             "orderColumn": order_column,
+            "keyComparison": key_comparison,
             "updateColumns": update_columns,
             "opColumn": op_column,
             "columnMap": column_map,
@@ -209,6 +218,7 @@ def jdbc(
             "passwordEnv": password_env,
             "driver": driver,
             "onNewQuery": on_new_query,
+            "onLedgerEmpty": on_ledger_empty,
             "onEpochMismatch": on_epoch_mismatch,
             "transport": transport,
             "inlineMaxBytes": inline_max_bytes,

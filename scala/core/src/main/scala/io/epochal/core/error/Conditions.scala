@@ -137,6 +137,11 @@ object Conditions extends HttpConditions {
     "The table <table> has no primary key or unique index on exactly (<columns>).",
     "Create one, for example CREATE UNIQUE INDEX ON <table> (<columns>)."
   )
+  val KeyComparedOtherwise = Condition(
+    "KEY_COMPARED_OTHERWISE",
+    "The key column '<column>' of <table> compares values by its <comparison>, which takes some for equal that Spark tells apart: one row would replace another.",
+    "Declare it with <exact>; or set keyComparison=database if such values are the same key to you."
+  )
   val DuplicateKeys = Condition(
     "DUPLICATE_KEYS",
     "Epoch <epoch> holds <rows> rows with the same key (<columns>), and nothing says which of them is the last.",
@@ -182,22 +187,22 @@ object Conditions extends HttpConditions {
   val NewQuery = Condition(
     "NEW_QUERY",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
-    "With a new checkpoint a query reads its source from the beginning, and its rows come to those that are there. If that is meant, or nothing was written yet, set onNewQuery=append for one start. If this is another job, give it a sinkId of its own."
+    "With a new checkpoint a query reads its source from the beginning, and its rows come to those that are there. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. If this is another job, give it a sinkId of its own."
   )
   val LedgerEmpty = Condition(
     "LEDGER_EMPTY",
     "The query is at epoch <epoch>, but the ledger has nothing of sink '<sinkId>'.",
-    "The ledger was lost, or sinkId, url or dbtable changed. If the earlier epochs are where you want them, set onNewQuery=append."
+    "The ledger was lost, or sinkId, url or dbtable changed. Look into the table: if the rows of epoch <epoch> are there already, set onLedgerEmpty=skip:<epoch>; if they are not, and the earlier ones are where you want them, set onLedgerEmpty=write:<epoch>."
   )
   val TargetShared = Condition(
     "TARGET_SHARED",
     "The table <table> is already written by sink '<other>'; this query is sink '<sinkId>'.",
-    "If both are meant to write there, set onNewQuery=append; if this is the same job, set its sinkId to '<other>'."
+    "If both are meant to write there, set onNewQuery=append:<accept>; if this is the same job, set its sinkId to '<other>'."
   )
   val TargetChanged = Condition(
     "TARGET_CHANGED",
     "Sink '<sinkId>' has written to <known> so far, and now writes to <table>.",
-    "A table that was dropped and made again counts as another one. If that is meant, set onNewQuery=append."
+    "A table that was dropped and made again counts as another one. If that is meant, set onNewQuery=append:<accept>, which accepts this one change."
   )
   val TriggerChanged = Condition(
     "TRIGGER_CHANGED",
@@ -285,6 +290,7 @@ object Conditions extends HttpConditions {
     TypeUnsupported,
     KeyColumnsRequired,
     KeyNotUnique,
+    KeyComparedOtherwise,
     DuplicateKeys,
     BadRow,
     TooManyBadRows,

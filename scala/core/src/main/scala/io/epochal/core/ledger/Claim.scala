@@ -1,13 +1,22 @@
 package io.epochal.core.ledger
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.NameList
 
-/** What to do about a query that the ledger does not expect. */
-sealed trait OnNewQuery
+/** What the ledger may find changed. An id that was accepted is no longer what the ledger holds after the claim: so the
+  * same option, left in a job, accepts nothing more.
+  *
+  * @param accepted
+  *   ids of queries that this one may take over from, of targets that it may leave, of sinks that it may write beside
+  */
+final case class OnNewQuery(accepted: Set[String]) {
+
+  /** Of the ids that must be accepted all, when some are not. */
+  private[ledger] def missing(ids: Seq[String]): Option[Seq[String]] = Option.when(!ids.forall(accepted))(ids)
+}
 
 object OnNewQuery {
-  case object Fail extends OnNewQuery
-  case object Append extends OnNewQuery
+  val Fail: OnNewQuery = OnNewQuery(Set.empty)
 }
 
 /** A run that wants to write.
@@ -56,35 +65,47 @@ object Claim {
   private def fresh(claim: Claim, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] =
     others
       .find(_.queryId == claim.queryId)
-      .orElse(others.headOption.filter(_ => claim.onNewQuery == OnNewQuery.Fail)) match {
+      .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId))) match {
       case Some(other) =>
-        Left(Conditions.TargetShared("table" -> claim.target.name, "other" -> other.sinkId, "sinkId" -> claim.sinkId))
+        Left(
+          Conditions.TargetShared(
+            "table" -> claim.target.name,
+            "other" -> other.sinkId,
+            "sinkId" -> claim.sinkId,
+            "accept" -> NameList.render(others.map(_.sinkId))
+          )
+        )
       case None =>
         Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
     }
 
   private def again(claim: Claim, row: LedgerRow): Either[EpochalException, LedgerRow] = {
     val sameQuery = row.queryId == claim.queryId
-    val sameTarget = row.target == claim.target
-    if (claim.onNewQuery == OnNewQuery.Fail && !sameQuery)
-      Left(
-        Conditions.NewQuery(
-          "sinkId" -> claim.sinkId,
-          "known" -> row.queryId,
-          "last" -> row.last.fold("none")(_.epoch.toString),
-          "queryId" -> claim.queryId
-        )
-      )
-    else if (claim.onNewQuery == OnNewQuery.Fail && !sameTarget)
-      Left(
-        Conditions
-          .TargetChanged("sinkId" -> claim.sinkId, "known" -> row.target.toString, "table" -> claim.target.toString)
-      )
-    else {
-      val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
-      // A claim that is tried again after a lost answer is the same claim.
-      val generation = if (sameQuery && row.runId == claim.runId) row.generation else row.generation + 1
-      Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, generation, claim.runId, claim.server))
+    val left = Option.when(!sameQuery)(row.queryId) ++ Option.when(row.target != claim.target)(row.target.id)
+    claim.onNewQuery.missing(left.toSeq) match {
+      case Some(ids) => Left(changed(claim, row, NameList.render(ids)))
+      case None =>
+        val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
+        // A claim that is tried again after a lost answer is the same claim.
+        val generation = if (sameQuery && row.runId == claim.runId) row.generation else row.generation + 1
+        Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, generation, claim.runId, claim.server))
     }
   }
+
+  private def changed(claim: Claim, row: LedgerRow, accept: String): EpochalException =
+    if (row.queryId != claim.queryId && !claim.onNewQuery.accepted(row.queryId))
+      Conditions.NewQuery(
+        "sinkId" -> claim.sinkId,
+        "known" -> row.queryId,
+        "last" -> row.last.fold("none")(_.epoch.toString),
+        "queryId" -> claim.queryId,
+        "accept" -> accept
+      )
+    else
+      Conditions.TargetChanged(
+        "sinkId" -> claim.sinkId,
+        "known" -> row.target.toString,
+        "table" -> claim.target.toString,
+        "accept" -> accept
+      )
 }

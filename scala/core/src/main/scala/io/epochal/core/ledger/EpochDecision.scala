@@ -10,6 +10,21 @@ object OnEpochMismatch {
   case object Keep extends OnEpochMismatch
 }
 
+/** What to do when the ledger has no epoch of a query that is behind its first one. The answer is for one epoch: it says
+  * nothing of the epoch at which a ledger may be lost again.
+  */
+sealed trait OnLedgerEmpty
+
+object OnLedgerEmpty {
+  case object Fail extends OnLedgerEmpty
+
+  /** The epoch's rows are not in the table: it is written, and the ledger begins with it. */
+  final case class Write(epoch: Long) extends OnLedgerEmpty
+
+  /** The epoch's rows are in the table: the ledger begins with it, and nothing is written. */
+  final case class Skip(epoch: Long) extends OnLedgerEmpty
+}
+
 /** An epoch that a run wants to commit.
   *
   * @param generation
@@ -38,6 +53,9 @@ object EpochDecision {
   /** Its rows and `row` are to be committed in one transaction. */
   final case class Apply(row: LedgerRow) extends EpochDecision
 
+  /** Its rows are there, as the user says: `row` alone is to be committed. */
+  final case class Adopt(row: LedgerRow) extends EpochDecision
+
   /** It was applied before: nothing to do, and a success.
     *
     * @param contentDiffers
@@ -51,15 +69,17 @@ object EpochDecision {
   def decide(
       attempt: EpochAttempt,
       row: LedgerRow,
-      onNewQuery: OnNewQuery,
+      onEmpty: OnLedgerEmpty,
       onMismatch: OnEpochMismatch
   ): Either[EpochalException, EpochDecision] =
     if (replaced(attempt, row)) Left(fenced(attempt, row))
     else
       row.last match {
-        case None if attempt.epoch == 0 || onNewQuery == OnNewQuery.Append => Right(apply(attempt, row))
+        case None if onEmpty == OnLedgerEmpty.Skip(attempt.epoch) => Right(Adopt(applied(attempt, row)))
+        case None if attempt.epoch == 0 || onEmpty == OnLedgerEmpty.Write(attempt.epoch) =>
+          Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
-        case Some(last) if attempt.epoch == last.epoch + 1 => Right(apply(attempt, row))
+        case Some(last) if attempt.epoch == last.epoch + 1 => Right(Apply(applied(attempt, row)))
         case Some(last) if attempt.epoch == last.epoch     => replay(attempt, last, row, onMismatch)
         case Some(last) if attempt.epoch > last.epoch =>
           Left(
@@ -83,8 +103,7 @@ object EpochDecision {
     if (replaced(attempt, row)) Left(fenced(attempt, row))
     else Right(row.last.contains(attempt.applied))
 
-  private def apply(attempt: EpochAttempt, row: LedgerRow): EpochDecision =
-    Apply(row.copy(last = Some(attempt.applied)))
+  private def applied(attempt: EpochAttempt, row: LedgerRow): LedgerRow = row.copy(last = Some(attempt.applied))
 
   private def replay(
       attempt: EpochAttempt,

@@ -21,6 +21,10 @@ object TriggerMode {
   *   the database's own number for it, where there is one: it differs when a table was dropped and made again
   */
 final case class Target(name: String, oid: Option[Long]) {
+
+  /** What tells it from a table made anew under its name, where that can be told. */
+  def id: String = oid.fold(name)(_.toString)
+
   override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
 }
 

@@ -9,6 +9,12 @@ object NameList {
   def names(text: String): Option[Seq[String]] =
     Some(tokens(text, ',').collect { case Name(name) => name }).filter(_.nonEmpty)
 
+  /** The text that reads as these names. */
+  def render(names: Seq[String]): String = names
+    .map(name =>
+      if (name.exists(c => c == ',' || c == '"') || name != name.trim) s""""${name.replace("\"", "\"\"")}"""" else name)
+    .mkString(",")
+
   /** `id:comment_id, body:"full text"` */
   def pairs(text: String): Option[Seq[(String, String)]] = {
     val read = groups(tokens(text, ',', ':')).filter(_.nonEmpty).map {

@@ -78,7 +78,7 @@ object OptionType {
   val names: OptionType[Seq[String]] =
     new OptionType[Seq[String]]("names", "one or more names with commas between them", "id,name")(
       NameList.names,
-      _.mkString(",")
+      NameList.render
     )
 
   /** Pairs of names, as `from:to`, with commas between them. */

@@ -31,9 +31,11 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def decide(
       what: EpochAttempt,
       row: LedgerRow,
-      onNew: OnNewQuery = OnNewQuery.Fail,
+      onEmpty: OnLedgerEmpty = OnLedgerEmpty.Fail,
       onMismatch: OnEpochMismatch = OnEpochMismatch.Fail
-  ) = EpochDecision.decide(what, row, onNew, onMismatch)
+  ) = EpochDecision.decide(what, row, onEmpty, onMismatch)
+
+  private def accepting(ids: String*): OnNewQuery = OnNewQuery(ids.toSet)
 
   private def at(epoch: Long): LedgerRow = claimed().copy(last = Some(attempt(epoch).applied))
 
@@ -48,14 +50,15 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("another query is refused, or takes the sink over and starts with no epoch") {
     assert(refusal(Claim.decide(claim(query = "new"), Some(at(5)), Nil)) == Conditions.NewQuery)
-    val taken = claimed(Some(at(5)), claim(query = "new", on = OnNewQuery.Append))
+    assert(refusal(Claim.decide(claim(query = "new", on = accepting("p")), Some(at(5)), Nil)) == Conditions.NewQuery)
+    val taken = claimed(Some(at(5)), claim(query = "new", on = accepting("q")))
     assert(taken.queryId == "new" && taken.last.isEmpty && taken.generation == 2)
   }
 
   test("a query that comes back after another took its sink over goes on where it was") {
     val before = at(5)
-    val taken = claimed(Some(before), claim(query = "new", on = OnNewQuery.Append))
-    val back = claimed(Some(taken), claim(on = OnNewQuery.Append).copy(known = Some(before)))
+    val taken = claimed(Some(before), claim(query = "new", on = accepting("q")))
+    val back = claimed(Some(taken), claim(on = accepting("new")).copy(known = Some(before)))
     assert(back.last == before.last && back.generation == 3)
     assert(decide(attempt(5, generation = 3), back) == Right(AlreadyApplied(false)))
   }
@@ -63,12 +66,12 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a second sink on one target is refused unless it is asked for") {
     val other = claimed().copy(sinkId = "other", queryId = "another query")
     assert(refusal(Claim.decide(claim(), None, Seq(other))) == Conditions.TargetShared)
-    assert(claimed(of = claim(on = OnNewQuery.Append), others = Seq(other)).generation == 1)
+    assert(claimed(of = claim(on = accepting("other")), others = Seq(other)).generation == 1)
   }
 
   test("a query that changes its sink id on one target is refused, even where a second sink is welcome") {
     val before = claimed().copy(sinkId = "old name")
-    Seq(OnNewQuery.Fail, OnNewQuery.Append).foreach { on =>
+    Seq(OnNewQuery.Fail, accepting("old name", "q")).foreach { on =>
       assert(refusal(Claim.decide(claim(on = on), None, Seq(before))) == Conditions.TargetShared)
     }
   }
@@ -87,8 +90,19 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a table that was dropped and made again is another target") {
     val again = target.copy(oid = Some(2L))
     assert(refusal(Claim.decide(claim(table = again), Some(at(5)), Nil)) == Conditions.TargetChanged)
-    val moved = claimed(Some(at(5)), claim(table = again, on = OnNewQuery.Append))
+    val moved = claimed(Some(at(5)), claim(table = again, on = accepting("1")))
     assert(moved.target == again && moved.last == at(5).last)
+    val third = claim(table = target.copy(oid = Some(3L)), on = accepting("1"))
+    assert(refusal(Claim.decide(third, Some(moved), Nil)) == Conditions.TargetChanged)
+  }
+
+  test("another query on another target is accepted only when both are, and the error names both") {
+    val new1 = claim(query = "new", table = target.copy(oid = Some(2L)))
+    def refused(on: OnNewQuery) = Claim.decide(new1.copy(onNewQuery = on), Some(at(5)), Nil).left.map(_.getMessage)
+    assert(refused(OnNewQuery.Fail).left.exists(_.contains("onNewQuery=append:q,1")))
+    assert(refused(accepting("q")).left.exists(m => m.contains("TARGET_CHANGED") && m.contains("append:q,1")))
+    assert(refused(accepting("1")).left.exists(_.contains("NEW_QUERY")))
+    assert(claimed(Some(at(5)), new1.copy(onNewQuery = accepting("q", "1"))).last.isEmpty)
   }
 
   test("epochs are applied in order, each once") {
@@ -116,7 +130,8 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case Right(AlreadyApplied(_)) =>
             assert(row.last.exists(l => l.epoch == epoch && l.offsetsHash.contains(hash + epoch)))
             row
-          case Left(_) => row
+          case Right(Adopt(_)) => fail("nobody has asked for that")
+          case Left(_)         => row
         }
       }
     }
@@ -127,9 +142,13 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(refusal(decide(attempt(4), at(5))) == Conditions.EpochRegressed)
   }
 
-  test("an empty ledger met by a later epoch is refused, or begins there") {
+  test("an empty ledger met by a later epoch is refused, or begins with it as is said of that epoch") {
     assert(refusal(decide(attempt(3), claimed())) == Conditions.LedgerEmpty)
-    assert(decide(attempt(3), claimed(), OnNewQuery.Append).map(_.isInstanceOf[Apply]) == Right(true))
+    assert(decide(attempt(3), claimed(), OnLedgerEmpty.Write(3)).map(_.isInstanceOf[Apply]) == Right(true))
+    assert(decide(attempt(3), claimed(), OnLedgerEmpty.Skip(3)) == Right(Adopt(at(3))))
+    Seq(OnLedgerEmpty.Write(2), OnLedgerEmpty.Skip(4)).foreach { on =>
+      assert(refusal(decide(attempt(3), claimed(), on)) == Conditions.LedgerEmpty)
+    }
   }
 
   test("the same epoch with the same offsets and other rows is kept, and told") {

@@ -112,6 +112,12 @@ trait Dialect {
   /** The same for a column of a primary key. */
   def declareKey(dataType: DataType): Option[String] = declare(dataType)
 
+  /** The same, as this server has it: one that compares texts as Spark does. */
+  def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
+
+  /** For a hint: how a column is declared that compares texts as Spark does. */
+  def exactKey: String = "a type and collation that compare byte by byte"
+
   /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
   def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
 

@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc
 import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{OnEpochMismatch, OnNewQuery}
+import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 import io.epochal.spark.Secret
@@ -29,9 +29,11 @@ final case class JdbcOptions(
     keyColumns: Seq[String],
     orderColumn: Option[String],
     rows: RowOptions,
+    keyComparison: KeyComparison,
     createTable: Boolean,
     nulCharacter: NulCharacter,
     onNewQuery: OnNewQuery,
+    onLedgerEmpty: OnLedgerEmpty,
     onEpochMismatch: OnEpochMismatch,
     transport: TransportChoice,
     inlineMaxBytes: Long,
@@ -106,6 +108,12 @@ object JdbcOptions {
     OptionType.string,
     "Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such rows are an error.",
     sample = Some("updatedAt"))
+  val Comparison: OptionSpec[KeyComparison] = OptionSpec(
+    "keyComparison",
+    OptionType.choice(KeyComparison.all)(_.name),
+    "exact refuses a key column that takes texts for equal which Spark tells apart (by a collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that they are the same key.",
+    Some(KeyComparison.Exact)
+  )
   val CreateTable: OptionSpec[Boolean] = OptionSpec(
     "createTable",
     OptionType.boolean,
@@ -117,11 +125,17 @@ object JdbcOptions {
     "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
     Some(NulCharacter.Error)
   )
-  val NewQuery: OptionSpec[String] = OptionSpec(
+  val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
     "onNewQuery",
-    OptionType.oneOf("fail", "append"),
-    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append goes on with this query's rows added.",
-    Some("fail")
+    IdentityOptions.onNewQuery,
+    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing.",
+    Some(OnNewQuery.Fail)
+  )
+  val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
+    "onLedgerEmpty",
+    IdentityOptions.onLedgerEmpty,
+    "When the ledger knows no epoch of a query that is at a later one than its first: fail says so, write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are in the table. It counts for that epoch only.",
+    Some(OnLedgerEmpty.Fail)
   )
   val EpochMismatch: OptionSpec[String] = OptionSpec(
     "onEpochMismatch",
@@ -164,10 +178,12 @@ object JdbcOptions {
       SinkId,
       Mode,
       KeyColumns,
-      OrderColumn) ++ RowOptions.all ++ Seq(
+      OrderColumn,
+      Comparison) ++ RowOptions.all ++ Seq(
       CreateTable,
       NulText,
       NewQuery,
+      LedgerEmpty,
       EpochMismatch,
       TransportName,
       InlineMaxBytes,
@@ -202,9 +218,11 @@ object JdbcOptions {
       keys,
       values.get(OrderColumn),
       rows,
+      values(Comparison),
       values(CreateTable),
       values(NulText),
-      if (values(NewQuery) == "append") OnNewQuery.Append else OnNewQuery.Fail,
+      values(NewQuery),
+      values(LedgerEmpty),
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       values(TransportName),
       values(InlineMaxBytes),
@@ -240,6 +258,16 @@ object JdbcOptions {
         "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
     )
   }
+}
+
+/** What the option `keyComparison` asks for. */
+sealed abstract class KeyComparison(val name: String)
+
+object KeyComparison {
+  case object Exact extends KeyComparison("exact")
+  case object Database extends KeyComparison("database")
+
+  val all: Seq[KeyComparison] = Seq(Exact, Database)
 }
 
 /** What the option `transport` asks for. */

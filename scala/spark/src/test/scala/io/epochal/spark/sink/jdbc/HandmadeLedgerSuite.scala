@@ -12,12 +12,12 @@ final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
         |trigger_mode TEXT, offsets_hash TEXT, digest TEXT, "rows" INTEGER, epochs INTEGER NOT NULL,
         |total_rows INTEGER NOT NULL, last_epoch INTEGER, run_id TEXT NOT NULL, server_id TEXT NOT NULL,
         |timeline INTEGER, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, PRIMARY KEY (sink_id, query_id))""".stripMargin)
-    val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
+    def append(over: String) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")
     val first = f.newRun(query)
     (0 until 3).foreach(n => write(f, first, n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
     write(f, f.newRun(query), 3, numbers(f, 30 until 40))
-    write(f, f.newRun(otherQuery, append), 0, numbers(f, 40 until 50), offsets = "of the other")
-    write(f, f.newRun(query, append), 3, numbers(f, 30 until 40))
+    write(f, f.newRun(otherQuery, append(query)), 0, numbers(f, 40 until 50), offsets = "of the other")
+    write(f, f.newRun(query, append(otherQuery)), 3, numbers(f, 30 until 40))
     holds(f, 0 until 50)
   }
 }

@@ -15,7 +15,7 @@ final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 
   on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
-    refused(Conditions.KeyNotUnique)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
+    refused(Conditions.KeyComparedOtherwise)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
     f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
     write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))
@@ -52,7 +52,9 @@ final class PostgresHostileRunsSuite extends HostileRuns(Postgres) {
 /** What people, servers and other runs do to a sink behind its back. */
 abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases) {
 
-  private val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
+  private def append(over: String) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")
+
+  private def empty(said: String) = Map("sinkId" -> "sink", "onLedgerEmpty" -> said)
 
   on("a column that is added under a run disturbs nobody", table) { f =>
     val run = f.newRun(query)
@@ -75,7 +77,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     write(f, f.newRun(query, Map.empty), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query, Map.empty), 1, numbers(f, 10 until 20))
     refused(Conditions.TargetShared)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
-    refused(Conditions.TargetShared)(write(f, f.newRun(query, append), 1, numbers(f, 10 until 20)))
+    refused(Conditions.TargetShared)(write(f, f.newRun(query, append(query)), 1, numbers(f, 10 until 20)))
     holds(f, 0 until 20)
   }
 
@@ -83,8 +85,45 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("DELETE FROM epochal_ledger")
     refused(Conditions.LedgerEmpty)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
-    write(f, f.newRun(query, append), 1, numbers(f, 10 until 20))
+    write(f, f.newRun(query, empty("write:1")), 1, numbers(f, 10 until 20))
     write(f, f.newRun(query), 2, numbers(f, 20 until 30))
+    holds(f, 0 until 30)
+  }
+
+  on("a deleted ledger row is recovered from without a row twice where the epoch that comes is there", table) { f =>
+    (0 to 1).foreach(n => write(f, f.newRun(query), n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
+    f.database.execute("DELETE FROM epochal_ledger")
+    val error = refused(Conditions.LedgerEmpty)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    assert(error.getMessage.contains("onLedgerEmpty=skip:1") && error.getMessage.contains("onLedgerEmpty=write:1"))
+    val run = f.newRun(query, empty("skip:1"))
+    write(f, run, 1, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
+    assert(run.metrics("outcome") == "repeated")
+    write(f, run, 2, numbers(f, 20 until 30))
+    write(f, f.newRun(query), 2, numbers(f, 20 until 30))
+    holds(f, 0 until 30)
+  }
+
+  on("what was said of a lost ledger counts for the one epoch only", table) { f =>
+    (0 to 2).foreach(n => write(f, f.newRun(query), n.toLong, numbers(f, 10 * n until 10 * (n + 1))))
+    f.database.execute("DELETE FROM epochal_ledger")
+    Seq("write:1", "skip:1", "write:3", "skip:3").foreach(said =>
+      refused(Conditions.LedgerEmpty)(write(f, f.newRun(query, empty(said)), 2, numbers(f, 20 until 30))))
+    write(f, f.newRun(query, empty("skip:2")), 2, numbers(f, 20 until 30))
+    write(f, f.newRun(query, empty("skip:2")), 3, numbers(f, 30 until 40))
+    f.database.execute("DELETE FROM epochal_ledger")
+    refused(Conditions.LedgerEmpty)(write(f, f.newRun(query, empty("skip:2")), 4, numbers(f, 40 until 50)))
+    holds(f, 0 until 40)
+  }
+
+  on("an epoch that is skipped though its answer was lost is there once", table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    write(f, f.newRun(query), 1, numbers(f, 10 until 20))
+    f.database.execute("DELETE FROM epochal_ledger")
+    val run = f.newRun(query, empty("skip:1"))
+    Failpoints.arm("commit.after=disconnect@1")
+    write(f, run, 1, numbers(f, 10 until 20))
+    write(f, run, 2, numbers(f, 20 until 30))
     holds(f, 0 until 30)
   }
 
@@ -106,7 +145,7 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     f.database.execute(
       "DELETE FROM t WHERE id >= 10",
       "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
-    val successor = f.newRun(otherQuery, append)
+    val successor = f.newRun(otherQuery, append(query))
     write(f, successor, 0, numbers(f, 10 until 20), offsets = "of the other")
     refused(Conditions.SinkFenced)(write(f, zombie, 1, numbers(f, 100 until 110)))
     write(f, successor, 1, numbers(f, 20 until 30), offsets = "of the other")

@@ -28,7 +28,7 @@ final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {
 /** Who may write, and which epoch is whose (K2 to K5). */
 abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases) {
 
-  private val append = Map("sinkId" -> "sink", "onNewQuery" -> "append")
+  private def append(over: Any) = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$over")
 
   on("the ledger tells of the last epoch, and the history of each", table) { f =>
     val run = f.newRun(query)
@@ -99,14 +99,15 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query), 1, numbers(f, 10 until 20))
     refused(Conditions.NewQuery)(write(f, f.newRun(otherQuery), 0, numbers(f, 20 until 30)))
-    write(f, f.newRun(otherQuery, append), 0, numbers(f, 20 until 30), offsets = "of the other")
+    refused(Conditions.NewQuery)(write(f, f.newRun(otherQuery, append("another")), 0, numbers(f, 20 until 30)))
+    write(f, f.newRun(otherQuery, append(query)), 0, numbers(f, 20 until 30), offsets = "of the other")
     assert(ledger(f, "last_epoch") == 0L)
-    val back = f.newRun(query, append)
+    val back = f.newRun(query, append(otherQuery))
     write(f, back, 1, numbers(f, 10 until 20))
     holds(f, 0 until 30)
     write(f, back, 2, numbers(f, 30 until 40))
     holds(f, 0 until 40)
-    val other = f.newRun(otherQuery, append)
+    val other = f.newRun(otherQuery, append(query))
     write(f, other, 0, numbers(f, 20 until 30), offsets = "of the other")
     refused(Conditions.EpochGap)(write(f, other, 2, numbers(f, 50 until 60)))
     holds(f, 0 until 40)
@@ -119,8 +120,28 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
       write(f, f.newRun(otherQuery, Map("sinkId" -> "second")), 0, numbers(f, 10 until 20)))
     assert(error.getMessage.contains("'sink'"))
     holds(f, 0 until 10)
-    val second = f.newRun(otherQuery, Map("sinkId" -> "second", "onNewQuery" -> "append"))
+    val second = f.newRun(otherQuery, Map("sinkId" -> "second", "onNewQuery" -> "append:sink"))
     write(f, second, 0, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
+  }
+
+  on("a permission that is left in a job does not serve the next lost checkpoint", table) { f =>
+    val third = "5b3c9f0e-0000-4000-8000-00000000000c"
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val left = append(query)
+    write(f, f.newRun(otherQuery, left), 0, numbers(f, 10 until 20), offsets = "of the other")
+    write(f, f.newRun(otherQuery, left), 1, numbers(f, 20 until 30), offsets = "of the other")
+    val error = refused(Conditions.NewQuery)(write(f, f.newRun(third, left), 0, numbers(f, 10 until 20)))
+    assert(error.getMessage.contains(s"onNewQuery=append:$otherQuery"))
+    holds(f, 0 until 30)
+  }
+
+  on("without a sink id, too, a permission does not serve the next lost checkpoint", table) { f =>
+    write(f, f.newRun(query, Map("sinkId" -> "first")), 0, numbers(f, 0 until 10))
+    val left = Map("onNewQuery" -> "append:first")
+    write(f, f.newRun(query + "1", left), 0, numbers(f, 10 until 20))
+    val error = refused(Conditions.TargetShared)(write(f, f.newRun(query + "2", left), 0, numbers(f, 10 until 20)))
+    assert(error.getMessage.contains(s"onNewQuery=append:${query}1,first"))
     holds(f, 0 until 20)
   }
 
@@ -136,11 +157,15 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
 
   if (identifies) on("a table dropped and made again is another target", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    val known = ledger(f, "target_oid")
     f.database.execute("DROP TABLE t", table)
-    refused(Conditions.TargetChanged)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    val error = refused(Conditions.TargetChanged)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    assert(error.getMessage.contains(s"onNewQuery=append:$known"))
     holds(f, 0 until 0)
-    write(f, f.newRun(query, append), 1, numbers(f, 10 until 20))
+    write(f, f.newRun(query, append(known)), 1, numbers(f, 10 until 20))
     holds(f, 10 until 20)
+    f.database.execute("DROP TABLE t", table)
+    refused(Conditions.TargetChanged)(write(f, f.newRun(query, append(known)), 2, numbers(f, 20 until 30)))
   }
 
   if (identifies) on("a table dropped and made again while a run writes is another target", table) { f =>
@@ -188,7 +213,10 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
 
   protected def startTogether(f: JdbcSinkFixture): Unit = {
     val runs = (0 until 6).map { n =>
-      val options = Map("sinkId" -> s"sink$n", "createTable" -> "true", "onNewQuery" -> "append")
+      val options = Map(
+        "sinkId" -> s"sink$n",
+        "createTable" -> "true",
+        "onNewQuery" -> (0 to 5).map(i => s"sink$i").mkString("append:", ",", ""))
       f.newRun(UUID.randomUUID.toString, options)
     }
     val epochs = runs.zipWithIndex.map { case (run, n) =>

@@ -97,7 +97,7 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
       f.database.execute(
         "DELETE FROM t WHERE id >= 10",
         "UPDATE epochal_ledger SET generation = 1, last_epoch = 0, run_id = 'first'")
-      val successor = f.newRun(otherQuery, options + ("onNewQuery" -> "append"))
+      val successor = f.newRun(otherQuery, options + ("onNewQuery" -> s"append:$query"))
       f.logOffsets(0, "of the other")
       val epoch = new Epoch(0, successor.newWrite(), 1)
       val message = epoch.task(0, 0, numbers(f, 10 until 20))

@@ -29,7 +29,7 @@ final class PostgresNulCharacterSuite extends NulCharacters(Postgres) {
 
   onSchema("nulCharacter reaches into JSON and arrays, but never into names", json, ddl) { f =>
     Seq("strip" -> "", "replace" -> "\ufffd").zipWithIndex.foreach { case ((policy, nul), i) =>
-      val run = f.newRun(s"query $i", Map("sinkId" -> policy, "nulCharacter" -> policy, "onNewQuery" -> "append"))
+      val run = f.newRun(s"query $i", Map("sinkId" -> policy, "nulCharacter" -> policy, "onNewQuery" -> "append:strip"))
       f.database.execute("DELETE FROM t")
       write(f, run, 0, Seq(row("k")))
       assert(
@@ -41,7 +41,7 @@ final class PostgresNulCharacterSuite extends NulCharacters(Postgres) {
     Seq(0, 1, 2, 3).foreach { column =>
       val values = Seq.tabulate(4)(i => if (i == column) row("k").get(i, json(i).dataType) else null)
       val error = refused(Conditions.BadRow)(
-        write(f, f.newRun(query, Map("onNewQuery" -> "append")), 0, Seq(InternalRow.fromSeq(values))))
+        write(f, f.newRun(query, Map("onNewQuery" -> "append:strip,replace")), 0, Seq(InternalRow.fromSeq(values))))
       assert(error.values("column") == json(column).name && error.getMessage.contains("nulCharacter"))
     }
   }

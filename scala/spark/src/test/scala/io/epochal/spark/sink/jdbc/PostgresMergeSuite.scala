@@ -41,8 +41,9 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     write(f, f.newRun(query, upsert), 1, numbers(f, 1 until 3))
     f.database.execute("ALTER TABLE t ALTER word TYPE varchar(20)")
     write(f, f.newRun(query, upsert), 2, numbers(f, 2 until 4))
+    val known = ledger(f, "target_oid")
     f.database.execute("DROP TABLE t", "CREATE TABLE t (word TEXT, id BIGINT PRIMARY KEY)")
-    write(f, f.newRun(query, upsert + ("onNewQuery" -> "append")), 3, numbers(f, 0 until 2))
+    write(f, f.newRun(query, upsert + ("onNewQuery" -> s"append:$known")), 3, numbers(f, 0 until 2))
     holds(f, 0 until 2)
   }
 
@@ -65,7 +66,11 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
       val sinks = keys.zipWithIndex.map { case (columns, i) =>
         f.newRun(
           s"query $i",
-          Map("sinkId" -> s"sink$i", "keyColumns" -> columns, "onNewQuery" -> "append", "retry.maxAttempts" -> "1"))
+          Map(
+            "sinkId" -> s"sink$i",
+            "keyColumns" -> columns,
+            "onNewQuery" -> "append:sink0,sink1,sink2,sink3",
+            "retry.maxAttempts" -> "1"))
       }
       // One after the other: the first epoch of a sink claims.
       def epoch(sink: Int, number: Int): Unit =

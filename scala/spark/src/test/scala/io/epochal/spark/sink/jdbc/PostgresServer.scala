@@ -32,8 +32,10 @@ object PostgresServer {
           .toRight("no PostgreSQL 15 or newer that is built with ICU: install Debian's postgresql"))
 
   private def hasIcu(url: String): Boolean = Using.resource(DriverManager.getConnection(url)) { connection =>
-    val rows = connection.createStatement().executeQuery(
-      "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i')")
+    val rows = connection
+      .createStatement()
+      .executeQuery(
+        "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i')")
     rows.next() && rows.getBoolean(1)
   }
 

@@ -25,7 +25,12 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
         f.database.execute("DELETE FROM t", "DELETE FROM pair", "DELETE FROM \"Pair\"")
         write(
           f,
-          f.newRun(s"query $i", Map("sinkId" -> s"sink$i", "dbtable" -> name, "onNewQuery" -> "append")),
+          f.newRun(
+            s"query $i",
+            Map(
+              "sinkId" -> s"sink$i",
+              "dbtable" -> name,
+              "onNewQuery" -> (0 to 3).map(n => s"sink$n").mkString("append:", ",", ""))),
           0,
           Seq(InternalRow(1L)))
         assert(f.database.one(s"""SELECT count(*) FROM "$table"""") == 1L, name)
@@ -84,11 +89,13 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
       "CREATE FOREIGN TABLE far () INHERITS (near) SERVER elsewhere")
   ).foreach { case (member, tables) =>
     val server = Seq("CREATE FOREIGN DATA WRAPPER wrapper", "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper")
-    onSchema(s"$member that is a foreign table is refused by name before anything is written", ids, server ++ tables: _*) {
-      f =>
-        val error = refused(Conditions.ModeUnsupported)(f.newRun(query))
-        assert(error.values("reason").contains("public.far is a foreign table"))
-        assert(f.database.one("SELECT to_regclass('epochal_ledger')") == null)
+    onSchema(
+      s"$member that is a foreign table is refused by name before anything is written",
+      ids,
+      server ++ tables: _*) { f =>
+      val error = refused(Conditions.ModeUnsupported)(f.newRun(query))
+      assert(error.values("reason").contains("public.far is a foreign table"))
+      assert(f.database.one("SELECT to_regclass('epochal_ledger')") == null)
     }
   }
 
@@ -102,8 +109,7 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   ) { f =>
     val run = f.newRun(query)
     write(f, run, 0, Seq(InternalRow(1L)))
-    f.database.execute(
-      "CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER elsewhere")
+    f.database.execute("CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER elsewhere")
     refused(Conditions.TargetChanged)(write(f, run, 1, Seq(InternalRow(2L))))
     refused(Conditions.ModeUnsupported)(f.newRun(query))
     f.database.execute("ALTER TABLE t DETACH PARTITION far")

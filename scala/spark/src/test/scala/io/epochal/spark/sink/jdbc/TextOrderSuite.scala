@@ -20,15 +20,22 @@ final class SqliteTextOrderSuite extends TextOrder(Sqlite) {
   sorted("a NOCASE column", "TEXT COLLATE NOCASE")
   sorted("an RTRIM column", "TEXT COLLATE RTRIM")
 
-  onSchema("texts of a database in UTF-16 have no order that is Spark's", schema, "PRAGMA encoding = 'UTF-16le'", ddl("TEXT")) {
-    f => refused(Conditions.ModeUnsupported)(f.newRun(query, ordered))
+  onSchema(
+    "texts of a database in UTF-16 have no order that is Spark's",
+    schema,
+    "PRAGMA encoding = 'UTF-16le'",
+    ddl("TEXT")) { f =>
+    refused(Conditions.ModeUnsupported)(f.newRun(query, ordered))
   }
 }
 
 final class MariadbTextOrderSuite extends TextOrder(Mariadb) {
   sorted("a _ci column", "VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
   sorted("a PAD SPACE column", "VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
-  sorted("a column of another character set", "VARCHAR(50) CHARACTER SET latin1 COLLATE latin1_swedish_ci", onlyLatin = true)
+  sorted(
+    "a column of another character set",
+    "VARCHAR(50) CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+    onlyLatin = true)
 }
 
 abstract class PostgresTextOrder(databases: TestDatabases) extends TextOrder(databases) {
@@ -42,7 +49,10 @@ abstract class PostgresTextOrder(databases: TestDatabases) extends TextOrder(dat
     refused(Conditions.ModeUnsupported)(f.newRun(query, ordered))
   }
 
-  onSchema("of several changes to a key the last by the text's bytes counts", schema.add("op", StringType), ddl("TEXT")) { f =>
+  onSchema(
+    "of several changes to a key the last by the text's bytes counts",
+    schema.add("op", StringType),
+    ddl("TEXT")) { f =>
     val run = f.newRun(query, ordered ++ Map("mode" -> "changes", "opColumn" -> "op"))
     def row(id: Long, version: String, op: String) = InternalRow(id, fromString(version), fromString(op))
     write(f, run, 0, Seq(row(1, "a", "d"), row(1, "B", "i"), row(2, "a", "i"), row(2, "B", "d")))
@@ -58,7 +68,8 @@ abstract class TextOrder(databases: TestDatabases) extends SinkSuite(databases) 
 
   sorted("a text column", "TEXT")
 
-  protected def sorted(what: String, kind: String, more: String*): Unit = sorted(what, kind, onlyLatin = false, more: _*)
+  protected def sorted(what: String, kind: String, more: String*): Unit =
+    sorted(what, kind, onlyLatin = false, more: _*)
 
   protected def sorted(what: String, kind: String, onlyLatin: Boolean, more: String*): Unit =
     onSchema(s"$what is ordered as Spark orders texts", schema, more :+ ddl(kind): _*) { f =>

@@ -15,7 +15,7 @@ final class MariadbWriteModesSuite extends WriteModes(Mariadb)
 abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
 
   // A TEXT cannot be a key everywhere.
-  private def keyText: String = if (databases == Mariadb) "VARCHAR(20)" else "TEXT"
+  private def keyText: String = if (databases == Mariadb) "VARCHAR(20) COLLATE utf8mb4_nopad_bin" else "TEXT"
   private val keyed =
     s"CREATE TABLE t (id BIGINT NOT NULL, kind $keyText NOT NULL, version INT, word TEXT, PRIMARY KEY (id, kind))"
   private val schema = new StructType()

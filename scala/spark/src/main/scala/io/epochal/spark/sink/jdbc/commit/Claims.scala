@@ -124,7 +124,9 @@ private[jdbc] object Claims {
     def find(): Option[TargetTable] = dialect.find(connection, options.table)
     val table = find().getOrElse {
       if (!options.createTable || !make) throw check.missing(Some(connection))
-      val sql = check.create(schema, dialect.newName(connection, options.table)).fold(throw _, identity)
+      val sql = check
+        .create(schema, dialect.newName(connection, options.table), dialect.declareKey(connection, _))
+        .fold(throw _, identity)
       Ddl.create(connection, sql)(find().isDefined)
       find().getOrElse(throw check.missing(None))
     }

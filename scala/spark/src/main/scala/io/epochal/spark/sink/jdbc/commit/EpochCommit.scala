@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc.commit
 import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow}
+import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty}
 import io.epochal.spark.sink.jdbc.connection.Transaction
 import io.epochal.spark.sink.jdbc.transport.Shipment
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
@@ -25,7 +25,7 @@ object EpochOutcome {
   * {{{
   *   begin ── lock the ledger row ── decide ──► AlreadyApplied ── roll back, success
   *                  ▲                  │
-  *                  │                  ▼ Apply
+  *                  │                  ▼ Apply (Adopt: without the load)
   *                  │               load, compare counts ── write the ledger row ── COMMIT ──► success
   *                  │                                                                 │
   *                  └──────────── a new connection asks what landed ◄── answer lost ──┘
@@ -61,12 +61,14 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
         val connection = transaction.connection
         Failpoints.reach(Failpoint.BeforeLedgerLock)
         val row = ledger.lock(connection, claimed.row.sinkId).getOrElse(throw lost(attempt))
-        if (doubt.isOpen && landed(attempt, row, connection, doubt)) EpochOutcome.Applied(0L, 0L)
+        if (doubt.isOpen && landed(attempt, row, connection, doubt))
+          if (skips(attempt)) EpochOutcome.Repeated(contentDiffers = false) else EpochOutcome.Applied(0L, 0L)
         else
           EpochDecision
-            .decide(attempt, row, options.onNewQuery, options.onEpochMismatch)
+            .decide(attempt, row, options.onLedgerEmpty, options.onEpochMismatch)
             .fold(throw _, identity) match {
             case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
+            case EpochDecision.Adopt(next)                    => adopt(attempt, next, transaction, doubt)
             case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, transaction, doubt)
           }
     }
@@ -88,6 +90,21 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
     val loaded = System.nanoTime()
     doubt.commit(transaction)
     EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)
+  }
+
+  private def skips(attempt: EpochAttempt): Boolean = options.onLedgerEmpty == OnLedgerEmpty.Skip(attempt.epoch)
+
+  /** Tells the ledger that the epoch is there. What tasks have brought of it to the database does not count. */
+  private def adopt(
+      attempt: EpochAttempt,
+      next: LedgerRow,
+      transaction: Transaction,
+      doubt: CommitDoubt): EpochOutcome = {
+    if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound, claimed.shape))
+      throw loading.targetReplaced
+    Failpoints.reach(Failpoint.LedgerWritten)
+    doubt.commit(transaction)
+    EpochOutcome.Repeated(contentDiffers = false)
   }
 
   /** The ledger row is locked, so the transaction whose answer was lost has ended. */

@@ -67,6 +67,7 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
   def targetReplaced: EpochalException = Conditions.TargetChanged(
     "sinkId" -> run.sinkId,
     "known" -> bound.table.target,
+    "accept" -> bound.table.target.id,
     "table" -> "a table of that name which was made anew, got a foreign partition, or whose columns changed their types")
 
   private def compare(stored: Long, expected: Long, table: QualifiedName, epoch: String): Unit =

@@ -41,7 +41,7 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
       fill: => Long): Loaded = {
     create(connection, table)
     fill: Unit
-    val keys = list(upsert.keys)
+    val keys = keyList(upsert)
     val distinct = one(connection, s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $incoming) k")
     val loaded =
       if (distinct < rows && upsert.order.isEmpty)
@@ -54,6 +54,9 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
     loaded
   }
 
+  /** SQL for the keys, as the target's index compares them. */
+  protected def keyList(upsert: WriteMode.Upsert): String = list(upsert.keys)
+
   /** SQL for a column by which rows of the temporary table are sorted: texts by their bytes in UTF-8, as Spark sorts them. */
   protected def sorted(column: BoundColumn): String = quote(column.column.name)
 
@@ -61,7 +64,7 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
     * one that deletes.
     */
   protected def winners(table: BoundTable, upsert: WriteMode.Upsert): String = {
-    val keys = list(upsert.keys)
+    val keys = keyList(upsert)
     val order = table.columns.find(c => upsert.order.contains(c.column.name)).fold(keys)(c => s"${sorted(c)} DESC") +
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     val place = quote(table.table.unused("epochal_place"))

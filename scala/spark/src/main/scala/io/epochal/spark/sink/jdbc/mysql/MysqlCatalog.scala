@@ -6,7 +6,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.sink.jdbc.connection.Sql
-import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetKey, TargetTable}
 
 /** Tables as the information schema knows them. */
 private[mysql] object MysqlCatalog {
@@ -17,11 +17,12 @@ private[mysql] object MysqlCatalog {
       schema <- name.schema.fold(Seq(schema(connection, name)))(spellings)
       table <- spellings(name.table)
     } yield relation(connection, schema, table)).flatten.headOption.map { found =>
+      val described = columns(connection, found)
       TargetTable(
         found,
         Target(found.toString, TargetMark.read(connection, found)),
-        columns(connection, found),
-        keys(connection, found))
+        described.map(_._1),
+        keys(connection, found, described.flatMap { case (column, loose) => loose.map(column.name -> _) }.toMap))
     }
 
   def schema(connection: Connection, name: TableName): String =
@@ -72,7 +73,18 @@ private[mysql] object MysqlCatalog {
       "reason" -> reason,
       "suggestion" -> suggestion)
 
-  private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
+  /** The collation for keys, as the server spells it. */
+  def exactCollation(connection: Connection): String = {
+    val there = Sql.query(
+      connection,
+      s"SELECT collation_name FROM information_schema.collations WHERE collation_name IN (${MysqlType.ExactCollations.map(_ => "?").mkString(", ")})",
+      MysqlType.ExactCollations: _*
+    )(_.getString(1))
+    MysqlType.ExactCollations.find(there.contains).getOrElse("utf8mb4_bin")
+  }
+
+  /** Each with what makes it loose as a key. */
+  private def columns(connection: Connection, table: QualifiedName): Seq[(TargetColumn, Option[String])] =
     Sql.query(
       connection,
       """SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
@@ -82,22 +94,24 @@ private[mysql] object MysqlCatalog {
       table.table
     ) { rows =>
       val extra = rows.getString(4).toLowerCase
-      TargetColumn(
+      val kind = MysqlType(
+        rows.getString(6).toLowerCase,
+        rows.getString(7).toLowerCase,
+        length(rows, 8),
+        length(rows, 9),
+        rows.getInt(10),
+        rows.getInt(11),
+        rows.getInt(12),
+        rows.getString(13))
+      val column = TargetColumn(
         rows.getString(1),
-        MysqlType(
-          rows.getString(6).toLowerCase,
-          rows.getString(7).toLowerCase,
-          length(rows, 8),
-          length(rows, 9),
-          rows.getInt(10),
-          rows.getInt(11),
-          rows.getInt(12),
-          rows.getString(13)),
+        kind,
         nullable = rows.getString(2) == "YES",
         filled = rows.getString(3) != null || extra.contains("auto_increment"),
         generated =
           Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
       )
+      (column, kind.loose)
     }
 
   /** A LONGTEXT may have 4 GiB. */
@@ -107,7 +121,7 @@ private[mysql] object MysqlCatalog {
   }
 
   /** Unique indexes on whole columns. */
-  private def keys(connection: Connection, table: QualifiedName): Seq[Set[String]] =
+  private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
     Sql
       .query(
         connection,
@@ -121,4 +135,5 @@ private[mysql] object MysqlCatalog {
       .toSeq
       .filter(_.forall(_.isDefined)) // a prefix of a column, or an expression
       .map(_.flatten.toSet)
+      .map(columns => TargetKey(columns, loose.filter { case (name, _) => columns(name) }))
 }

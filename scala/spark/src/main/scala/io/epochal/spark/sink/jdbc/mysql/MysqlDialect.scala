@@ -50,13 +50,18 @@ object MysqlDialect extends Dialect {
   override def ddlCommits: Boolean = true
 
   override def shapeSql(table: BoundTable): String =
-    sql"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(character_set_name, '')
+    sql"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(collation_name, '')
        |ORDER BY ordinal_position)), '') FROM information_schema.columns
        |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
        |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
   override def declare(dataType: DataType): Option[String] = MysqlType.declare(dataType)
-  override def declareKey(dataType: DataType): Option[String] = MysqlType.declareKey(dataType)
+  override def declareKey(dataType: DataType): Option[String] =
+    MysqlType.declareKey(dataType, MysqlType.ExactCollations.head)
+  override def declareKey(connection: Connection, dataType: DataType): Option[String] =
+    MysqlType.declareKey(dataType, MysqlCatalog.exactCollation(connection))
+  override val exactKey: String =
+    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL"
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
 

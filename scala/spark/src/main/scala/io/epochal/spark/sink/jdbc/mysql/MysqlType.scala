@@ -31,6 +31,11 @@ final case class MysqlType(
 ) extends ColumnType {
   def unsigned: Boolean = declared.contains("unsigned")
   def isText: Boolean = collation != null
+
+  /** What takes for equal the texts that Spark tells apart. All but a few collations fill texts up with spaces before they
+    * compare them (PAD SPACE).
+    */
+  def loose: Option[String] = Option(collation).filterNot(MysqlType.isExact).map("collation " + _)
 }
 
 /** Which Spark types go where. */
@@ -57,11 +62,17 @@ object MysqlType {
     case TimestampNTZType => "datetime(6)"
   }
 
+  /** By bytes, and without regard to PAD SPACE: MariaDB's, MySQL's from 8.0.17 on. */
+  val ExactCollations: Seq[String] = Seq("utf8mb4_nopad_bin", "utf8mb4_0900_bin")
+
+  private def isExact(collation: String): Boolean =
+    collation == "binary" || collation.endsWith("_nopad_bin") || collation.endsWith("_0900_bin")
+
   /** Of large objects no key can be made; texts are told apart as Spark does, byte by byte. */
-  def declareKey(dataType: DataType): Option[String] = dataType match {
-    case c: CharType    => Some(s"varchar(${c.length}) $Utf8 COLLATE utf8mb4_bin")
-    case v: VarcharType => Some(s"varchar(${v.length}) $Utf8 COLLATE utf8mb4_bin")
-    case _: StringType  => Some(s"varchar(255) $Utf8 COLLATE utf8mb4_bin")
+  def declareKey(dataType: DataType, collation: String): Option[String] = dataType match {
+    case c: CharType    => Some(s"varchar(${c.length}) $Utf8 COLLATE $collation")
+    case v: VarcharType => Some(s"varchar(${v.length}) $Utf8 COLLATE $collation")
+    case _: StringType  => Some(s"varchar(255) $Utf8 COLLATE $collation")
     case BinaryType     => Some("varbinary(255)")
     case TimestampType  => Some("timestamp(6) DEFAULT '1970-01-01 00:00:01'")
     case _              => declare(dataType)

@@ -6,7 +6,7 @@ import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.sink.jdbc.connection.Sql
-import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{NamePart, QualifiedName, TableName, TargetColumn, TargetKey, TargetTable}
 
 /** Tables as PostgreSQL's catalog knows them. */
 private[postgres] object PostgresCatalog {
@@ -24,7 +24,8 @@ private[postgres] object PostgresCatalog {
       schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
       table <- spellings(name.table)
     } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified) =>
-      TargetTable(qualified, Target(qualified.toString, Some(oid)), columns(connection, oid), keys(connection, oid))
+      val described = columns(connection, oid)
+      TargetTable(qualified, Target(qualified.toString, Some(oid)), described, keys(connection, oid, described))
     }
 
   def tableNames(connection: Connection, name: TableName): Seq[String] =
@@ -56,12 +57,12 @@ private[postgres] object PostgresCatalog {
       .query(
         connection,
         s"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
-          |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
-          |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
-          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-          |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-          |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
-          |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
+           |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
+           |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
+           |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
+           |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
         table,
         schema,
         schema
@@ -112,19 +113,30 @@ private[postgres] object PostgresCatalog {
   )
 
   /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
-  private def keys(connection: Connection, oid: Long): Seq[Set[String]] =
+  private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
+    val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
     Sql
       .query(
         connection,
-        """SELECT i.indexrelid, a.attname FROM pg_index i
-          |CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+        """SELECT i.indexrelid, a.attname, CASE
+          |  WHEN NOT c.collisdeterministic THEN concat('collation ', quote_ident(c.collname))
+          |  WHEN o.opcnamespace <> 'pg_catalog'::regnamespace THEN concat('operator class ', quote_ident(o.opcname)) END
+          |FROM pg_index i
+          |CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indcollation::oid[], i.indclass::oid[]) WITH ORDINALITY
+          |  AS k(attnum, collation_id, class_id, place)
           |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+          |LEFT JOIN pg_collation c ON c.oid = k.collation_id LEFT JOIN pg_opclass o ON o.oid = k.class_id
           |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
           |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
         oid
-      )(rows => rows.getLong(1) -> rows.getString(2))
-      .groupMap(_._1)(_._2)
+      )(rows => (rows.getLong(1), rows.getString(2), Option(rows.getString(3))))
+      .groupBy(_._1)
       .values
-      .map(_.toSet)
+      .map { index =>
+        TargetKey(
+          index.map(_._2).toSet,
+          index.flatMap { case (_, name, byIndex) => byType.get(name).orElse(byIndex).map(name -> _) }.toMap)
+      }
       .toSeq
+  }
 }

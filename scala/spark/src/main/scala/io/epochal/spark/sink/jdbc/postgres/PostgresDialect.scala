@@ -5,7 +5,7 @@ import java.time.Duration
 
 import scala.util.{Try, Using}
 
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{CharType, DataType}
 
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
@@ -48,11 +48,17 @@ object PostgresDialect extends Dialect {
   override def shapeSql(table: BoundTable): String =
     sql"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
        ||| COALESCE((SELECT ' foreign' FROM pg_class c
-       |  WHERE c.oid = to_regclass(${literal(quote(table.table.name))}) AND EXISTS (${PostgresCatalog.ForeignMembers})), '')
+       |  WHERE c.oid = to_regclass(${literal(
+        quote(table.table.name))}) AND EXISTS (${PostgresCatalog.ForeignMembers})), '')
        |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
        |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
 
   override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
+  override def declareKey(dataType: DataType): Option[String] = dataType match {
+    case c: CharType => Some(s"varchar(${c.length})")
+    case other       => declare(other)
+  }
+  override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =

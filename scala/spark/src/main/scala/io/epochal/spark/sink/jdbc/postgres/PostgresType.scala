@@ -166,6 +166,13 @@ object PostgresType {
     case _ => false
   }
 
+  /** What takes for equal the texts that Spark tells apart: citext ignores case, character(n) spaces at the end. */
+  def loose(columnType: ColumnType): Option[String] = columnType match {
+    case PostgresType(name, _, declared, Plain) if Set("citext", "bpchar")(name) => Some(s"type $declared")
+    case PostgresType(_, _, _, Array(element, _, _))                             => loose(element)
+    case _                                                                       => None
+  }
+
   /** Whether a column of the type is sorted by a collation. */
   def isText(columnType: ColumnType): Boolean = columnType match {
     case PostgresType(name, _, _, Plain) => Set("text", "varchar", "bpchar", "name")(name)

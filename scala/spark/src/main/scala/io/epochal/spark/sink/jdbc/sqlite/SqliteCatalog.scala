@@ -9,7 +9,7 @@ import io.epochal.core.ledger.Target
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.connection.SqlText._
-import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName, TargetColumn, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName, TargetColumn, TargetKey, TargetTable}
 
 /** Tables as SQLite's schema table knows them. Names have no case there.
   *
@@ -99,24 +99,33 @@ private[sqlite] object SqliteCatalog {
       name,
       Target(table, oid),
       columns,
-      (Option.when(numbers)(Set(primary.head.name)) ++ indexes(connection, table)).toSeq)
+      (Option.when(numbers)(TargetKey(Set(primary.head.name))) ++ indexes(connection, table)).toSeq)
   }
 
-  /** Unique indexes that compare as an upsert does: not by an expression, and not by a collation such as NOCASE. */
-  private def indexes(connection: Connection, table: String): Seq[Set[String]] =
+  /** Unique indexes on columns, not on expressions. */
+  private def indexes(connection: Connection, table: String): Seq[TargetKey] =
     Sql
       .query(
         connection,
-        """SELECT l.name, CASE WHEN i.coll = 'BINARY' THEN i.name END
+        """SELECT l.name, i.name, i.coll
           |FROM pragma_index_list(?, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
           |WHERE l."unique" AND NOT l.partial AND i.key""".stripMargin,
         table
-      )(rows => (rows.getString(1), Option(rows.getString(2))))
-      .groupMap(_._1)(_._2)
+      )(rows => (rows.getString(1), Option(rows.getString(2)), rows.getString(3)))
+      .groupBy(_._1)
       .values
       .toSeq
-      .filter(_.forall(_.isDefined)) // an expression has no name
-      .map(_.flatten.toSet)
+      .filter(_.forall(_._2.isDefined)) // an expression has no name
+      .map { index =>
+        TargetKey(
+          index.flatMap(_._2).toSet,
+          index.collect { case (_, Some(name), coll) if coll != "BINARY" => name -> s"$Collation$coll" }.toMap)
+      }
+
+  private val Collation = "collation "
+
+  /** SQL that compares a key as the index does of which that is told. */
+  def collated(loose: String): String = s"COLLATE ${SqliteDialect.quote(loose.stripPrefix(Collation))}"
 
   final private case class Raw(
       name: String,

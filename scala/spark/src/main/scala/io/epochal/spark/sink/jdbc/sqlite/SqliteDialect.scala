@@ -73,6 +73,7 @@ object SqliteDialect extends Dialect {
   override def shapeSql(table: BoundTable): String = "''"
 
   override def declare(dataType: DataType): Option[String] = SqliteType.declare(dataType)
+  override val exactKey = "COLLATE BINARY, which is the default"
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =

@@ -24,6 +24,11 @@ private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, S
     ): Unit
   }
 
+  /** A temporary table has none of the target's collations. */
+  override protected def keyList(upsert: WriteMode.Upsert): String = upsert.keys
+    .map(key => upsert.loose.get(key).fold(quote(key))(loose => s"${quote(key)} ${SqliteCatalog.collated(loose)}"))
+    .mkString(", ")
+
   override protected def drop(connection: Connection): Unit = Sql.update(connection, s"DROP TABLE $Incoming"): Unit
 
   override protected def merge(
@@ -33,7 +38,7 @@ private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, S
       rows: Long,
       distinct: Long
   ): Loaded = {
-    val keys = list(upsert.keys)
+    val keys = keyList(upsert)
     Sql.update(connection, s"CREATE TABLE $Winners AS SELECT * FROM ${winners(table, upsert)}"): Unit
     val (deleted, found, kept) = upsert.operation match {
       case None            => (0L, 0L, distinct)

@@ -89,7 +89,7 @@ object SqliteType {
 
   /** Decimals that stand there as text sort as text. */
   def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
-    case _: DecimalType => columnType.affinity == Numeric || columnType.affinity == Real
+    case _: DecimalType                               => columnType.affinity == Numeric || columnType.affinity == Real
     case _: StringType | _: CharType | _: VarcharType => columnType.sortsTexts
     case nested if isNested(nested)                   => false
     case _                                            => true

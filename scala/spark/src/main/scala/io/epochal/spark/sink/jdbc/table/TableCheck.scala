@@ -2,11 +2,11 @@ package io.epochal.spark.sink.jdbc.table
 
 import java.sql.Connection
 
-import org.apache.spark.sql.types.{DataType, StructField, StructType}
+import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcOptions, TransportChoice}
+import io.epochal.spark.sink.jdbc.{Dialect, JdbcOptions, KeyComparison, TransportChoice}
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
@@ -54,14 +54,21 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   def bindNew(schema: StructType): Checked[Unit] =
     create(schema, QualifiedName("", options.table.table.text)).map(_ => ())
 
-  /** CREATE TABLE for the query's rows; keys become the primary key. */
-  def create(schema: StructType, name: QualifiedName): Checked[String] =
+  /** CREATE TABLE for the query's rows; keys become the primary key.
+    *
+    * @param declareKey
+    *   the type of a column of the key
+    */
+  def create(
+      schema: StructType,
+      name: QualifiedName,
+      declareKey: DataType => Option[String] = dialect.declareKey): Checked[String] =
     for {
       query <- QueryColumns.of(schema, options)
       _ <- all(name.table +: query.stored.map(_.into))(nameable)
       columns <- all(query.stored)(c =>
         (if (query.keys.contains(c))
-           dialect.declareKey(c.field.dataType).toRight(unsupported(c.field.name, c.field.dataType))
+           declareKey(c.field.dataType).toRight(unsupported(c.field.name, c.field.dataType))
          else declared(c.field)).map(kind => s"${dialect.quote(c.into)} $kind"))
     } yield {
       val notNull =
@@ -157,10 +164,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       // A row that is all key must still count as stored.
       val updated = if (query.updated.nonEmpty) query.updated.map(name) else if (others.isEmpty) keys else others
       for {
-        _ <- Either.cond(
-          table.keys.contains(keys.toSet),
-          (),
-          Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
+        loose <- compared(keys, columns, table)
         _ <- all(query.order.flatMap(bound).toSeq)(o =>
           Either.cond(dialect.sorts(o.field.dataType, o.column.columnType), (), unsortable(o)))
         _ <- Either.cond(
@@ -174,8 +178,39 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         table.columns.map(_.name).filter(keys.contains),
         query.order.map(name),
         updated,
-        query.operation.map(OperationColumn(_, table.unused("epochal_deletes"))))
+        query.operation.map(OperationColumn(_, table.unused("epochal_deletes"))),
+        loose
+      )
     }
+  }
+
+  /** Of the key's columns those that the database compares less strictly than Spark: none, or accepted. Each index on these
+    * columns counts, since a statement that names them can meet any.
+    */
+  private def compared(
+      keys: Seq[String],
+      columns: Seq[BoundColumn],
+      table: TargetTable): Checked[Map[String, String]] = {
+    val found = table.keys.filter(_.columns == keys.toSet)
+    val loose = found.flatMap(_.loose).toMap.filter { case (name, _) =>
+      columns.exists(c => c.column.name == name && !TableCheck.comparesAlike(c.field.dataType))
+    }
+    for {
+      _ <- Either.cond(
+        found.nonEmpty,
+        (),
+        Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
+      _ <- loose.toSeq.sorted.headOption.filter(_ => options.keyComparison == KeyComparison.Exact) match {
+        case None => Right(())
+        case Some((column, comparison)) =>
+          Left(
+            Conditions.KeyComparedOtherwise(
+              "column" -> column,
+              "table" -> table.name,
+              "comparison" -> comparison,
+              "exact" -> dialect.exactKey))
+      }
+    } yield loose
   }
 
   private def identified(mode: WriteMode, column: BoundColumn): BoundColumn = mode match {
@@ -196,4 +231,13 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       "mode" -> what,
       "reason" -> reason,
       "suggestion" -> suggestion)
+}
+
+private object TableCheck {
+
+  /** Whether no collation, and no type that a value can go into, changes which values are equal. */
+  def comparesAlike(dataType: DataType): Boolean = dataType match {
+    case _: NumericType | BooleanType | BinaryType | DateType | TimestampType | TimestampNTZType => true
+    case _                                                                                       => false
+  }
 }

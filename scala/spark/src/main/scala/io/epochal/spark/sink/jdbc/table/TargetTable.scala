@@ -29,12 +29,15 @@ final case class TargetColumn(
     generated: Boolean
 )
 
-/** A table as found in the database.
+/** A primary key or unique index that can stand behind an upsert.
   *
-  * @param keys
-  *   the columns of each primary key and unique index that can stand behind an upsert
+  * @param loose
+  *   of its columns those that can take for equal what Spark tells apart, and by what: `collation NOCASE`
   */
-final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[TargetColumn], keys: Seq[Set[String]]) {
+final case class TargetKey(columns: Set[String], loose: Map[String, String] = Map.empty)
+
+/** A table as found in the database. */
+final case class TargetTable(name: QualifiedName, target: Target, columns: Seq[TargetColumn], keys: Seq[TargetKey]) {
 
   /** A name that no column has, in any case. */
   def unused(name: String): String =
@@ -65,6 +68,8 @@ object WriteMode {
 
   /** @param keys
     *   in the order of the table's columns: all sinks then take a table's rows in one order
+    * @param loose
+    *   of them those that the database compares less strictly than Spark, and by what; empty unless that is accepted
     * @param order
     *   of rows with the same key the greatest wins; None: there must be none
     * @param updated
@@ -76,7 +81,8 @@ object WriteMode {
       keys: Seq[String],
       order: Option[String],
       updated: Seq[String],
-      operation: Option[OperationColumn])
+      operation: Option[OperationColumn],
+      loose: Map[String, String] = Map.empty)
       extends WriteMode
 }
 
