@@ -18,7 +18,7 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
   private val loading = new Loading(database, run, truncate, None)
 
   def commit(shipment: Shipment): Unit =
-    new CommitDoubt(database, BatchCommit.Epoch).run("the batch write") { (transaction, doubt) =>
+    new CommitDoubt(database, BatchCommit.Epoch, None).run("the batch write") { (transaction, doubt) =>
       val landed = doubt.isOpen && (doubt.outcome(transaction.connection) match {
         case Some(Committed) => true
         case None            => throw doubt.unknown("it keeps no record of the transaction", null)

@@ -5,11 +5,11 @@ import java.sql.Connection
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.sink.jdbc.connection.Transaction
+import io.epochal.spark.sink.jdbc.connection.{Transaction, Writer}
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
 
 /** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7). */
-final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
+final private[jdbc] class CommitDoubt(database: Database, epoch: String, writer: Option[Writer]) {
   private var open = false
   private var current: Option[String] = None
   private var lost: Option[String] = None
@@ -19,7 +19,7 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String) {
   /** Runs `body` in a transaction, and again after a passing failure, then perhaps in doubt. */
   def run[A](step: String)(body: (Transaction, CommitDoubt) => A): A =
     try
-      database.transaction(step) { transaction =>
+      database.transaction(step, writer) { transaction =>
         current = transaction.id
         body(transaction, this)
       }
@@ -56,5 +56,5 @@ private object CommitDoubt {
 
   /** Errors of the connection and the database, after which the doubt is still there. */
   private def leavesOpen(error: EpochalException): Boolean =
-    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable)(error.condition)
+    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable, Conditions.TooManyConnections)(error.condition)
 }
