@@ -73,6 +73,11 @@ SHAPES = {
         {"mode": "upsert", "key_columns": ["k"], "order_column": "id"},
     ),
     "bad": Shape("id BIGINT, body TEXT", ("id", "concat('nul ', char(0)) AS body"), lambda _: []),
+    "wide": Shape(
+        "id BIGINT, a TEXT, b TEXT, c DOUBLE, d BIGINT",
+        ("id", "concat('first ', value) AS a", "repeat(value, 2) AS b", "id / 7.0D AS c", "id * 2 AS d"),
+        lambda _: [],
+    ),
     "update": Shape(_SUMS, _GROUP, _sums, {"output_mode": "update", "key_columns": ["k"]}, grouped=True),
     "complete": Shape(_SUMS, _GROUP, _sums, {"output_mode": "complete"}, grouped=True),
 }

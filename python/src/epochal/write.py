@@ -53,11 +53,13 @@ def jdbc(
     password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
+    max_connections: int | None = None,
     on_new_query: str | None = None,
     on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
+    spill_directory: Location | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
     retry_max_attempts: int | None = None,
@@ -90,8 +92,10 @@ def jdbc(
     password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
+    max_connections: int | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
+    spill_directory: Location | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
     retry_max_attempts: int | None = None,
@@ -128,11 +132,13 @@ def jdbc(
     password_env: str | None = None,
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
+    max_connections: int | None = None,
     on_new_query: str | None = None,
     on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
+    spill_directory: Location | None = None,
     batch_size: int | None = None,
     lock_timeout: Duration | None = None,
     retry_max_attempts: int | None = None,
@@ -172,6 +178,7 @@ def jdbc(
         password_env: the driver's environment variable that holds it, instead of ``password``.
         driver: class of the JDBC driver, where the URL does not tell it.
         connection: properties for the driver; secret.
+        max_connections: connections that the driver, and each executor, may hold; tasks wait for a free one.
         on_new_query: ``"append:<id>"`` accepts the one other query, sink or table that an error named by this id.
         on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it is to be
             written, or is in the table already.
@@ -179,6 +186,8 @@ def jdbc(
         transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
             (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
         inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.
+        spill_directory: a directory that the driver and all executors reach, for files of rows that are too many for
+            commit messages, where the database has no staging; unset, the checkpoint.
         batch_size: rows of one INSERT batch.
         lock_timeout: how long to wait for the ledger's lock.
         retry_max_attempts: tries in all, the first one included.
@@ -217,11 +226,13 @@ def jdbc(
             "passwordFile": password_file,
             "passwordEnv": password_env,
             "driver": driver,
+            "maxConnections": max_connections,
             "onNewQuery": on_new_query,
             "onLedgerEmpty": on_ledger_empty,
             "onEpochMismatch": on_epoch_mismatch,
             "transport": transport,
             "inlineMaxBytes": inline_max_bytes,
+            "spillDirectory": spill_directory,
             "batchSize": batch_size,
             "lockTimeout": lock_timeout,
             "retry.maxAttempts": retry_max_attempts,

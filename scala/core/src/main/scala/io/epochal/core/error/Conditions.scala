@@ -102,6 +102,21 @@ object Conditions extends HttpConditions {
     "<url> failed in <step>: SQLSTATE <state>, <reason>.",
     "Nothing of this epoch was written. Correct the cause and start the query again on its checkpoint."
   )
+  val RowTooLarge = Condition(
+    "ROW_TOO_LARGE",
+    "A row is larger than <url> takes in one statement, in <step>: <reason>.",
+    "Raise <setting> of the server, or leave such rows out of the query. Smaller rows travel many in a statement, cut by their size: one row alone was too large."
+  )
+  val TooManyConnections = Condition(
+    "TOO_MANY_CONNECTIONS",
+    "<url> had no connection free for <step>, in all tries: <reason>.",
+    "Lower maxConnections (of each executor), raise <setting> of the server, or use a pooler."
+  )
+  val SinkBlocked = Condition(
+    "SINK_BLOCKED",
+    "The sink '<sinkId>' in <url> could not be claimed: for <waited> each try has waited for <blockers>.",
+    "Wait until that transaction has ended, or end it (PostgreSQL: SELECT pg_terminate_backend(number); MySQL, MariaDB: KILL number), then start the query again. A session of this sink's own older runs is ended without being asked."
+  )
   val TableMissing = Condition(
     "TABLE_MISSING",
     "The table <table> does not exist in <url>.",
@@ -162,7 +177,7 @@ object Conditions extends HttpConditions {
   val EpochTooLarge = Condition(
     "EPOCH_TOO_LARGE",
     "Epoch <epoch> holds more than <limit> bytes, which the inline transport cannot carry.",
-    "Lower the source's maxRowsPerBatch, or raise inlineMaxBytes together with spark.driver.maxResultSize and the driver's memory."
+    "Leave 'transport' out: larger epochs then go by staging, or by files beside the checkpoint. For a batch on a cluster set spillDirectory to a directory that the driver and all executors reach."
   )
   val EpochGap = Condition(
     "EPOCH_GAP",
@@ -224,6 +239,11 @@ object Conditions extends HttpConditions {
     "What partition <partition> of epoch <epoch> had brought to the database is not there: <found> of <sent> rows in <place>.",
     "A restart of the server empties staging tables. Nothing of the epoch was kept; start the query again and it is repeated."
   )
+  val RowsFileLost = Condition(
+    "ROWS_FILE_LOST",
+    "The rows of partition <partition> of epoch <epoch> cannot be read from <file> in <directory>: <reason>.",
+    "Driver and executors must reach the same directory: put the checkpoint on a shared file system, or set spillDirectory to such a directory. Nothing of the epoch was kept; start the query again and it is repeated."
+  )
   val MessageCorrupted = Condition(
     "MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
@@ -283,6 +303,9 @@ object Conditions extends HttpConditions {
     DatabaseUnreachable,
     DriverMissing,
     DatabaseError,
+    RowTooLarge,
+    TooManyConnections,
+    SinkBlocked,
     TableMissing,
     ColumnMissing,
     ColumnRequired,
@@ -307,6 +330,7 @@ object Conditions extends HttpConditions {
     SinkFenced,
     RowsDropped,
     StagingLost,
+    RowsFileLost,
     MessageCorrupted,
     RowRefused,
     TooManyRefusedRows,

@@ -8,6 +8,8 @@ import scala.util.Using
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
+import io.epochal.spark.HadoopFileStore
+
 /** Remembers a stream's first offset in its part of the checkpoint (S11).
   *
   * Spark does not log where batch 0 starts: it asks `initialOffset` again when it replays that batch. The file is written

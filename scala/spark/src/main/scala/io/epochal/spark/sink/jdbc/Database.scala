@@ -8,7 +8,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
-import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Transaction}
+import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Transaction, Writer}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
@@ -34,9 +34,11 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     *
     * @param step
     *   completes "failed in …"
+    * @param writer
+    *   whose transaction it is, for a successor that waits for it
     */
-  def transaction[A](step: String)(body: Transaction => A): A =
-    connected(step)(Transaction.run(_, dialect, options)(body))
+  def transaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
+    connected(step)(Transaction.run(_, dialect, options.lockTimeout, writer)(body))
 
   /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
   def connected[A](step: String)(body: Connection => A): A =
@@ -53,10 +55,16 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     try body
     catch { case NonFatal(error) => throw explain(step, error) }
 
-  /** Runs `body` on a connection of its own, once. */
-  def look[A](body: Connection => A): A =
-    try ConnectionPool.once(settings, dialect)(body)
-    catch { case NonFatal(error) => throw explain("the checks before the start", error) }
+  /** Runs `body` on a connection of its own; again only where the server is there and takes none yet: a wrong place, or
+    * password, is told at once.
+    */
+  def look[A](body: Connection => A): A = {
+    val step = "the checks before the start"
+    def opensLater(error: Throwable): Verdict =
+      if (ConnectionPool.sqlErrors(error).exists(dialect.opensLater)) Verdict.Retry else Verdict.GiveUp
+    explaining(step)(
+      new Retrier(options.retry, opensLater, logRetry(step)).run(_ => ConnectionPool.once(settings, dialect)(body)))
+  }
 
   private def retrier(step: String): Retrier = new Retrier(options.retry, verdict, logRetry(step))
 
@@ -98,7 +106,16 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val state = Option(said.getSQLState).getOrElse("")
     val reason = settings.redact(said.getMessage)
     val cause = settings.redact(said)
-    if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
+    def named(failure: DatabaseFailure): EpochalException = failure match {
+      case DatabaseFailure.RowTooLarge(setting) =>
+        Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
+      case DatabaseFailure.TooManyConnections(setting) =>
+        Conditions.TooManyConnections
+          .because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
+    }
+    val failure = errors.flatMap(dialect.known).headOption
+    if (failure.isDefined) named(failure.get)
+    else if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
     else
       Conditions.DatabaseError.because(cause)(

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.spark.sink.jdbc.connection.ConnectionSettings
+import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Writer}
 import io.epochal.spark.sink.jdbc.generic.GenericDialect
 import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
@@ -59,7 +59,7 @@ trait Dialect {
   def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
     Map.empty
 
-  /** Connections that one JVM may hold to one database. */
+  /** Connections that one JVM may hold to one database, unless the user says how many. */
   def maxConnections: Int = 8
 
   // What it can do beyond appending and upserting.
@@ -136,6 +136,28 @@ trait Dialect {
     */
   def begin(connection: Connection, lockTimeout: Duration): Option[String]
 
+  /** The same for a transaction that a successor may have to wait for: other sessions can see whose it is, until it ends. */
+  def begin(connection: Connection, lockTimeout: Duration, @unused writer: Writer): Option[String] =
+    begin(connection, lockTimeout)
+
+  /** After the end of such a transaction, on its connection. */
+  def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()
+
+  /** The number of the session that the open transaction has; None where nobody could tell for whom it waits. */
+  def session(@unused connection: Connection): Option[Long] = None
+
+  /** The sessions for which a session waits, as far as this role may see them.
+    *
+    * @param connection
+    *   another one
+    * @param successor
+    *   the sink's newest generation: those that it supersedes may be ended
+    */
+  def blockers(@unused connection: Connection, @unused waiting: Long, @unused successor: Writer): Seq[Blocker] = Nil
+
+  /** Ends a session, provided that it is still in the transaction in which it was seen. */
+  def end(@unused connection: Connection, @unused blocker: Blocker): Unit = ()
+
   def commit(connection: Connection): Unit = connection.commit()
   def rollback(connection: Connection): Unit = connection.rollback()
 
@@ -155,6 +177,12 @@ trait Dialect {
 
   /** Whether the same can succeed if tried again. */
   def verdict(error: SQLException): Verdict
+
+  /** Whether the server is there, but takes no connection yet: it starts, or has as many as it may. */
+  def opensLater(@unused error: SQLException): Boolean = false
+
+  /** What an error means, where it has a name of its own. */
+  def known(@unused error: SQLException): Option[DatabaseFailure] = None
 
   /** Whether the error may have come after the transaction was committed. */
   def losesConnection(error: SQLException): Boolean
@@ -219,6 +247,24 @@ trait LedgerDialect {
   def serializeClaims(connection: Connection): Boolean
 
   def exists(connection: Connection, table: QualifiedName): Boolean
+}
+
+/** An error of a database that users must be told of in other words than the driver's. */
+sealed trait DatabaseFailure
+
+object DatabaseFailure {
+
+  /** One row alone is more than a statement may have.
+    *
+    * @param setting
+    *   of the server
+    */
+  final case class RowTooLarge(setting: String) extends DatabaseFailure
+
+  /** @param setting
+    *   of the server
+    */
+  final case class TooManyConnections(setting: String) extends DatabaseFailure
 }
 
 sealed trait TransactionOutcome

@@ -37,6 +37,7 @@ final case class JdbcOptions(
     onEpochMismatch: OnEpochMismatch,
     transport: TransportChoice,
     inlineMaxBytes: Long,
+    spillDirectory: Option[String],
     batchSize: Int,
     lockTimeout: Duration,
     retry: RetrySettings
@@ -82,6 +83,12 @@ object JdbcOptions {
     "Properties for the driver, for example connection.sslmode=verify-full.",
     secret = true,
     sample = Some("verify-full"))
+  val MaxConnections: OptionSpec[Int] = OptionSpec(
+    "maxConnections",
+    OptionType.int(2, 1000),
+    "Connections that one JVM, the driver or an executor, may hold to the database with one login; tasks wait for a free one. Unset: 16 on PostgreSQL, 8 on others, 2 on SQLite.",
+    sample = Some("4")
+  )
   private val sinkIdType = new OptionType[String](
     "string",
     s"a text that is not empty and does not begin with ${BulkRun.BatchPrefix}",
@@ -145,13 +152,19 @@ object JdbcOptions {
   val TransportName: OptionSpec[TransportChoice] = OptionSpec(
     "transport",
     OptionType.choice(TransportChoice.all)(_.name),
-    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that.",
+    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that, else in files beside the checkpoint.",
     Some(TransportChoice.Auto))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
-    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they pass goes on by staging.",
+    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they pass goes on by staging, or by a file where the database has no staging.",
     Some(64L << 20))
+  val SpillDirectory: OptionSpec[String] = OptionSpec(
+    "spillDirectory",
+    OptionType.string,
+    "Directory, on a file system that driver and executors reach, for files of rows that pass inlineMaxBytes where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
+    sample = Some("s3a://bucket/spill")
+  )
   val BatchSize: OptionSpec[Int] = OptionSpec(
     "batchSize",
     OptionType.int(1, 100000),
@@ -175,6 +188,7 @@ object JdbcOptions {
       PasswordEnv,
       Driver,
       Connection,
+      MaxConnections,
       SinkId,
       Mode,
       KeyColumns,
@@ -187,6 +201,7 @@ object JdbcOptions {
       EpochMismatch,
       TransportName,
       InlineMaxBytes,
+      SpillDirectory,
       BatchSize,
       LockTimeout) ++ RetryOptions.all
   )
@@ -211,7 +226,8 @@ object JdbcOptions {
         values.get(User),
         password(values),
         values.get(Driver),
-        values.family(Connection)),
+        values.family(Connection),
+        values.get(MaxConnections)),
       values(DbTable),
       values.get(SinkId),
       upsert,
@@ -226,6 +242,7 @@ object JdbcOptions {
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       values(TransportName),
       values(InlineMaxBytes),
+      values.get(SpillDirectory),
       values(BatchSize),
       values(LockTimeout),
       RetryOptions.settings(values)

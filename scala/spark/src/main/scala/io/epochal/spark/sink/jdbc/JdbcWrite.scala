@@ -17,10 +17,12 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
+import io.epochal.spark.HadoopFileStore
 import io.epochal.spark.seam.{EveryOutputMode, QueryStop, SinkEngine}
 import io.epochal.spark.sink.jdbc.commit.{BatchCommit, CheckpointOffsets, Claims, EpochCommit, Run}
+import io.epochal.spark.sink.jdbc.connection.Writer
 import io.epochal.spark.sink.jdbc.row.BadRows
-import io.epochal.spark.sink.jdbc.transport.{BulkRun, Leftovers, TaskMessage, Transport, Transports}
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, Leftovers, RowFiles, TaskMessage, Transport, Transports}
 
 /** What is to be written, and by whom. */
 final private[jdbc] case class WriteRequest(
@@ -72,13 +74,22 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
   private val options = database.options
   private val sinkId = options.sinkId.getOrElse(queryId)
   private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
-  private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId))
+  private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId), files)
+
+  /** Beside the checkpoint, or in a directory that users name. */
+  private def files: Option[RowFiles] = Option.when(database.bulk.isEmpty) {
+    val directory = options.spillDirectory.getOrElse(query.checkpoint)
+    val runs = new HadoopFileStore(directory, engine.hadoop)
+      .below(RowFiles.Directory)
+      .below(Writer.of(database.place, queryId, 0L).sink)
+    RowFiles(runs, query.runId)
+  }
   private var transport: Transport = _
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     refused.foreach(throw _)
-    transport = Transports.choose(database, claimed.run, info.numPartitions, engine)
+    transport = Transports.choose(database, claimed.run, info.numPartitions, engine, claimed.files)
     new JdbcWriterFactory(
       transport,
       database.dialect.rowFormat(claimed.bound),
@@ -119,6 +130,7 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
       CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
       shipment.digest)
     val outcome = new EpochCommit(database, claimed, truncate).commit(attempt, shipment)
+    if (shipment.files.nonEmpty) claimed.files.foreach(_.removeUpTo(epoch))
     metrics.committed(sinkId, attempt, shipment, Transports.describe(database, shipment, messages.length), outcome)
   }
 
@@ -126,7 +138,10 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
     * decides what is undone (K6). A failure here would hide the reason; the next run settles what remains.
     */
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    if (transport != null) Leftovers.settle(database, claimed.run)
+    if (transport != null) {
+      Leftovers.settle(database, claimed.run)
+      claimed.files.foreach(_.removeUpTo(epoch))
+    }
 
   override def toString: String = s"${JdbcOptions.Format} ${options.table} in ${database.place}"
 }
@@ -138,17 +153,27 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
 
   private lazy val run = database.transaction("making the table ready") { transaction =>
     val connection = transaction.connection
-    database.dialect.ledger.serializeClaims(connection): Unit
-    val bound = Claims.prepare(database, schema, connection)
+    val bound = Claims.prepare(database, schema, connection) {
+      database.dialect.ledger.serializeClaims(connection): Unit
+    }
     val run = BulkRun(s"${BulkRun.BatchPrefix}${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
     database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
     run
   }
 
+  /** A batch has no checkpoint: its files are in a directory that users name, or, where driver and executors are one
+    * process, in a temporary one.
+    */
+  private lazy val files: Option[RowFiles] = Option
+    .when(database.bulk.isEmpty)(database.options.spillDirectory.orElse(engine.temporaryDirectory()))
+    .flatten
+    .map(directory =>
+      RowFiles(new HadoopFileStore(directory, engine.hadoop).below(RowFiles.Directory), run.sinkId.replace(':', '-')))
+
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = QueryStop.guard {
     refused.foreach(throw _)
-    transport = Transports.choose(database, run, info.numPartitions, engine)
+    transport = Transports.choose(database, run, info.numPartitions, engine, files)
     new JdbcWriterFactory(
       transport,
       database.dialect.rowFormat(run.table),
@@ -180,10 +205,14 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
   override def commit(messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(TaskMessages.of(messages), BatchCommit.Epoch).fold(throw _, identity)
     new BatchCommit(database, run, truncate).commit(shipment)
+    if (shipment.files.nonEmpty) files.foreach(_.removeAll())
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (transport != null) Leftovers.settle(database, run)
+    if (transport != null) {
+      Leftovers.settle(database, run)
+      files.foreach(_.removeAll())
+    }
 }
 
 private object TaskMessages {

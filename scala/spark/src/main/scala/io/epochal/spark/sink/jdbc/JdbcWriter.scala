@@ -53,12 +53,13 @@ final private class JdbcWriter(
 
   override def write(record: InternalRow): Unit = {
     val row = unsafe(record)
-    if ((rows & TaskMetrics.SampleMask) != 0) encode(row)
+    if (!metrics.isSampled(rows)) encode(row)
     else {
       val start = System.nanoTime()
       encode(row)
       metrics.sample(System.nanoTime() - start)
     }
+    output.rowEnded()
   }
 
   private def encode(row: UnsafeRow): Unit = {
@@ -71,12 +72,12 @@ final private class JdbcWriter(
         output.reset()
     }
     sum += UnsafeRows.hash(row)
-    output.rowEnded()
   }
 
   override def commit(): WriterCommitMessage = {
     Failpoints.reach(Failpoint.BeforeTaskCommit)
-    val message = output.finish(TaskReport(attempt, ContentDigest(rows, sum), badRows.deadLetters, metrics.encodeNanos))
+    val message =
+      output.finish(TaskReport(attempt, ContentDigest(rows, sum), badRows.deadLetters, metrics.encodeNanos(rows)))
     Failpoints.reach(Failpoint.AfterTaskCommit)
     message
   }

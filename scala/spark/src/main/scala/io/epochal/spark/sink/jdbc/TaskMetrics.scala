@@ -5,27 +5,37 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, Cus
 import io.epochal.spark.TaskMetric
 
 /** What one task counts; Spark adds the tasks up and shows the sums with the plan. */
-final private[jdbc] class TaskMetrics {
+final private[jdbc] class TaskMetrics(clock: () => Long = () => System.nanoTime()) {
   import TaskMetrics._
 
-  private var sampled = 0L
+  private val start = clock()
+  private var nanos = 0L
+  private var samples = 0L
 
-  /** The time that one in `SampleMask + 1` rows took. */
-  def sample(nanos: Long): Unit = sampled += nanos
+  /** Whether to measure the row that comes after so many: one in `Every`, and not the first, which loads classes. */
+  def isSampled(rowsBefore: Long): Boolean = (rowsBefore & (Every - 1)) == First
 
-  /** Of all rows, estimated. */
-  def encodeNanos: Long = sampled * (SampleMask + 1)
+  /** The time that the encoding of one such row took. */
+  def sample(nanos: Long): Unit = {
+    this.nanos += nanos
+    samples += 1
+  }
+
+  /** Of all rows, estimated: never more than the task's own time, though a pause may have fallen on a row that was measured. */
+  def encodeNanos(rows: Long): Long =
+    if (samples == 0) 0L else math.min((nanos.toDouble / samples.toDouble * rows.toDouble).toLong, clock() - start)
 
   def values(rows: Long, bytes: Long): Array[CustomTaskMetric] = Array(
     TaskMetric(RowsEncoded.Name, rows),
     TaskMetric(BytesEncoded.Name, bytes),
-    TaskMetric(EncodeMillis.Name, encodeNanos / 1000000))
+    TaskMetric(EncodeMillis.Name, encodeNanos(rows) / 1000000))
 }
 
 private[jdbc] object TaskMetrics {
 
-  /** A power of two, less one. */
-  val SampleMask = 127L
+  /** A power of two. */
+  private[jdbc] val Every = 128L
+  private val First = 16L
 
   val supported: Array[CustomMetric] = Array(new RowsEncoded, new BytesEncoded, new EncodeMillis)
 }

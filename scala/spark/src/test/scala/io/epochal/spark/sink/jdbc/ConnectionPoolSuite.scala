@@ -2,12 +2,17 @@ package io.epochal.spark.sink.jdbc
 
 import java.time.Duration
 
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
+
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, ConnectionSettings}
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
 
-final class ConnectionPoolSuite extends AnyFunSuite {
+final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
 
   private def login(database: TestDatabase): ConnectionSettings =
     JdbcOptions.read(database.options("t")).fold(throw _, identity).connection
@@ -44,6 +49,21 @@ final class ConnectionPoolSuite extends AnyFunSuite {
     try {
       use(database)(())
       database.execute("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+    } finally database.close()
+  }
+
+  test("a JVM holds no more connections than it may: who comes later waits for one that is given back") {
+    val database = Sqlite.newDatabase()
+    val settings = login(database).copy(maxConnections = Some(2))
+    def lend() = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+    try {
+      val taken = Seq.fill(2)(lend())
+      val waiting = Future(lend())
+      eventually(timeout(10.seconds))(assert(ConnectionPool.waiting(settings) == 1))
+      assert(!waiting.isCompleted)
+      taken.head.close()
+      Await.result(waiting, 10.seconds).close()
+      taken.last.close()
     } finally database.close()
   }
 }

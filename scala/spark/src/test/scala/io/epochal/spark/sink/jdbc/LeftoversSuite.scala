@@ -30,6 +30,16 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     }
   }
 
+  on("a task of an older run that hangs in its COPY does not keep its keys from the next run", "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
+    f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
+    val hanging = f.newRun(query, prepared).newWrite().createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
+    try {
+      numbers(f, 0 until 50000).foreach(hanging.write)
+      write(f, f.newRun(query, prepared + ("lockTimeout" -> "2s")), 0, numbers(f, 0 until 10))
+      holds(f, 0 until 10)
+    } finally hanging.close()
+  }
+
   /** As the documents say to load everything again: the old ledger's transactions have no part in it. */
   private def startsAnew(f: JdbcSinkFixture): Unit = {
     f.database.execute("DELETE FROM t", "DELETE FROM epochal_ledger WHERE sink_id = 'sink'")

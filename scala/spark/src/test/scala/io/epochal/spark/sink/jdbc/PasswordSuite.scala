@@ -88,7 +88,7 @@ final class PasswordSuite extends AnyFunSuite {
     val postgres =
       options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
     val database = new Database(PostgresDialect, postgres, () => ())
-    val transport = Transports.choose(database, run = null, tasks = 2, NoEngine)
+    val transport = Transports.choose(database, run = null, tasks = 2, NoEngine, None)
     Files.delete(file)
     transport match {
       case bulk: BulkTransport => assert(bulk.options.connection.password.map(_.read()).contains(secret))

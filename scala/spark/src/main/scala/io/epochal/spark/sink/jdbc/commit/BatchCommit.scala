@@ -18,7 +18,7 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
   private val loading = new Loading(database, run, truncate, None)
 
   def commit(shipment: Shipment): Unit =
-    new CommitDoubt(database, BatchCommit.Epoch, byServer = true).run("the batch write") { (transaction, doubt) =>
+    new CommitDoubt(database, BatchCommit.Epoch, None).run("the batch write") { (transaction, doubt) =>
       val landed = doubt.isOpen && committed(transaction.connection, doubt)
       if (!landed) {
         loading.load(transaction.connection, shipment, BatchCommit.Epoch)

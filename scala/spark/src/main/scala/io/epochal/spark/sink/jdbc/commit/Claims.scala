@@ -1,25 +1,28 @@
 package io.epochal.spark.sink.jdbc.commit
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.spark.sink.jdbc.connection.{Ddl, Sql}
 import io.epochal.spark.sink.jdbc.row.DeadLetterTable
 import io.epochal.spark.sink.jdbc.table.{AddedColumns, BoundTable, TableCheck, TargetTable}
-import io.epochal.spark.sink.jdbc.transport.BulkRun
+import io.epochal.spark.sink.jdbc.transport.{BulkRun, RowFiles}
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints}
 
 /** What a run may write: its line in the ledger, with its generation, and the table that its rows go into.
   *
   * @param shape
   *   the types of the table's columns when the rows were bound to them
+  * @param files
+  *   where its tasks may put rows that are too many for their messages
   */
-final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String) {
+final case class Claimed(row: LedgerRow, bound: BoundTable, shape: String, files: Option[RowFiles] = None) {
   def run: BulkRun = BulkRun(row.sinkId, row.generation, row.runId, bound, shape, once = false)
 }
 
@@ -42,48 +45,39 @@ final private[jdbc] class Claims(database: Database) {
 
   private val claims = mutable.Map.empty[Run, Claimed]
 
-  def of(schema: StructType, run: Run): Claimed = synchronized {
+  def of(schema: StructType, run: Run, files: => Option[RowFiles]): Claimed = synchronized {
     claims.getOrElseUpdate(
       run, {
         Failpoints.reach(Failpoint.BeforeClaim)
         val claimed = claim(schema, run)
         Failpoints.reach(Failpoint.AfterClaim)
-        claimed
+        val mine = files
+        mine.foreach(_.removeOthers())
+        claimed.copy(files = mine)
       })
   }
 
   private def claim(schema: StructType, run: Run): Claimed = {
-    val options = database.options
     val dialect = database.dialect
     Claims.makeReady(database, schema)
-    val claimed = database.transaction("the claim of the ledger") { transaction =>
-      val connection = transaction.connection
-      val serialized = dialect.ledger.serializeClaims(connection)
-      val bound = Claims.prepare(database, schema, connection, make = !dialect.ddlCommits)
-      val ledger = new LedgerTable(dialect, bound.table.name.schema, database.place)
-      ledger.create(connection)
-      if (!serialized) {
-        ledger.createLock(connection)
-        ledger.takeLock(connection)
+    var watch = Option.empty[ClaimWatch]
+    val claimed =
+      try
+        database.transaction("the claim of the ledger") { transaction =>
+          val connection = transaction.connection
+          val there = dialect.find(connection, database.options.table)
+          val name = there.fold(dialect.newName(connection, database.options.table))(_.name)
+          val ledger = new LedgerTable(dialect, name.schema, database.place)
+          val watching = new ClaimWatch(database, ledger, name.schema, run.sinkId)
+          watch = Some(watching)
+          val claimed = watching.over(connection)(claim(schema, run, connection, ledger, made = there.isEmpty))
+          transaction.commit()
+          claimed
+        }
+      catch {
+        case error: EpochalException if error.condition == Conditions.DatabaseError =>
+          throw watch.filter(_.blockers.nonEmpty).fold(error)(blocked(run, _, error))
       }
-      val before = ledger.lock(connection, run.sinkId)
-      val claim = Claim(
-        run.sinkId,
-        run.queryId,
-        run.runId,
-        bound.table.target,
-        dialect.server(connection),
-        options.onNewQuery,
-        ledger.known(connection, run.sinkId, run.queryId))
-      val others = ledger.others(connection, run.sinkId, claim.target)
-      val row = Claim.decide(claim, before, others).fold(throw _, identity)
-      ledger.claim(connection, before, row)
-      val claimed = Claimed(row, bound, bound.shape)
-      database.bulk.foreach(_.claim(connection, claimed.run))
-      if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed.run))
-      transaction.commit()
-      claimed
-    }
     dialect.bulk
       .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))
       .foreach(_.settle(database, claimed.run))
@@ -96,6 +90,51 @@ final private[jdbc] class Claims(database: Database) {
     claimed
   }
 
+  /** Locks the sink's own row first, and binds the table: both can take as long as somebody else's transaction. Only then it
+    * takes the lock that other sinks' claims need too, and waits for nothing while it holds it (K15).
+    */
+  private def claim(
+      schema: StructType,
+      run: Run,
+      connection: Connection,
+      ledger: LedgerTable,
+      made: Boolean): Claimed = {
+    val dialect = database.dialect
+    val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
+    val bound = Claims.prepare(database, schema, connection, make = !dialect.ddlCommits) {
+      if (!dialect.ledger.serializeClaims(connection)) {
+        ledger.create(connection)
+        ledger.createLock(connection)
+        ledger.takeLock(connection)
+      }
+    }
+    ledger.create(connection)
+    if (mine.isEmpty && ledger.owner(connection, run.sinkId).isDefined) throw Claims.overtaken
+    // Where making the table has committed the transaction, the lock on the row is gone.
+    val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
+    val claim = Claim(
+      run.sinkId,
+      run.queryId,
+      run.runId,
+      bound.table.target,
+      dialect.server(connection),
+      database.options.onNewQuery,
+      ledger.known(connection, run.sinkId, run.queryId))
+    val others = ledger.others(connection, run.sinkId, claim.target)
+    val row = Claim.decide(claim, before, others).fold(throw _, identity)
+    ledger.claim(connection, before, row)
+    val claimed = Claimed(row, bound, bound.shape)
+    database.bulk.foreach(_.claim(connection, claimed.run))
+    if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed.run))
+    claimed
+  }
+
+  private def blocked(run: Run, watch: ClaimWatch, error: EpochalException): EpochalException =
+    Conditions.SinkBlocked.because(error)(
+      "sinkId" -> run.sinkId,
+      "url" -> database.place,
+      "waited" -> database.options.lockTimeout.toString.stripPrefix("PT").toLowerCase,
+      "blockers" -> watch.blockers.map(_.description).mkString("; "))
 }
 
 private[jdbc] object Claims {
@@ -104,40 +143,52 @@ private[jdbc] object Claims {
   /** Makes what is missing in a transaction of its own, where a claim's would be committed by that. */
   private def makeReady(database: Database, schema: StructType): Unit =
     if (database.dialect.ddlCommits) database.transaction("making the tables ready") { transaction =>
-      val bound = prepare(database, schema, transaction.connection)
+      val bound = prepare(database, schema, transaction.connection)(())
       val ledger = new LedgerTable(database.dialect, bound.table.name.schema, database.place)
       ledger.create(transaction.connection)
       ledger.createLock(transaction.connection)
       transaction.commit()
     }
 
+  /** Another claim of the sink was first: this one begins again, since it has locked nothing. */
+  private def overtaken: SQLException = new SQLException("another claim of the sink was first", "40001")
+
   /** Finds the table, or makes it if the options say so, and checks that the rows can go there; and so for bad rows.
     *
     * @param make
     *   false where everything has been made before, and making it would commit the transaction: MySQL's ALTER TABLE does,
     *   even when it is denied
+    * @param serialize
+    *   lets one at a time go on. Before it, what can wait for others' transactions is done; after it, what must not be made
+    *   twice
     */
-  def prepare(database: Database, schema: StructType, connection: Connection, make: Boolean = true): BoundTable = {
+  def prepare(database: Database, schema: StructType, connection: Connection, make: Boolean = true)(
+      serialize: => Unit): BoundTable = {
     val dialect = database.dialect
     val options = database.options
     val check = new TableCheck(dialect, options)
     def find(): Option[TargetTable] = dialect.find(connection, options.table)
-    val table = find().getOrElse {
+    def bind(table: TargetTable): BoundTable = {
+      val identified = if (make) dialect.identify(connection, table) else table
+      val added = check.added(schema, identified).fold(throw _, identity)
+      AddedColumns.tried(connection, dialect, identified.name, added) {
+        val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
+        val bound = check.bind(schema, complete).fold(throw _, identity)
+        bound.copy(
+          added = added,
+          shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head)
+      }
+    }
+    val there = find().map(bind)
+    serialize
+    val bound = there.getOrElse {
+      if (find().isDefined) throw overtaken
       if (!options.createTable || !make) throw check.missing(Some(connection))
       val sql = check
         .create(schema, dialect.newName(connection, options.table), dialect.declareKey(connection, _))
         .fold(throw _, identity)
       Ddl.create(connection, sql)(find().isDefined)
-      find().getOrElse(throw check.missing(None))
-    }
-    val identified = if (make) dialect.identify(connection, table) else table
-    val added = check.added(schema, identified).fold(throw _, identity)
-    val bound = AddedColumns.tried(connection, dialect, identified.name, added) {
-      val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
-      val bound = check.bind(schema, complete).fold(throw _, identity)
-      bound.copy(
-        added = added,
-        shape = Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head)
+      bind(find().getOrElse(throw check.missing(None)))
     }
     bound.copy(deadLetters =
       options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, bound.table.name)))

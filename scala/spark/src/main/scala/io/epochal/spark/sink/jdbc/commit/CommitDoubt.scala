@@ -6,15 +6,16 @@ import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
-import io.epochal.spark.sink.jdbc.connection.Transaction
+import io.epochal.spark.sink.jdbc.connection.{Transaction, Writer}
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
 
 /** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7).
   *
-  * @param byServer
-  *   nothing in the database but the transaction's id tells: so the server is remembered that gave it
+  * @param writer
+  *   whose epoch it is, of which the ledger tells. None for a batch: nothing in the database but the transaction's id tells, so
+  *   the server is remembered that gave it
   */
-final private[jdbc] class CommitDoubt(database: Database, epoch: String, byServer: Boolean = false) {
+final private[jdbc] class CommitDoubt(database: Database, epoch: String, writer: Option[Writer]) {
   private var open = false
   private var current: Option[String] = None
   private var lost: Option[String] = None
@@ -25,7 +26,7 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String, byServe
   /** Runs `body` in a transaction, and again after a passing failure, then perhaps in doubt. */
   def run[A](step: String)(body: (Transaction, CommitDoubt) => A): A =
     try
-      database.transaction(step) { transaction =>
+      database.transaction(step, writer) { transaction =>
         current = transaction.id
         body(transaction, this)
       }
@@ -35,7 +36,7 @@ final private[jdbc] class CommitDoubt(database: Database, epoch: String, byServe
     }
 
   def commit(transaction: Transaction): Unit = {
-    if (byServer && transaction.id.isDefined) server = Some(database.dialect.server(transaction.connection))
+    if (writer.isEmpty && transaction.id.isDefined) server = Some(database.dialect.server(transaction.connection))
     Failpoints.reach(Failpoint.BeforeCommit)
     try {
       transaction.commit()
@@ -69,5 +70,5 @@ private object CommitDoubt {
 
   /** Errors of the connection and the database, after which the doubt is still there. */
   private def leavesOpen(error: EpochalException): Boolean =
-    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable)(error.condition)
+    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable, Conditions.TooManyConnections)(error.condition)
 }

@@ -56,8 +56,8 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
   }
 
   private def transact(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(database, attempt.epoch.toString).run(s"the commit of epoch ${attempt.epoch}") {
-      (transaction, doubt) =>
+    new CommitDoubt(database, attempt.epoch.toString, Some(claimed.run.writer))
+      .run(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         val connection = transaction.connection
         Failpoints.reach(Failpoint.BeforeLedgerLock)
         val row = ledger.lock(connection, claimed.row.sinkId).getOrElse(throw lost(attempt))
@@ -71,7 +71,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
             case EpochDecision.Adopt(next)                    => adopt(attempt, next, transaction, doubt)
             case EpochDecision.Apply(next)                    => apply(attempt, shipment, next, transaction, doubt)
           }
-    }
+      }
 
   private def apply(
       attempt: EpochAttempt,

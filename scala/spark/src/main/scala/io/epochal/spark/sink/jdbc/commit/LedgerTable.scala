@@ -86,6 +86,13 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
         (rows.getLong(1), rows.getString(2)))
       .headOption
 
+  /** The sink's newest generation, without a lock; None where it has no row. */
+  def generation(connection: Connection, sinkId: String): Option[Long] =
+    if (exists(connection)) owner(connection, sinkId).map(_._1) else None
+
+  /** Whether there is a ledger. */
+  def exists(connection: Connection): Boolean = sql.exists(connection, QualifiedName(schema, "epochal_ledger"))
+
   /** The last epoch that was applied, without a lock. */
   def lastEpoch(connection: Connection, sinkId: String): Option[Long] =
     Sql

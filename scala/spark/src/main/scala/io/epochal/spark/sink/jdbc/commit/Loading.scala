@@ -51,10 +51,12 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
   }
 
   private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
-    database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
-      case Some(bulk) => bulk.load(connection, run, shipment, epoch)
-      case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
-    }
+    try
+      database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
+        case Some(bulk) => bulk.load(connection, run, shipment, epoch)
+        case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
+      }
+    finally shipment.release()
 
   private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
     val limit = options.rows.maxBadRows

@@ -1,6 +1,6 @@
 package io.epochal.spark.sink.jdbc.connection
 
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
 
@@ -8,6 +8,7 @@ import scala.collection.mutable
 import scala.util.Using
 
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
+import org.slf4j.LoggerFactory
 
 import io.epochal.spark.DaemonThreads
 import io.epochal.spark.sink.jdbc.Dialect
@@ -25,6 +26,7 @@ private[jdbc] object ConnectionPool {
     var idleSince = System.nanoTime()
   }
 
+  private val log = LoggerFactory.getLogger("io.epochal.spark.sink.jdbc.connection.ConnectionPool")
   private val Idle = Duration.ofMinutes(1)
   private val pools = mutable.Map.empty[Key, Pool]
   private var sweeping: Option[ScheduledFuture[_]] = None
@@ -43,13 +45,25 @@ private[jdbc] object ConnectionPool {
   /** Lends a connection until the lease is closed. */
   def lend(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Lease = {
     val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
-    try new Lease(pool.source.getConnection, pool)
+    try new Lease(take(pool.source), pool)
     catch {
       case error: Throwable =>
         leave(pool)
         throw error
     }
   }
+
+  /** Waits as long as this JVM itself has all connections that it may have: tasks give theirs back when they end. */
+  private def take(source: HikariDataSource): Connection =
+    try source.getConnection
+    catch {
+      case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
+        log.warn("epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one", source.getMaximumPoolSize)
+        take(source)
+    }
+
+  private def isFull(source: HikariDataSource): Boolean =
+    source.getHikariPoolMXBean.getActiveConnections >= source.getMaximumPoolSize
 
   final class Lease private[ConnectionPool] (val connection: Connection, pool: Pool) extends AutoCloseable {
     private var usable = true
@@ -101,11 +115,18 @@ private[jdbc] object ConnectionPool {
   private[jdbc] def count(settings: ConnectionSettings): Int = synchronized(
     pools.keysIterator.count(_.settings == settings))
 
+  /** How many threads wait for a connection of one login. */
+  private[jdbc] def waiting(settings: ConnectionSettings): Int = synchronized(
+    pools.iterator
+      .filter { case (key, _) => key.settings == settings }
+      .map(_._2.source.getHikariPoolMXBean.getThreadsAwaitingConnection)
+      .sum)
+
   private def open(key: Key, dialect: Dialect): HikariDataSource = {
     val config = new HikariConfig
     config.setPoolName(s"epochal-${dialect.name}")
     config.setDataSource(new LoginDataSource(key.settings, dialect.driver(key.settings.url), key.defaults))
-    config.setMaximumPoolSize(dialect.maxConnections)
+    config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.maxConnections))
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)
     config.setConnectionTimeout(ConnectionTimeout)

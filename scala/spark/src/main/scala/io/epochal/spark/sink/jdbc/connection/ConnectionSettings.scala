@@ -7,13 +7,18 @@ import scala.util.Try
 import io.epochal.core.error.Redaction
 import io.epochal.spark.Secret
 
-/** How to connect. Prints without user, password and properties. */
+/** How to connect. Prints without user, password and properties.
+  *
+  * @param maxConnections
+  *   of one JVM; None: as many as the dialect says
+  */
 final case class ConnectionSettings(
     url: String,
     user: Option[String],
     password: Option[Secret],
     driver: Option[String],
-    properties: Map[String, String]
+    properties: Map[String, String],
+    maxConnections: Option[Int] = None
 ) {
 
   /** The URL without what may be secret. */

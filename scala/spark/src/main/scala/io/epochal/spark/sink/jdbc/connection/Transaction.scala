@@ -1,33 +1,52 @@
 package io.epochal.spark.sink.jdbc.connection
 
 import java.sql.Connection
+import java.time.Duration
 
+import scala.util.Try
 import scala.util.control.NonFatal
 
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcOptions}
+import io.epochal.spark.sink.jdbc.Dialect
 
 /** A transaction that is open on a connection.
   *
   * @param id
   *   by which the database can be asked later what became of it, if it can
   */
-final private[jdbc] class Transaction private (val connection: Connection, val id: Option[String], dialect: Dialect) {
+final private[jdbc] class Transaction private (
+    val connection: Connection,
+    val id: Option[String],
+    dialect: Dialect,
+    writer: Option[Writer]) {
   private var open = true
 
   /** Commits it. Nothing may follow. */
   def commit(): Unit = {
     dialect.commit(connection)
     open = false
+    ended()
   }
 
-  private def close(): Unit = if (open) dialect.rollback(connection)
+  private def close(): Unit = if (open) {
+    dialect.rollback(connection)
+    ended()
+  }
+
+  // What the transaction did stands: a failure here must not make it look otherwise.
+  private def ended(): Unit = writer.foreach(mine => Try(dialect.ended(connection, mine)))
 }
 
 private[jdbc] object Transaction {
 
-  /** Runs `body`, and rolls back what it has not committed. */
-  def run[A](connection: Connection, dialect: Dialect, options: JdbcOptions)(body: Transaction => A): A = {
-    val transaction = new Transaction(connection, dialect.begin(connection, options.lockTimeout), dialect)
+  /** Runs `body`, and rolls back what it has not committed.
+    *
+    * @param writer
+    *   whose transaction it is, for a successor that waits for it
+    */
+  def run[A](connection: Connection, dialect: Dialect, lockTimeout: Duration, writer: Option[Writer] = None)(
+      body: Transaction => A): A = {
+    val id = writer.fold(dialect.begin(connection, lockTimeout))(dialect.begin(connection, lockTimeout, _))
+    val transaction = new Transaction(connection, id, dialect, writer)
     val result =
       try body(transaction)
       catch {

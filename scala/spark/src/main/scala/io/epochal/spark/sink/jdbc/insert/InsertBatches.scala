@@ -1,6 +1,6 @@
 package io.epochal.spark.sink.jdbc.insert
 
-import java.sql.{Connection, PreparedStatement, Statement}
+import java.sql.{Connection, PreparedStatement, SQLException, Statement}
 
 import scala.util.Using
 
@@ -12,15 +12,8 @@ import io.epochal.spark.sink.jdbc.table.{BoundTable, Operation}
   *
   * @param maxParameters
   *   that one statement may have
-  * @param maxBytes
-  *   of rows in one statement, by their average size
   */
-final class InsertBatches(
-    rules: ValueRules,
-    quote: String => String,
-    maxParameters: Int,
-    maxBytes: Long = Long.MaxValue
-) {
+final class InsertBatches(rules: ValueRules, quote: String => String, maxParameters: Int) {
 
   /** Many rows in each statement. Gives how many the database says it stored.
     *
@@ -28,6 +21,11 @@ final class InsertBatches(
     *   SQL of the table that takes them
     * @param begun
     *   told after each statement that rows are stored
+    * @param maxBytes
+    *   of the rows of one statement, as encoded; a row that is larger has a statement of its own
+    * @param alone
+    *   what the failure of a statement with a single row means, and how many bytes that row has, those counted twice that
+    *   are escaped in a statement's text
     */
   def multiRow(
       connection: Connection,
@@ -35,31 +33,35 @@ final class InsertBatches(
       table: BoundTable,
       rows: EncodedRows,
       batchSize: Int,
-      begun: () => Unit = () => ()): Long = {
+      begun: () => Unit = () => (),
+      maxBytes: Long = Long.MaxValue,
+      alone: (SQLException, Long) => SQLException = (error, _) => error): Long = {
     val source = new Source(table, rows)
-    val bySize = maxBytes / math.max(1L, rows.bytes / math.max(1L, rows.rows))
-    val each = math.max(1L, Seq(batchSize.toLong, (maxParameters / table.incoming.size).toLong, bySize).min).toInt
-
-    def run(statements: Long, count: Int): Long =
-      if (statements == 0 || count == 0) 0L
-      else
-        Using.resource(connection.prepareStatement(sql(into, table, count))) { statement =>
-          var stored = 0L
-          var done = 0L
-          while (done < statements) {
-            var row = 0
-            while (row < count) {
-              source.bind(statement, row)
-              row += 1
-            }
-            stored += Sql.execute(statement)
-            begun()
-            done += 1
-          }
-          stored
+    val most = math.max(1, math.min(batchSize, maxParameters / table.incoming.size))
+    var stored = 0L
+    var statement: PreparedStatement = null
+    var size = 0
+    try {
+      var count = source.gather(most, maxBytes)
+      while (count > 0) {
+        if (count != size) {
+          if (statement != null) statement.close()
+          statement = connection.prepareStatement(sql(into, table, count))
+          size = count
         }
-
-    run(rows.rows / each, each) + run(1, (rows.rows % each).toInt)
+        var row = 0
+        while (row < count) {
+          source.bind(statement, row)
+          row += 1
+        }
+        stored +=
+          (try Sql.execute(statement)
+          catch { case error: SQLException if count == 1 => throw alone(error, source.escapedBytes) })
+        begun()
+        count = source.gather(most, maxBytes)
+      }
+    } finally if (statement != null) statement.close()
+    stored
   }
 
   /** One row in each statement, many statements in a batch of the driver. Rows of which the driver does not tell whether they
@@ -74,6 +76,7 @@ final class InsertBatches(
         val count = math.min(batchSize.toLong, rows.rows - done)
         var row = 0L
         while (row < count) {
+          source.gather(1, Long.MaxValue): Unit
           source.bind(statement, 0)
           statement.addBatch()
           row += 1
@@ -100,6 +103,12 @@ final class InsertBatches(
     private val operation = table.operation.fold(-1)(_.ordinal)
     private val width = table.incoming.size
 
+    /** How many of the next rows go together: at least one, where there is one. */
+    def gather(most: Int, maxBytes: Long): Int = reader.gather(most, maxBytes)
+
+    def escapedBytes: Long = reader.escapedBytes
+
+    /** Binds the next of those. */
     def bind(statement: PreparedStatement, place: Int): Unit = {
       reader.next()
       val deletes = operation >= 0 && Operation.deletes(reader.row, operation)

@@ -54,25 +54,75 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
     }
 }
 
-/** Reads what [[RowBytes]] wrote: `row` points at one row after the other. */
+/** Reads what [[RowBytes]] wrote: `row` points at one row after the other, of those that were gathered. */
 final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
   private val chunks = rows.chunks.iterator
   private var chunk = Array.emptyByteArray
   private var end = 0
   private var position = 0
+
+  // Rows that were gathered: the chunks they lie in, and where.
+  private var held = new Array[Array[Byte]](16)
+  private var places = new Array[Int](16)
+  private var count = 0
+  private var bound = 0
   val row: UnsafeRow = UnsafeRows.pointer(columns)
 
-  /** There is a next row. */
+  /** Finds the rows that follow: no more than `most`, and no more bytes than `maxBytes` unless it is one row. */
+  def gather(most: Int, maxBytes: Long): Int = {
+    count = 0
+    bound = 0
+    var bytes = 0L
+    var full = false
+    while (!full && count < most && advance()) {
+      val length = lengthAt(chunk, position)
+      bytes += length
+      full = count > 0 && bytes > maxBytes
+      if (!full) {
+        hold()
+        position += 8 + length
+      }
+    }
+    count
+  }
+
+  /** Points `row` at the next of them. */
   def next(): Unit = {
-    while (position == end) {
+    val (bytes, place) = (held(bound), places(bound))
+    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + place + 8, lengthAt(bytes, place))
+    bound += 1
+  }
+
+  /** Bytes of `row`, twice those that MySQL's texts escape. */
+  def escapedBytes: Long = {
+    val (bytes, place) = (held(bound - 1), places(bound - 1))
+    val length = lengthAt(bytes, place)
+    length.toLong + (place + 8 until place + 8 + length).count(i => Escaped(bytes(i)))
+  }
+
+  private val Escaped = Set[Byte]('\'', '"', '\\', 0, 0x1a)
+
+  private def hold(): Unit = {
+    if (count == held.length) {
+      held = java.util.Arrays.copyOf(held, count * 2)
+      places = java.util.Arrays.copyOf(places, count * 2)
+    }
+    held(count) = chunk
+    places(count) = position
+    count += 1
+  }
+
+  /** Whether there is a row where `position` is. */
+  private def advance(): Boolean = {
+    while (position == end && chunks.hasNext) {
       val (bytes, length) = chunks.next()
       chunk = bytes
       end = length
       position = 0
     }
-    val at = Platform.BYTE_ARRAY_OFFSET.toLong + position
-    val length = java.lang.Long.reverseBytes(Platform.getLong(chunk, at)).toInt
-    row.pointTo(chunk, at + 8, length)
-    position += 8 + length
+    position < end
   }
+
+  private def lengthAt(bytes: Array[Byte], place: Int): Int =
+    java.lang.Long.reverseBytes(Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + place)).toInt
 }

@@ -12,16 +12,17 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc.connection.SqlText._
-import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
+import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Sql, Writer}
 import io.epochal.spark.sink.jdbc.insert.RowBytes
 import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
+import io.epochal.spark.sink.jdbc.{DatabaseFailure, Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
 object MysqlDialect extends Dialect {
 
   private val Maria = "jdbc:mariadb:"
+  private val ShortestIdle = 30L
 
   override val name = "MySQL"
   override def handles(url: String): Boolean = url.startsWith(Maria) || url.startsWith("jdbc:mysql:")
@@ -73,7 +74,8 @@ object MysqlDialect extends Dialect {
 
   /** Settings of the session are made anew for each transaction, as a pooler may hand on another one. Without strictness
     * values would be cut in silence, a 0 would become the next number of an AUTO_INCREMENT column, an empty text could be
-    * NULL. What the driver knows of the session (backslashes) stays.
+    * NULL. What the driver knows of the session (backslashes) stays. MariaDB ends a
+    * transaction whose client is silent: what a frozen driver holds is free then.
     */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
     val seconds = math.max(1L, lockTimeout.toSeconds)
@@ -81,13 +83,26 @@ object MysqlDialect extends Dialect {
     execute(
       connection,
       sql"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
-         |group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
+         |/*M!100301 idle_transaction_timeout = ${math
+          .max(seconds, ShortestIdle)}, */ group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
          |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
          |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
     )
     execute(connection, "START TRANSACTION")
     None
   }
+
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Writer): Option[String] = {
+    val id = begin(connection, lockTimeout)
+    MysqlSessions.mark(connection, writer)
+    id
+  }
+  override def ended(connection: Connection, writer: Writer): Unit = MysqlSessions.unmark(connection, writer)
+
+  override def session(connection: Connection): Option[Long] = Some(MysqlSessions.current(connection))
+  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
+    MysqlSessions.blockers(connection, waiting, successor)
+  override def end(connection: Connection, blocker: Blocker): Unit = MysqlSessions.end(connection, blocker)
 
   // By statements, since the driver's automatic commit stays on: to switch it costs two round trips.
   override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
@@ -98,6 +113,14 @@ object MysqlDialect extends Dialect {
 
   override def verdict(error: SQLException): Verdict =
     if (MysqlErrors.passes(error)) Verdict.Retry else Verdict.GiveUp
+  override def opensLater(error: SQLException): Boolean = MysqlErrors.tooManyConnections(error)
+
+  override def known(error: SQLException): Option[DatabaseFailure] =
+    if (MysqlErrors.packetTooLarge(error)) Some(DatabaseFailure.RowTooLarge("max_allowed_packet"))
+    else if (MysqlErrors.tooManyConnections(error))
+      Some(DatabaseFailure.TooManyConnections("max_connections and max_user_connections"))
+    else None
+
   override def losesConnection(error: SQLException): Boolean = MysqlErrors.losesConnection(error)
   override def outlives(error: SQLException): Boolean =
     losesConnection(error) || MysqlErrors.readOnly(error)

@@ -23,15 +23,25 @@ private[mysql] object MysqlErrors {
   private val LostInTransaction = "25S03"
 
   def losesConnection(error: SQLException): Boolean =
-    !Wrong(error.getErrorCode) &&
+    !Wrong(error.getErrorCode) && !packetTooLarge(error) &&
       (Lost(error.getErrorCode) || state(error).startsWith("08") || state(error) == LostInTransaction)
+
+  val PacketTooLarge = 1153
+
+  /** The server's own number, and what drivers say that look before they send: their states are those of a lost connection. */
+  def packetTooLarge(error: SQLException): Boolean =
+    error.getErrorCode == PacketTooLarge || Option(error.getMessage).exists(_.contains("max_allowed_packet"))
+
+  /** Of the server, of the user in all, of the user's resources. */
+  def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
 
   def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
 
   /** Whether the same can succeed if tried again. */
   def passes(error: SQLException): Boolean =
-    losesConnection(error) || readOnly(error) || Busy(error.getErrorCode) || state(error).startsWith("40") ||
-      state(error) == "55P03"
+    !packetTooLarge(error) && (losesConnection(error) || readOnly(error) || Busy(error.getErrorCode) || state(error)
+      .startsWith("40") ||
+      state(error) == "55P03")
 
   private def state(error: SQLException): String = Option(error.getSQLState).getOrElse("")
 }

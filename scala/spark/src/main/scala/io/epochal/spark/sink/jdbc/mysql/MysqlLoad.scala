@@ -1,6 +1,6 @@
 package io.epochal.spark.sink.jdbc.mysql
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import io.epochal.spark.sink.jdbc.Loaded
 import io.epochal.spark.sink.jdbc.connection.Sql
@@ -14,18 +14,49 @@ private[mysql] object MysqlLoad {
 
   private val MaxParameters = 65535
 
-  // Far below max_allowed_packet, for rows that are not all of the same size.
+  // More gains nothing.
   private val MaxBytes = 1L << 20
-  private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters, MaxBytes)
+
+  // A value takes up to four times as many bytes in a statement's text as in the row: numbers as digits, escaped bytes.
+  private val TextPerByte = 4
+  private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
+
+  /** The server cuts the connection while it still comes: drivers tell of a lost one. */
+  private def tooLarge(error: SQLException, bytes: Long, packet: Long): SQLException =
+    if (!MysqlErrors.losesConnection(error)) error
+    else
+      new SQLException(
+        s"$bytes bytes of a row in one statement, and max_allowed_packet is $packet (${error.getMessage})",
+        "08S01",
+        MysqlErrors.PacketTooLarge,
+        error)
+
+  private def insert(
+      connection: Connection,
+      into: String,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int): Long = {
+    val packet = Sql.query(connection, "SELECT @@max_allowed_packet")(_.getLong(1)).head
+    inserts.multiRow(
+      connection,
+      into,
+      table,
+      rows,
+      batchSize,
+      maxBytes = math.min(MaxBytes, packet / TextPerByte),
+      alone = (error, bytes) => if (bytes < packet) error else tooLarge(error, bytes, packet)
+    )
+  }
 
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
     table.mode match {
       case WriteMode.Append =>
-        Loaded.Rows(inserts.multiRow(connection, target(table), table, rows, batchSize), rows.rows)
+        Loaded.Rows(insert(connection, target(table), table, rows, batchSize), rows.rows)
       case upsert: WriteMode.Upsert =>
         val incoming = temporary(table, "epochal_incoming")
         new MysqlMerge(incoming, temporary(table, "epochal_winners"))(connection, table, upsert, rows.rows)(
-          inserts.multiRow(connection, incoming, table, rows, batchSize))
+          insert(connection, incoming, table, rows, batchSize))
     }
 
   private def target(table: BoundTable): String = MysqlDialect.quote(table.table.name)

@@ -17,7 +17,9 @@ import io.epochal.spark.sink.jdbc.table.{QualifiedName, TargetTable}
 private[mysql] object TargetMark {
 
   private val Prefix = "[epochal_target_"
-  private val Lock = "epochal_target"
+
+  // For each table its own: an ALTER that waits must not delay those of other tables.
+  private val LockPrefix = "epochal_target_"
   private val LockSeconds = 30
   private val LongestComment = 2048
 
@@ -34,11 +36,13 @@ private[mysql] object TargetMark {
   def put(connection: Connection, table: TargetTable): TargetTable =
     if (table.target.oid.isDefined) table
     else {
-      Sql.query(connection, s"SELECT GET_LOCK('$Lock', $LockSeconds)")(_.getInt(1)): Unit
+      val lock =
+        s"CONCAT('$LockPrefix', MD5(CONCAT(${MysqlDialect.literal(table.name.schema)}, '.', ${MysqlDialect.literal(table.name.table)})))"
+      Sql.query(connection, s"SELECT GET_LOCK($lock, $LockSeconds)")(_.getInt(1)): Unit
       try {
         if (read(connection, table.name).isEmpty) mark(connection, table.name)
         table.copy(target = table.target.copy(oid = read(connection, table.name)))
-      } finally Sql.query(connection, s"SELECT RELEASE_LOCK('$Lock')")(_.getInt(1)): Unit
+      } finally Sql.query(connection, s"SELECT RELEASE_LOCK($lock)")(_.getInt(1)): Unit
     }
 
   private def mark(connection: Connection, table: QualifiedName): Unit = {

@@ -10,11 +10,11 @@ import org.apache.spark.sql.types.{CharType, DataType}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc.connection.SqlText._
-import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
+import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Sql, Writer}
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, LedgerDialect, Loaded, TransactionOutcome}
+import io.epochal.spark.sink.jdbc.{DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TransactionOutcome}
 
 /** PostgreSQL 13 and newer. */
 object PostgresDialect extends Dialect {
@@ -26,8 +26,8 @@ object PostgresDialect extends Dialect {
   override val altersInTransaction = true
   override val longestName = 63
 
-  /** Tasks of one executor may each hold one. */
-  override val maxConnections = 64
+  /** Tasks of one executor may each hold one; more at a time load no faster, and servers have few. */
+  override val maxConnections = 16
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -70,7 +70,12 @@ object PostgresDialect extends Dialect {
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
     * stays.
     */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] =
+    begin(connection, lockTimeout, PostgresSessions.guards)
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Writer): Option[String] =
+    begin(connection, lockTimeout, s"${PostgresSessions.guards}, ${PostgresSessions.mark(writer)}")
+
+  private def begin(connection: Connection, lockTimeout: Duration, more: String): Option[String] = {
     connection.setAutoCommit(false)
     Using.resource(connection.createStatement()) { statement =>
       statement.execute(sql"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -80,11 +85,17 @@ object PostgresDialect extends Dialect {
            |    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
            |  set_config('lock_timeout', '${lockTimeout.toMillis}ms', true),
            |  set_config('idle_in_transaction_session_timeout',
-           |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true)"""): Unit
+           |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true),
+           |  $more"""): Unit
       statement.getMoreResults(): Unit
       Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
     }
   }
+
+  override def session(connection: Connection): Option[Long] = Some(PostgresSessions.current(connection))
+  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
+    PostgresSessions.blockers(connection, waiting)
+  override def end(connection: Connection, blocker: Blocker): Unit = PostgresSessions.end(connection, blocker)
 
   override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
     Sql
@@ -103,6 +114,13 @@ object PostgresDialect extends Dialect {
     val passing = state.startsWith("08") || state.startsWith("53") || Passing(state)
     if (passing && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
   }
+
+  override def opensLater(error: SQLException): Boolean =
+    Option(error.getSQLState).exists(state => state == "57P03" || state.startsWith("53"))
+
+  override def known(error: SQLException): Option[DatabaseFailure] =
+    Option.when(error.getSQLState == "53300")(
+      DatabaseFailure.TooManyConnections("max_connections, or the CONNECTION LIMIT of the role or database"))
 
   override def losesConnection(error: SQLException): Boolean = {
     val state = Option(error.getSQLState).getOrElse("")

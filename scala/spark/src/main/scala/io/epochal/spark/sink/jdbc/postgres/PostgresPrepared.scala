@@ -185,12 +185,15 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
       connection.setAutoCommit(true)
+      // A task that was frozen in its COPY holds the keys of its rows; its run is fenced.
+      PostgresSessions.endOlder(connection, run.writer)
       val transactions = new DecidedTransactions(run)
       if (transactions.prepared(connection).nonEmpty) {
-        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options) { transaction =>
-          val found = transactions.unsettled(transaction.connection)
-          transaction.commit()
-          found
+        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
+          transaction =>
+            val found = transactions.unsettled(transaction.connection)
+            transaction.commit()
+            found
         }
         decided.foreach(commit(connection, _))
         if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)

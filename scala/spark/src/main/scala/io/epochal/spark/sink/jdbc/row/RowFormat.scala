@@ -33,8 +33,7 @@ object BadValue {
 /** The rows of an epoch as they reached the driver.
   *
   * @param chunks
-  *   bytes and how many of them count, in the order of the partitions; a chunk ends between two rows or within one
+  *   bytes and how many of them count, in the order of the partitions; where a chunk ends depends on the format. They may be
+  *   read anew, and from files, by each iterator: use one at a time
   */
-final case class EncodedRows(rows: Long, chunks: Seq[(Array[Byte], Int)]) {
-  def bytes: Long = chunks.iterator.map(_._2.toLong).sum
-}
+final case class EncodedRows(rows: Long, bytes: Long, chunks: Iterable[(Array[Byte], Int)])

@@ -6,6 +6,7 @@ import scala.annotation.unused
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc.connection.Writer
 import io.epochal.spark.sink.jdbc.table.BoundTable
 import io.epochal.spark.sink.jdbc.{Database, Loaded}
 
@@ -25,6 +26,9 @@ final case class BulkRun(
     table: BoundTable,
     shape: String,
     once: Boolean) {
+
+  /** Under which other sessions see its transactions. */
+  def writer: Writer = Writer.of(table.table.name.schema, sinkId, generation)
 
   /** Whether it is the one that may write.
     *

@@ -26,7 +26,11 @@ final case class InlineTransport(maxBytes: Long) extends Transport {
 object InlineTransport {
 
   /** Puts the messages together; what has not come as it was sent is an error. */
-  private[jdbc] def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] = {
+  private[jdbc] def receive(
+      messages: Seq[TaskMessage],
+      epoch: String,
+      read: FileMessage => RowFileChunks = message => throw new IllegalStateException(s"no files: $message")
+  ): Either[EpochalException, Shipment] = {
     val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.attempt.partition)
     val bulk = messages.collect { case message: BulkMessage => message }.sortBy(_.attempt.partition)
     inline.find(!_.isWhole) match {
@@ -38,11 +42,23 @@ object InlineTransport {
             "found" -> "other bytes",
             "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
       case None =>
-        val rows = EncodedRows(inline.map(_.stored).sum, inline.flatMap(m => m.chunks.toSeq.zip(m.lengths)))
-        val deadLetters = messages.sortBy(_.attempt.partition).flatMap(_.deadLetters)
+        val ordered = messages.sortBy(_.attempt.partition)
+        val here = ordered.collect {
+          case message: InlineMessage => (message, message.chunks.toSeq.zip(message.lengths))
+          case message: FileMessage   => (message, read(message))
+        }
+        val chunks = here.map(_._2: Iterable[(Array[Byte], Int)])
+        val rows = EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks))
+        val deadLetters = ordered.flatMap(_.deadLetters)
         val digest = messages.foldLeft(ContentDigest.empty)(_ + _.digest)
-        Right(Shipment(digest, rows, bulk, deadLetters, messages.map(_.report.encodeNanos).sum))
+        val files = chunks.collect { case file: RowFileChunks => file }
+        Right(Shipment(digest, rows, bulk, deadLetters, messages.map(_.report.encodeNanos).sum, files))
     }
+  }
+
+  /** One after the other, each read when its turn comes. */
+  final private class Chained(parts: Seq[Iterable[(Array[Byte], Int)]]) extends Iterable[(Array[Byte], Int)] {
+    override def iterator: Iterator[(Array[Byte], Int)] = parts.iterator.flatMap(_.iterator)
   }
 
   private[jdbc] def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {

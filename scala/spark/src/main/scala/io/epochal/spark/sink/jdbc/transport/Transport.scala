@@ -50,20 +50,26 @@ trait TaskOutput extends AutoCloseable {
   * @param digest
   *   of all its rows
   * @param rows
-  *   that came in the messages themselves
+  *   that came in the messages themselves, or in files
   * @param elsewhere
   *   that lie in the database
   * @param deadLetters
   *   in the order of partitions and rows
   * @param encodeNanos
   *   of all tasks together
+  * @param files
+  *   from which `rows` reads
   */
 final case class Shipment(
     digest: ContentDigest,
     rows: EncodedRows,
     elsewhere: Seq[BulkMessage],
     deadLetters: Seq[DeadLetter],
-    encodeNanos: Long) {
+    encodeNanos: Long,
+    files: Seq[AutoCloseable] = Nil) {
+
+  /** Closes files that a load has left open. They can be read again. */
+  def release(): Unit = files.foreach(_.close())
 
   /** Rows for the table: all but the dead letters. */
   def stored: Long = digest.rows - deadLetters.size
@@ -114,6 +120,18 @@ final class InlineMessage(
   /** Whether it came as it was sent. */
   def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && InlineTransport.checksum(chunks, lengths) == crc
 }
+
+/** Rows in a file of [[RowFiles]].
+  *
+  * @param crc
+  *   CRC32C of the rows' bytes
+  */
+final case class FileMessage(
+    override val report: TaskReport,
+    override val bytes: Long,
+    crc: Long,
+    file: String
+) extends TaskMessage
 
 /** Rows that a task has brought to the database itself.
   *

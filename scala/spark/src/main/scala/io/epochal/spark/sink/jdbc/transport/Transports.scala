@@ -15,11 +15,20 @@ private[jdbc] object Transports {
   /** With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes the whole pass the
     * limit: a task that needs more than its share goes on by staging.
     */
-  def choose(database: Database, run: BulkRun, tasks: Int, engine: SinkEngine): Transport = {
+  def choose(
+      database: Database,
+      run: BulkRun,
+      tasks: Int,
+      engine: SinkEngine,
+      files: => Option[RowFiles]): Transport = {
     val options = database.options
     val limit = maxInlineBytes(options, engine)
     database.bulk match {
-      case None => InlineTransport(limit)
+      case None =>
+        Option
+          .when(options.transport == TransportChoice.Auto)(files)
+          .flatten
+          .fold[Transport](InlineTransport(limit))(FileTransport(limit / math.max(tasks, 1), _))
       case Some(bulk) =>
         bulk.checkTasks(database, tasks).fold(throw _, identity)
         val share = if (options.transport == TransportChoice.Auto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
@@ -43,11 +52,15 @@ private[jdbc] object Transports {
   /** For the progress: what an epoch took, and why. */
   def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
     val staged = shipment.elsewhere.size
+    val files = shipment.files.size
     val taken = (database.bulk, staged) match {
       case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"$InlineName+${bulk.name}" else bulk.name
+      case _ if files > 0           => FilesName
       case _                        => InlineName
     }
     val reason = database.options.transport match {
+      case TransportChoice.Auto if files > 0 =>
+        s"$files of $tasks tasks passed their share of the bytes that go inline, and ${database.dialect.name} has no staging"
       case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other"
       case TransportChoice.Auto if staged > 0 =>
         s"$staged of $tasks tasks passed their share of the bytes that go inline"
@@ -58,6 +71,7 @@ private[jdbc] object Transports {
   }
 
   private val InlineName = TransportChoice.Inline.name
+  private val FilesName = s"$InlineName+files"
 }
 
 /** Removes what tasks of a failed epoch have left in the database, as far as that can be done by this run. */

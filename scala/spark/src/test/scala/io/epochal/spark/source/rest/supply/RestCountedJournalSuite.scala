@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.HttpCounters
-import io.epochal.spark.source.HadoopFileStore
+import io.epochal.spark.HadoopFileStore
 import io.epochal.spark.source.rest.page.RecordBlock
 import io.epochal.spark.source.rest.{
   RecordsApi,

@@ -1,4 +1,4 @@
-package io.epochal.spark.source
+package io.epochal.spark
 
 import java.io.{
   ByteArrayInputStream,

@@ -1,0 +1,89 @@
+package io.epochal.spark.sink.jdbc.commit
+
+import java.sql.Connection
+import java.time.Duration
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.spark.DaemonThreads
+import io.epochal.spark.sink.jdbc.Database
+import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionPool, Transaction, Writer}
+
+/** Looks, while a claim waits for a lock, for whom it waits (K15).
+  *
+  * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
+  * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
+  * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
+  * error names it.
+  *
+  * A claim that succeeds sooner than `grace` costs no look: a predecessor that is well gets that long to end its transaction.
+  */
+final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, schema: String, sinkId: String) {
+  import ClaimWatch._
+
+  private val dialect = database.dialect
+  @volatile private var found = Seq.empty[Blocker]
+
+  /** Those that were seen last and could not be ended. */
+  def blockers: Seq[Blocker] = found
+
+  /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
+  def over[A](connection: Connection)(body: => A): A = dialect.session(connection) match {
+    case None => body
+    case Some(session) =>
+      val done = new CountDownLatch(1)
+      new DaemonThreads("epochal-claim").newThread(() => watch(session, done)).start()
+      try body
+      finally done.countDown()
+  }
+
+  private def watch(session: Long, done: CountDownLatch): Unit = {
+    def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
+    var goesOn = wait(grace)
+    while (goesOn) {
+      try look(session, done)
+      catch {
+        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", told(error))
+      }
+      goesOn = wait(Pause)
+    }
+  }
+
+  private def look(session: Long, done: CountDownLatch): Unit =
+    ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
+      Transaction.run(connection, dialect, Pause) { _ =>
+        ledger.generation(connection, sinkId).foreach { generation =>
+          val successor = Writer.of(schema, sinkId, generation)
+          val (ours, others) = dialect
+            .blockers(connection, session, successor)
+            .partition(blocker => blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+          if (done.getCount > 0) {
+            ours.foreach { blocker =>
+              log.warn(
+                "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
+                sinkId: Any,
+                blocker.description)
+              dialect.end(connection, blocker)
+            }
+            found = others
+          }
+        }
+      }
+    }
+
+  private def told(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
+
+  private def grace: Duration = {
+    val third = database.options.lockTimeout.dividedBy(3)
+    if (third.compareTo(LongestGrace) < 0) third else LongestGrace
+  }
+}
+
+private object ClaimWatch {
+  private val log = LoggerFactory.getLogger(classOf[ClaimWatch])
+  private val LongestGrace = Duration.ofSeconds(10)
+  private val Pause = Duration.ofSeconds(1)
+}

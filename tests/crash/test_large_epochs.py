@@ -1,0 +1,60 @@
+"""One epoch that is far larger than what commit messages carry, and than the driver's memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crash.cases import FULL
+from support.databases import Sqlite
+from support.drivers import Driver
+from support.waiting import until
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+
+#: Of 5 columns and about 100 bytes each.
+ROWS = 5_000_000 if FULL else 400_000
+MEMORY = "1g" if FULL else "400m"
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    driver = Driver("local[2]", conf={"spark.driver.memory": MEMORY})
+    yield driver
+    driver.kill()
+
+
+def test_an_epoch_larger_than_the_drivers_memory_goes_into_a_database_without_staging(
+    driver: Driver, tmp_path: Path
+) -> None:
+    database = Sqlite(tmp_path / "large.db")
+    database.execute("CREATE TABLE wide (id BIGINT, a TEXT, b TEXT, c DOUBLE, d BIGINT)")
+    driver.start(
+        [
+            {
+                "name": "wide",
+                "shape": "wide",
+                "source": {"rows_per_batch": ROWS, "max_rows": ROWS},
+                "write": {
+                    "url": database.url,
+                    "table": "wide",
+                    "sink_id": "wide",
+                    "checkpoint": str(tmp_path / "checkpoint"),
+                    "available_now": True,
+                },
+            }
+        ]
+    )
+    until(lambda: not driver.status()["wide"]["active"], "the end of the query", 1500)
+    status = driver.status()["wide"]
+    assert not status["error"]
+    assert status["metrics"]["transport"] == "inline+files"
+    assert database.query("SELECT count(*), count(DISTINCT id), max(id), sum(d) FROM wide") == [
+        (ROWS, ROWS, ROWS - 1, ROWS * (ROWS - 1))
+    ]
+    assert database.query("SELECT last_epoch, epochs FROM epochal_ledger") == [(0, 1)]
+    left = [file for _, _, files in os.walk(tmp_path / "checkpoint" / "epochal-rows") for file in files]
+    assert not left
