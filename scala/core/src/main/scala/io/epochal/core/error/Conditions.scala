@@ -271,6 +271,7 @@ object Conditions extends HttpConditions {
     TooManyPages,
     LinkRefused,
     JournalUnwritable,
+    JournalUnseen,
     ResponseNotKept,
     RecordInvalid,
     DatabaseUnreachable,
