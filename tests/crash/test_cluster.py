@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ import pytest
 
 from crash.cases import ON_POSTGRES, PARTITIONS
 from crash.scene import Scene
+from support.api import serve
 from support.cluster import CORES, HOSTS, Cluster, cluster
+from support.data import comments
 from support.databases import Postgres
 from support.drivers import Driver, Gate
+from support.pages import ChainedApi
+from support.scripts import run_script
 from support.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
@@ -100,3 +105,36 @@ def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
             one.check_all()
     finally:
         driver.kill()
+
+
+#: The same path in every process, and another directory in each: as a driver's own disk is.
+OWN_DISK = """
+frame = epochal.read.rest(
+    spark, os.environ["API"], pagination="cursor", next_cursor="/meta/next", cursor_param="after", records="/data",
+    schema="id INT", fail_on_data_loss=False, num_partitions=2,
+)
+query = frame.writeStream.format("memory").queryName("out").option("checkpointLocation", "file:/proc/self/cwd/checkpoint")
+query = query.trigger(availableNow=True).start()
+try:
+    with epochal.errors.named():
+        query.awaitTermination()
+except epochal.EpochalError as error:
+    says(condition=error.condition)
+says(rows=spark.table("out").count())
+"""
+
+
+def test_a_checkpoint_on_the_drivers_own_disk_is_named_and_no_row_is_skipped(
+    two_workers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serve(ChainedApi(records=comments(1, 80))) as api:
+        facts = run_script(
+            f"""
+            cluster = {{"spark.driver.host": "{HOSTS[0]}", "spark.executor.memory": "500m"}}
+            spark = epochal.configure(builder().master("{two_workers.master}").config(map=cluster)).getOrCreate()
+            """
+            + textwrap.indent(OWN_DISK, " " * 12),
+            API=api.url,
+        )
+    assert facts == {"condition": "JOURNAL_UNSEEN", "rows": 0}

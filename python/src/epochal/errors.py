@@ -242,6 +242,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TOO_MANY_PAGES": RecordError,
     "LINK_REFUSED": RecordError,
     "JOURNAL_UNWRITABLE": CheckpointError,
+    "JOURNAL_UNSEEN": CheckpointError,
     "RECORDS_NOT_FOUND": RecordError,
     "CSV_HEADER_MISMATCH": RecordError,
     "RECORD_INVALID": RecordError,

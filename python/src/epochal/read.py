@@ -65,6 +65,8 @@ def rest(
     max_pages: int | None = None,
     refresh_interval: Duration | None = None,
     conditional_requests: bool | None = None,
+    max_poll_time: Duration | None = None,
+    max_poll_bytes: Size | None = None,
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
@@ -184,6 +186,8 @@ def rest(
         refresh_interval: how long after its end was seen an API is asked for new records, in a stream.
         conditional_requests: whether an answer that is the same need not be sent again (``ETag``, ``Last-Modified``);
             unless told otherwise it need not.
+        max_poll_time: how long one poll for journalled records may take, in a stream; the next poll goes on.
+        max_poll_bytes: bytes of journalled records that one poll may receive; the page that brings more is its last.
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
@@ -295,6 +299,8 @@ def rest(
             "maxPages": max_pages,
             "refreshInterval": refresh_interval,
             "conditionalRequests": conditional_requests,
+            "maxPollTime": max_poll_time,
+            "maxPollBytes": max_poll_bytes,
             "journal": journal,
             "bodyFormat": body_format,
             "records": records,

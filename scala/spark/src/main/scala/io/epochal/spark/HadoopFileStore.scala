@@ -56,6 +56,8 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
       new HadoopInput(files.open(file, HadoopFileStore.BufferSize), length)
     } catch { case _: FileNotFoundException => throw new NoSuchFileException(s"$directory/$name") }
 
+  override def exists(name: String): Boolean = files.exists(new Path(path, name))
+
   override def names(): Seq[String] =
     try files.listStatus(path).toSeq.map(_.getPath.getName)
     catch { case _: FileNotFoundException => Nil }

@@ -50,11 +50,14 @@ final class StopSuite extends StreamTest {
     .load()
 
   private def counted(more: (String, String)*): DataFrame = rest(
-    Seq("url" -> records.url, "pagination" -> "offset", "offsetParam" -> "_start", "limitParam" -> "_limit") ++ more: _*)
+    Seq(
+      "url" -> records.url,
+      "pagination" -> "offset",
+      "offsetParam" -> "_start",
+      "limitParam" -> "_limit") ++ more: _*)
 
   private val sources: Seq[(String, () => DataFrame)] = Seq(
-    "random" -> (() =>
-      spark.readStream.format("epochal-random").option("rowsPerBatch", "50").load().selectExpr("id")),
+    "random" -> (() => spark.readStream.format("epochal-random").option("rowsPerBatch", "50").load().selectExpr("id")),
     "live" -> (() => counted()),
     "journalled" -> (() => counted("journal" -> "true")),
     "cursor" -> (() => rest(ChainApi.kinds("cursor") :+ ("url" -> chain.url): _*))
@@ -67,16 +70,13 @@ final class StopSuite extends StreamTest {
     databases.map(database => database.name -> (into(database, number)(_, _))) :+
       ("orders" -> (start(_, _, "epochal-rest", RestSinkFixture.options(orders) ++ Map("keyColumns" -> "id"))))
 
-  private def start(
-      frame: DataFrame,
-      checkpoint: File,
-      format: String,
-      options: Map[String, String]): StreamingQuery = frame.writeStream
-    .format(format)
-    .options(options)
-    .option("checkpointLocation", checkpoint.getPath)
-    .trigger(Trigger.ProcessingTime(0))
-    .start()
+  private def start(frame: DataFrame, checkpoint: File, format: String, options: Map[String, String]): StreamingQuery =
+    frame.writeStream
+      .format(format)
+      .options(options)
+      .option("checkpointLocation", checkpoint.getPath)
+      .trigger(Trigger.ProcessingTime(0))
+      .start()
 
   test(s"a query that is stopped at any moment, $stops times over every source and sink, has no exception") {
     info(s"EPOCHAL_STOP_SEED=$seed")

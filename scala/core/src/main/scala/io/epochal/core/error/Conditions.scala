@@ -298,6 +298,7 @@ object Conditions extends HttpConditions {
     TooManyPages,
     LinkRefused,
     JournalUnwritable,
+    JournalUnseen,
     ResponseNotKept,
     RecordInvalid,
     DatabaseUnreachable,

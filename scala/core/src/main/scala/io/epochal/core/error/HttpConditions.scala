@@ -78,6 +78,11 @@ private[error] trait HttpConditions {
     "The journal of <source> cannot be written to <path>: <reason>.",
     "The position stays where it was. Make room there, or see to the rights, and start the query again."
   )
+  val JournalUnseen = Condition(
+    "JOURNAL_UNSEEN",
+    "An executor (<host>) cannot read the journal of <source> that the driver has written and sees at <path>: <reason>.",
+    "No row is lost or skipped. Stop the query, move its whole checkpoint to a place that the driver and all executors can read (HDFS, S3, a shared mount), and start it there."
+  )
   val ResponseNotKept = Condition(
     "RESPONSE_NOT_KEPT",
     "A response is too large for memory, and a file of it cannot be written to <path>, or read there: <reason>.",

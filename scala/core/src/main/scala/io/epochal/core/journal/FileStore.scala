@@ -15,6 +15,9 @@ trait FileStore {
     */
   def open(name: String): FileInput
 
+  /** Whether a file is there. */
+  def exists(name: String): Boolean
+
   /** The names of all files; none where there is no such directory. */
   def names(): Seq[String]
 

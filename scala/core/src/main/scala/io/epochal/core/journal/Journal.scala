@@ -26,6 +26,8 @@ import scala.util.Using
   *   - '''J8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs, and no offset
   *     from there on names it. A run does not know the epochs of earlier ones: of what lies before its first committed epoch, the
   *     last [[Journal.Kept]] segments stay.
+  *   - '''J9''' What a run received and did not log is garbage that the next run removes, once an offset of its own is logged: from
+  *     then on Spark lets no run before it log one.
   *
   * {{{
   *   begin            append            seal               Spark logs the offset        release
@@ -64,7 +66,8 @@ final class Journal(
     segment
   }
 
-  /** What is to be read for the rows `from` to `until`, and which of them are gone.
+  /** What is to be read for the rows `from` to `until`, and which of them are gone. Each segment was seen when this returns: who
+    * does not find it afterwards looks elsewhere.
     *
     * @param segments
     *   of the offset that ends the batch
@@ -96,6 +99,21 @@ final class Journal(
       if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, named)
     }
 
+  /** Removes the segments that other runs began at a row or behind it (J9).
+    *
+    * @param behind
+    *   the row after the last one that any run before this one has logged
+    * @param segments
+    *   of an offset of this run that is logged
+    */
+  def sweepOrphans(behind: Long, segments: Seq[Segment]): Unit = {
+    val named = segments.map(_.name).toSet
+    store
+      .names()
+      .filter(name => Segment.from(name).exists(_ >= behind) && !named(name) && !Segment.isOf(name, run))
+      .foreach(store.delete)
+  }
+
   private def sweep(floor: Long, named: Set[String]): Unit = {
     val garbage = store.names().filter(name => !named(name) && Segment.from(name).exists(_ < floor))
     garbage.foreach(store.delete)
@@ -123,7 +141,7 @@ final class Journal(
     }
 
   private def frames(segment: Segment): Either[JournalDamage, IndexedSeq[Frame]] =
-    known.get(segment.name).map(Right(_)).getOrElse {
+    known.get(segment.name).filter(_ => store.exists(segment.name)).map(Right(_)).getOrElse {
       try {
         val all = Using.resource(store.open(segment.name))(SegmentFormat.frames(_, segment, source))
         known += segment.name -> all

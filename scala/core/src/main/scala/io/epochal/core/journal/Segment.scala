@@ -42,6 +42,9 @@ object Segment {
     case _         => None
   }
 
+  /** Whether a run gave the name. */
+  def isOf(name: String, run: String): Boolean = name.contains(s"-$run-")
+
   /** Adds the fields of a segment, always in the same order. */
   def write(segment: Segment, fields: ObjectNode): Unit = {
     fields.put("name", segment.name)

@@ -41,6 +41,8 @@ final class MemoryFileStore extends FileStore {
     }
   }
 
+  override def exists(name: String): Boolean = files.contains(name)
+
   override def names(): Seq[String] = files.keys.toSeq
 
   override def delete(name: String): Unit = {

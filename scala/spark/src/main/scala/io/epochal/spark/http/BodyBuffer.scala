@@ -99,6 +99,16 @@ final private[spark] class BodyBuffer(inMemory: Int = Int.MaxValue, partBytes: I
       }
   }
 
+  /** Whether it ends with a line break; so does an empty one. */
+  def endsLine: Boolean = used == 0 || {
+    val last = large.fold(array(used - 1)) { file =>
+      val byte = new Array[Byte](1)
+      file.read(used - 1, byte, 0, 1)
+      byte(0)
+    }
+    last == '\n' || last == '\r'
+  }
+
   /** The beginning, for a message. */
   def head(characters: Int): String =
     new String(

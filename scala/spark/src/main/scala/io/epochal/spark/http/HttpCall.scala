@@ -28,8 +28,13 @@ final class HttpBody(val contentType: String, val bytes: Array[Byte])
   *
   * @param notModified
   *   whether it says that it would be the one that is not wanted again
+  * @param delimited
+  *   whether its body says itself where it ends, by a length, chunks or gzip; else the connection's end did, and it may be cut
   */
-final private[spark] class HttpAnswer(response: HttpResponse, val notModified: Boolean = false) {
+final private[spark] class HttpAnswer(
+    response: HttpResponse,
+    val notModified: Boolean = false,
+    val delimited: Boolean = true) {
   def status: Int = response.getCode
 
   /** What tells it from later ones. */

@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 import java.util.zip.GZIPInputStream
 
 import com.fasterxml.jackson.core.JsonProcessingException
+import com.fasterxml.jackson.core.exc.StreamConstraintsException
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
 import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
@@ -43,7 +44,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
     *   [[FirstContactAttempts]] attempts
     * @param read
-    *   reads the answer as a part of the attempt: when it finds that the body is no JSON, the request is repeated
+    *   reads the answer as a part of the attempt: when it finds that the body is no JSON and may be cut, the request is repeated
     * @throws EpochalException
     *   one of the HTTP conditions
     */
@@ -58,12 +59,22 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       new Retrier(settings.retry, classify, retried).run { failures =>
         attempts = failures + 1
         val answer = attempt(request, buffer)
+        if (settings.byLines && !answer.delimited && !buffer.endsLine)
+          throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
         try read(answer)
         catch {
-          case e: JsonProcessingException => throw HttpFailure.body(endpoint, Json.problem(e))
+          case e: JsonProcessingException =>
+            throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(answer, buffer, e))
         }
       }
     catch { case failure: HttpFailure => throw failure.report(attempts) }
+  }
+
+  /** What came whole and is something else stays so. A server may also break off in a body that it ends properly. */
+  private def mayBeCut(answer: HttpAnswer, buffer: BodyBuffer, error: JsonProcessingException): Boolean = error match {
+    case _: StreamConstraintsException => false
+    case problem: PerhapsCut           => problem.cut || !answer.delimited
+    case _                             => !answer.delimited || buffer.length == 0 || Json.endsEarly(error)
   }
 
   override def close(): Unit = if (open.compareAndSet(true, false)) gate.close(share)
@@ -112,7 +123,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.received(buffer.length.toLong)
-      new HttpAnswer(response, notModified)
+      new HttpAnswer(response, notModified, delimited(response))
     } catch {
       case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
       case e: IOException => throw HttpFailure.of(endpoint, settings.transport.timeout, e)
@@ -144,13 +155,19 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       val in = entity.getContentEncoding match {
         case null | "" | "identity" => entity.getContent
         case "gzip" | "x-gzip"      => new GZIPInputStream(entity.getContent, GzipBuffer)
-        case other => throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was asked for")
+        case other =>
+          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was asked for", cut = false)
       }
       val whole = buffer.readFrom(in, limit)
       if (whole) in.close()
       whole
     }
   }
+
+  private def delimited(response: ClassicHttpResponse): Boolean =
+    Option(response.getEntity).forall { entity =>
+      entity.getContentLength >= 0 || entity.isChunked || entity.getContentEncoding != null
+    }
 
   /** What was read to its end leaves the connection to the next request; otherwise the rest of the answer is not waited for. */
   private def close(request: HttpUriRequestBase, response: ClassicHttpResponse, whole: Boolean): Unit = {
@@ -199,6 +216,9 @@ private[spark] object HttpClient {
 
   /** Attempts that a server gets which cannot be reached when a stream asks for the first time. */
   val FirstContactAttempts = 3
+
+  private val UnfinishedLine =
+    "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
 
   private val GzipBuffer = 16 << 10
   private val ErrorBytes = 4096L

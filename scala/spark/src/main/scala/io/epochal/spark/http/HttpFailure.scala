@@ -32,6 +32,13 @@ final private[spark] class HttpFailure(
     val unauthorized: Boolean = false
 ) extends Exception(null, null, false, false)
 
+/** Why a body cannot be read. */
+private[spark] trait PerhapsCut {
+
+  /** Whether it looks as if the body's end were missing. */
+  def cut: Boolean
+}
+
 private[spark] object HttpFailure {
 
   /** A status other than success.
@@ -76,10 +83,14 @@ private[spark] object HttpFailure {
       connected = true,
       _ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
 
-  /** The body is not what it should be; another attempt may bring a whole one. */
-  def body(endpoint: Endpoint, reason: String): HttpFailure =
+  /** The body is not what it should be.
+    *
+    * @param cut
+    *   whether it may only have been cut, and another attempt bring a whole one
+    */
+  def body(endpoint: Endpoint, reason: String, cut: Boolean): HttpFailure =
     new HttpFailure(
-      Verdict.Retry,
+      if (cut) Verdict.Retry else Verdict.GiveUp,
       connected = true,
       attempts => Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
 

@@ -22,6 +22,8 @@ import io.epochal.spark.http.transport.HttpTransport
   *   how requests say who asks
   * @param hidden
   *   what else must be in no text
+  * @param byLines
+  *   whether bodies of success are lines: where nothing but the end of the connection ends one, its last line must have its break
   */
 final case class HttpSettings(
     endpoint: Endpoint,
@@ -30,7 +32,8 @@ final case class HttpSettings(
     maxResponseBytes: Long,
     politeness: HttpPoliteness = HttpPoliteness.none,
     auth: HttpAuth = HttpAuth.none,
-    hidden: Seq[Secret] = Nil) {
+    hidden: Seq[Secret] = Nil,
+    byLines: Boolean = false) {
 
   /** A server's text without the secrets that it may repeat. */
   def masked(text: String, more: Seq[String] = Nil): String =

@@ -31,6 +31,10 @@ private[spark] object Json {
     case _                                            => "a number"
   }
 
+  /** Whether a text ends within a value. Jackson says so by exceptions of two classes. */
+  def endsEarly(error: JsonProcessingException): Boolean =
+    String.valueOf(error.getOriginalMessage).startsWith("Unexpected end-of-input")
+
   /** What is wrong, without the text around it. */
   def problem(error: JsonProcessingException): String =
     error.getOriginalMessage + Option(error.getLocation).fold("")(place => s", at byte ${place.getByteOffset}")

@@ -24,12 +24,12 @@ private[spark] object QueryStop {
   def guard[A](body: => A): A =
     try body
     catch {
-      case stop: InterruptedException                                                => throw stop
+      case stop: InterruptedException                                                   => throw stop
       case error: Exception if flagged || isInterruption(error) || RunningQuery.stopped => throw interruption(error)
     }
 
   /** Whether an interrupt is among the causes. A socket's timeout is an InterruptedIOException, and is none. */
-  private[seam] def isInterruption(error: Throwable): Boolean =
+  def isInterruption(error: Throwable): Boolean =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).exists {
       case _: SocketTimeoutException                                => false
       case _: InterruptedException | _: InterruptedIOException      => true

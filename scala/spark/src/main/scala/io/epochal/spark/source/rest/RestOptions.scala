@@ -189,7 +189,7 @@ object RestOptions {
         values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
-      http,
+      http.copy(byLines = rules.format.lines.nonEmpty),
       paging,
       journal,
       values(PagingOptions.MaxPages),

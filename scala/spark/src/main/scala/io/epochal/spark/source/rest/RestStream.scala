@@ -22,7 +22,7 @@ import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.seam.{QueryStop, SessionHadoop}
 import io.epochal.spark.source.rest.page.ChainedPagination
-import io.epochal.spark.source.rest.supply.RestSupply
+import io.epochal.spark.source.rest.supply.{PollBudgets, RestSupply}
 import io.epochal.spark.source.rest.window.{TimeWindow, WindowPosition}
 import io.epochal.spark.source.{InitialOffset, ReadLimits}
 
@@ -49,14 +49,14 @@ final class RestStream private[rest] (
     with ReportsSourceMetrics {
 
   private val store = initial.beside("journal")
-  private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock)
+  private val budgets = new PollBudgets(options.refresh.bounds)
+  private val supply = RestSupply.of(options, store, counters, defaultPartitions, clock, budgets)
   private val factory = new RestReaderFactory(options.alone, reading, counters, None)
   private lazy val journalFactory = new RestReaderFactory(options.alone, reading, counters, Some(store))
   private var lastBatch: Instant = clock.instant()
   private var availableNow = false
   private var journalled = options.journal
   private var target = Option.empty[RestPosition]
-  private var gaps = 0
   private var crawl = 0L
   private var lastAtEnd = Option.empty[Instant]
 
@@ -92,7 +92,7 @@ final class RestStream private[rest] (
       val end = supply.take(from, rows)
       crawl = end.crawl
       RestOffset(options.source, end)
-    } else if (availableNow && goesOn) {
+    } else if (supply.paused || availableNow && goesOn) {
       // An empty batch, so that neither this run nor the next begins before these pages again.
       RestOffset(options.source, supply.take(from, 0))
     } else {
@@ -108,18 +108,21 @@ final class RestStream private[rest] (
     supply.known.map(extent => RestOffset(options.source, RestPosition(extent.exists, crawl = crawl))).orNull
 
   /** `rowsBehind` counts to the last record seen; while batches are cut by a limit nobody looks further, and
-    * `rowsBehindExact` is false. `secondsBehind` is an upper bound: the time since this run last stood at the end.
+    * `rowsBehindExact` is false: there are that many rows at the least, and where not one is known the number is left out.
+    * `secondsBehind` is an upper bound: the time since this run last stood at the end.
     */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
     val counts = counters.value
     val lag = for {
-      consumed <- latestConsumed.toScala.map(position(_).records)
+      consumed <- latestConsumed.toScala.map(position(_))
       extent <- supply.known
     } yield {
-      val behind = math.max(0L, extent.exists - consumed)
+      // Of a list that is begun again nothing is consumed yet.
+      val behind = math.max(0L, extent.exists - (if (consumed.crawl == crawl) consumed.records else 0L))
       val seconds =
         if (behind == 0 && extent.exact) Some(0L) else lastAtEnd.map(Duration.between(_, clock.instant()).toSeconds)
-      Map("rowsBehind" -> behind.toString, "rowsBehindExact" -> extent.exact.toString) ++
+      Map("rowsBehindExact" -> extent.exact.toString) ++
+        Option.when(extent.exact || behind > 0)("rowsBehind" -> behind.toString) ++
         seconds.map(s => "secondsBehind" -> s.toString)
     }
     val sums = Map[String, Any](
@@ -136,6 +139,7 @@ final class RestStream private[rest] (
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
     journalled = options.journal || position(end).journalled
+    budgets.ahead.begin()
     supply.partitions(position(start), position(end))
   }
 
@@ -151,21 +155,31 @@ final class RestStream private[rest] (
   override def toString: String = s"${RestOptions.Format}[${options.source}]"
 
   /** Whether pages without records hid the end. An API may name another page for ever. */
-  private def goesOn: Boolean = supply.brokeOff && gaps < RestStream.MaxGaps
+  private def goesOn: Boolean = supply.brokeOff && supply.gaps <= RestStream.MaxGaps
 
-  /** Under AvailableNow the end is looked for once, when the first batch is planned; again only behind pages without records. */
+  /** Under AvailableNow a run ends where the end is first seen: by the first poll, or, of records that are journalled piece by piece,
+    * by the one that comes there.
+    */
   private def available(from: RestPosition, most: Long): Long = {
-    if (availableNow && target.forall(end => from.records == end.records && goesOn)) {
-      if (target.nonEmpty) gaps += 1
-      val found = supply.available(from, Long.MaxValue)
-      target = Some(
-        if (options.journal) RestPosition(from.records + found, crawl = from.crawl) else supply.take(from, found))
-    }
-    target.fold(supply.available(from, most)) { end =>
-      val left = if (from.crawl > end.crawl) 0L else math.max(0L, end.records - from.firstUntil(end))
-      math.min(left, supply.available(from, left))
-    }
+    budgets.poll.begin()
+    if (target.isEmpty && availableNow) {
+      val found = supply.available(from, if (options.journal) most else Long.MaxValue)
+      target = if (options.journal) end(from, found) else Some(supply.take(from, found))
+      target.fold(found)(end => math.min(found, left(from, end)))
+    } else
+      target.fold(supply.available(from, most))(end =>
+        math.min(left(from, end), supply.available(from, left(from, end))))
   }
+
+  private def left(from: RestPosition, end: RestPosition): Long =
+    if (from.crawl > end.crawl) 0L else math.max(0L, end.records - from.firstUntil(end))
+
+  /** Where the list ends, once that was seen, or too many pages without records were. */
+  private def end(from: RestPosition, found: Long): Option[RestPosition] =
+    supply.known
+      .collect { case extent if extent.exact => math.max(from.records, extent.exists) }
+      .orElse(Option.when(supply.brokeOff && !goesOn)(from.records + found))
+      .map(RestPosition(_, crawl = from.crawl))
 
   private def position(offset: Offset): RestPosition = offset match {
     case ours: RestOffset => ours.position

@@ -29,7 +29,6 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     "garbage in place of HTTP" -> aResponse().withFault(Fault.RANDOM_DATA_THEN_CLOSE),
     "garbage in the body" -> aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK),
     "JSON that breaks off" -> okJson(page.dropRight(20)),
-    "a body that is no JSON" -> ok("<html>busy</html>"),
     "an empty body" -> ok("")
   ).foreach { case (fault, answer) =>
     test(s"$fault is tried again, whether the driver or a task meets it") {
@@ -133,9 +132,69 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
   }
 
-  test("an encoding that was not asked for is named") {
-    answers(good.withHeader("Content-Encoding", "br"))
-    assert(failure(readAll(stream("retry.maxAttempts" -> "1"))).getMessage.contains("encoded as 'br'"))
+  Seq(
+    "a whole body that is no JSON" -> ok("<html>busy</html>") -> "Unexpected character",
+    "nesting that is too deep" -> okJson("[" + "[" * 2000 + "]" * 2000 + "]") -> "nesting depth",
+    "an encoding that was not asked for" -> good.withHeader("Content-Encoding", "br") -> "encoded as 'br'"
+  ).foreach { case ((fault, answer), reason) =>
+    test(s"$fault does not get better, and fails at once by its name") {
+      answers(answer)
+      val error = failure(readAll(stream()))
+      assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
+      assert(requests == 1 && error.getMessage.contains("(1 attempts)"))
+    }
+  }
+
+  /** Answers each connection with the next body, delimited by the connection's end alone. */
+  private def closing[A](bodies: String*)(body: String => A): A =
+    Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { server =>
+      val thread = new Thread(() =>
+        bodies.foreach { text =>
+          Using.resource(server.accept()) { socket =>
+            val in = new BufferedReader(new InputStreamReader(socket.getInputStream))
+            Iterator.continually(in.readLine()).takeWhile(_.nonEmpty).foreach(_ => ())
+            socket.getOutputStream.write(s"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n$text".getBytes)
+          }
+        })
+      thread.start()
+      try body(s"http://127.0.0.1:${server.getLocalPort}/c")
+      finally thread.join(20000)
+    }
+
+  private val lined = Seq(
+    "csv" -> "id,name\n1,a\n2,b\n300,c\n",
+    "ndjson" -> "{\"id\":1}\n{\"id\":2}\n300\n".replace("300\n", "{\"id\":300}\n"))
+
+  lined.foreach { case (format, whole) =>
+    test(s"$format that is cut within a line, and ended by the connection alone, is asked for again") {
+      // Once for the driver, and once for the task.
+      closing(whole.dropRight(3), whole, whole.dropRight(4), whole) { url =>
+        val source = stream("url" -> url, "bodyFormat" -> format)
+        assert(readAll(source).map(_.head) == Seq(1, 2, 300))
+        assert(metric(source, "requests") == 4 && metric(source, "retries") == 2)
+      }
+    }
+
+    test(
+      s"$format whose last line is never ended, by the connection alone, fails by name after the attempts that there are") {
+      closing(whole.dropRight(1), whole.dropRight(1)) { url =>
+        val error = failure(readAll(stream("url" -> url, "bodyFormat" -> format, "retry.maxAttempts" -> "2")))
+        assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("(2 attempts)"))
+        assert(error.getMessage.contains("it may be cut"))
+      }
+    }
+
+    test(s"$format whose length is told needs no last line break") {
+      answers(ok(whole.dropRight(1)))
+      assert(readAll(stream("bodyFormat" -> format)).size == 3 && requests == 2)
+    }
+  }
+
+  test("JSON that is cut, and ended by the connection alone, is asked for again") {
+    closing(page.dropRight(20), page, "<html>", page) { url =>
+      val source = stream("url" -> url)
+      assert(readAll(source).size == 3 && metric(source, "requests") == 4)
+    }
   }
 
   test("headers and parameters go with every request, and appear in no error") {

@@ -46,7 +46,8 @@ final private[rest] class FanOutSupply(
   override def take(start: RestPosition, records: Long): RestPosition = {
     val shares = FairShare.of(records, waiting, (start.records % fanOut.table.size).toInt)
     val taken = fanOut.table.zip(shares).collect {
-      case (params, share) if share > 0 => params -> member(params).supply.take(start.of(params), share)
+      case (params, share) if share > 0 || member(params).supply.paused =>
+        params -> member(params).supply.take(start.of(params), share)
     }
     RestPosition(start.records + records, members = start.members ++ taken)
   }
@@ -59,6 +60,8 @@ final private[rest] class FanOutSupply(
       Extent(exists, if (each.flatten.forall(_.exact)) exists else Long.MaxValue)
     }
   }
+
+  override def paused: Boolean = members.values.exists(_.supply.paused)
 
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
     val moved = end.ordered.filter { case (params, to) => to.records > start.of(params).records }
@@ -83,10 +86,15 @@ final private[rest] class FanOutSupply(
 
   private def available(member: Member, start: RestPosition, most: Long): Long = {
     val left = member.target.fold(most)(end => math.min(most, math.max(0L, end - start.records)))
-    val found = math.min(left, member.supply.available(start, left))
-    if (once && member.target.isEmpty) member.target = Some(start.records + found)
-    found
+    val received = member.supply.available(start, left)
+    if (once && member.target.isEmpty) member.target = end(member, start.records, received)
+    math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), received)
   }
+
+  /** Where a member's list ends; None while a journalled one goes on. */
+  private def end(member: Member, from: Long, received: Long): Option[Long] =
+    if (!member.options.journal || member.supply.brokeOff) Some(from + received)
+    else member.supply.known.filter(_.exact).map(extent => math.max(from, extent.exists))
 
   private def member(params: Map[String, String]): Member =
     members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))

@@ -26,22 +26,24 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
   private val idle = new ConcurrentLinkedQueue[Worker]
 
-  /** @param each
+  /** @param goesOn
+    *   false: no more pages are asked for; those that were are handed over
+    * @param each
     *   gets the pages that hold the range, and what their last one has after it, in one or several blocks each; called in the
     *   caller's thread
     * @throws EpochalException
     *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
     */
-  def fetch(range: RecordRange)(each: RecordBlock => Unit): Unit = {
+  def fetch(range: RecordRange, goesOn: () => Boolean = () => true)(each: RecordBlock => Unit): Unit = {
     val waiting = mutable.Queue.empty[Future[Fetched]]
     val parts = ranges(range)
     def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
     var whole = true
     try {
-      (0 until connections * Ahead).foreach(_ => ask())
+      (0 until connections * Ahead).foreach(_ => if (waiting.isEmpty || goesOn()) ask())
       while (whole && waiting.nonEmpty) {
         val fetched = waiting.dequeue().get()
-        ask()
+        if (goesOn()) ask()
         Using.resource(fetched)(_.pages.foreach(_.blocks.foreach(each)))
         whole = fetched.whole
       }

@@ -2,10 +2,17 @@ package io.epochal.spark.source.rest.record
 
 import com.fasterxml.jackson.core.JsonProcessingException
 
+import io.epochal.spark.http.PerhapsCut
+
 /** An answer that is not what its format says. It goes the way of bodies that are no JSON: another attempt may bring
   * another one.
+  *
+  * @param cut
+  *   whether it looks as if its end were missing
   */
-final private[rest] class BodyProblem(reason: String) extends JsonProcessingException(reason)
+final private[rest] class BodyProblem(reason: String, override val cut: Boolean = false)
+    extends JsonProcessingException(reason)
+    with PerhapsCut
 
 private[rest] object BodyProblem {
 

@@ -104,7 +104,7 @@ final private[rest] class CsvLine(body: Utf8Body, separator: Byte, nullText: Opt
   private def closing(start: Int): Int = {
     var i = start
     while (i < body.length && body.bytes(i) != '"') i += 1
-    if (i >= body.length) throw new BodyProblem("a quoted field of its CSV has no end")
+    if (i >= body.length) throw new BodyProblem("a quoted field of its CSV has no end", cut = true)
     i
   }
 

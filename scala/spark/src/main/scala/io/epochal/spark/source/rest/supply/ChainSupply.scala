@@ -25,9 +25,16 @@ final private[rest] class ChainSupply(
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
   private var broken = false
+  private var breaks = 0
+  private var once = false
+  private lazy val begun = clock.instant()
 
   override def known: Option[Extent] = seen
   override def brokeOff: Boolean = broken
+  override def gaps: Int = breaks
+
+  /** Windows of time end where the first poll begins, however long the crawl takes. */
+  override def lookOnce(): Unit = once = true
 
   override protected def reset(): Unit = chain = None
 
@@ -36,22 +43,31 @@ final private[rest] class ChainSupply(
     client.close()
   }
 
-  override protected def receive(tail: JournalTail, most: Long): Unit = {
+  override protected def receive(tail: JournalTail, most: Long, budget: PollBudget): Boolean = {
     val pages = chain.getOrElse(chainAfter(tail))
     chain = Some(pages)
     var empty = 0
     broken = false
+    var spent = false
     var more = pages.look()
     while (more) {
       val records =
-        try pages.turn(tail.add)
+        try
+          pages.turn { block =>
+            tail.add(block)
+            budget.spend((block.until - block.from).toLong)
+          }
         finally pages.answer.close()
       tail.goOn(pages.next)
       empty = if (records == 0) empty + 1 else 0
       broken = !pages.bounded && empty >= ChainSupply.EmptyPages
-      more = !pages.atEnd && tail.until - tail.start.records < most && !broken
+      // Pages without records in between do not end a poll that has none: their stretch is counted.
+      spent = budget.spent && (pages.bounded || tail.until > tail.start.records)
+      more = !pages.atEnd && tail.until - tail.start.records < most && !broken && !spent
     }
+    if (broken) breaks += 1
     seen = Some(Extent(tail.until, if (pages.atEnd) tail.until else Long.MaxValue))
+    spent && !pages.atEnd
   }
 
   private def chainAfter(tail: JournalTail): Chain = {
@@ -65,7 +81,7 @@ final private[rest] class ChainSupply(
           page.token,
           tail.until,
           keysBefore(windows, page, tail),
-          () => clock.instant())
+          () => if (once) begun else clock.instant())
       case _ =>
         new PageChain(options, pagination, client, page, (has, had) => lost(tail.until - had + has, tail.until))
     }

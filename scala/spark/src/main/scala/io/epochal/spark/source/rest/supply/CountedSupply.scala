@@ -18,23 +18,38 @@ final private[rest] class CountedSupply(
 
   private lazy val pages = new PageFetch(options, counters, connections)
   private var fetching = false
+  private var once = false
+
+  /** Records below this are there, and were not received when a budget was spent. */
+  private var waiting = 0L
 
   override def known: Option[Extent] = frontier.known
 
-  override protected def reset(): Unit = ()
+  override protected def reset(): Unit = waiting = 0L
+
+  override def lookOnce(): Unit = once = true
 
   /** A batch that was planned before `journal` was set is asked for again. */
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     if (end.journal.isDefined) super.partitions(start, end)
     else RestPlan.partitions(options, start.firstUntil(end), end.records, connections)
 
-  override protected def receive(tail: JournalTail, most: Long): Unit = {
+  override protected def receive(tail: JournalTail, most: Long, budget: PollBudget): Boolean = {
     val from = tail.until
-    val until = frontier.exists(from, most - (from - tail.start.records))
+    val wanted = most - (from - tail.start.records)
+    // Under AvailableNow the end is found first: it is where the run ends.
+    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted)
+    val until = if (waiting - from > wanted) from + wanted else waiting
     if (until > from) {
       fetching = true
-      pages.fetch(RecordRange(from, until))(tail.add)
+      pages.fetch(RecordRange(from, until), () => !budget.spent) { block =>
+        tail.add(block)
+        budget.spend((block.until - block.from).toLong)
+      }
     }
+    val spent = budget.spent && tail.until < until
+    if (!spent && tail.until < until) waiting = 0L // The list has become shorter.
+    spent
   }
 
   override def close(): Unit = {

@@ -7,7 +7,7 @@ import io.epochal.spark.DaemonThreads
 /** The thread of one stream in which is received what comes after a batch, while the batch runs: one thing at a time, as in the
   * stream's own thread. It ends when there is nothing to do.
   */
-final private[rest] class ReadAhead extends AutoCloseable {
+final private[rest] class ReadAhead(val budgets: PollBudgets) extends AutoCloseable {
   private val thread = {
     val one = new ThreadPoolExecutor(
       1,

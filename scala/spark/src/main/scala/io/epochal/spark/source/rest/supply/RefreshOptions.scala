@@ -10,8 +10,10 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
   *   how long after it; None: whenever Spark asks
   * @param conditional
   *   whether an answer that the server says is the same need not be sent again
+  * @param bounds
+  *   of one poll, where records are journalled
   */
-final case class Refresh(interval: Option[Duration], conditional: Boolean)
+final case class Refresh(interval: Option[Duration], conditional: Boolean, bounds: PollBounds)
 
 private[rest] object RefreshOptions {
 
@@ -28,7 +30,24 @@ private[rest] object RefreshOptions {
     Some(true)
   )
 
-  val all: Seq[OptionSpec[_]] = Seq(RefreshInterval, ConditionalRequests)
+  val MaxPollTime: OptionSpec[Duration] = OptionSpec(
+    "maxPollTime",
+    OptionType.duration,
+    "How long one poll for records that are journalled may take, in a stream: what came until then is a batch, and the next poll goes " +
+      "on. Raise it where the trigger's interval is long and the list is, too.",
+    Some(Duration.ofMinutes(1))
+  )
+  val MaxPollBytes: OptionSpec[Long] = OptionSpec(
+    "maxPollBytes",
+    OptionType.bytes,
+    "How many bytes of records that are journalled one poll may receive, in a stream: the page that brings more is the poll's last.",
+    Some(128L << 20)
+  )
 
-  def read(values: OptionValues): Refresh = Refresh(values.get(RefreshInterval), values(ConditionalRequests))
+  val all: Seq[OptionSpec[_]] = Seq(RefreshInterval, ConditionalRequests, MaxPollTime, MaxPollBytes)
+
+  def read(values: OptionValues): Refresh = Refresh(
+    values.get(RefreshInterval),
+    values(ConditionalRequests),
+    PollBounds(values(MaxPollTime), values(MaxPollBytes)))
 }

@@ -27,6 +27,8 @@ final private[rest] class RefreshedSupply(supply: RestSupply, interval: Duration
   override def known: Option[Extent] = supply.known
 
   override def brokeOff: Boolean = supply.brokeOff
+  override def gaps: Int = supply.gaps
+  override def paused: Boolean = supply.paused
 
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     supply.partitions(start, end)

@@ -94,6 +94,14 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
       case NonFatal(e) => RestJournal.log.warn(s"Old segments of the journal in $store could not be removed: $e")
     }
 
+  /** Removes what earlier runs received behind a record and never logged. An offset of this run is in Spark's log already. */
+  def sweep(behind: Long, logged: RestPosition): Unit =
+    try journal.sweepOrphans(behind, logged.journal.fold(Seq.empty[Segment])(_.segments))
+    catch {
+      case NonFatal(e) =>
+        RestJournal.log.warn(s"What earlier runs left in $store is removed by a later one: $e")
+    }
+
   private def writing[A](body: => A): A =
     try body
     catch {

@@ -32,8 +32,16 @@ private[rest] trait RestSupply {
   /** What the last look at the API found; None before the first. */
   def known: Option[Extent]
 
-  /** Whether the last look ended at pages without records, though more pages follow. */
+  /** Whether the last poll ended at pages without records, though more pages follow. */
   def brokeOff: Boolean = false
+
+  /** How many polls ended so. */
+  def gaps: Int = 0
+
+  /** Whether the last poll ended at its bounds before it had any record. What it passed need not be asked for again once an offset
+    * is taken.
+    */
+  def paused: Boolean = false
 
   /** The records between two positions, shared out. */
   def partitions(start: RestPosition, end: RestPosition): Array[InputPartition]
@@ -41,9 +49,7 @@ private[rest] trait RestSupply {
   /** Says that what lies before a position was delivered. */
   def release(end: RestPosition): Unit
 
-  /** From now on a look goes no further than the end that the first one sees, where that takes more than a count of records; and
-    * nobody looks further than a look asks for.
-    */
+  /** Trigger.AvailableNow: what comes after this moment need not be looked for. Who asks stops at the end that a poll sees first. */
   def lookOnce(): Unit = ()
 
   def close(): Unit
@@ -55,14 +61,17 @@ private[rest] object RestSupply {
     *   the journal's directory
     * @param parts
     *   partitions of a batch at the most, and connections of the driver, where the options name no number
+    * @param budgets
+    *   begun by who asks, for all members together
     */
   def of(
       options: RestOptions,
       store: HadoopFileStore,
       counters: HttpCounters,
       parts: => Int,
-      clock: Clock): RestSupply = {
-    val ahead = new ReadAhead
+      clock: Clock,
+      budgets: PollBudgets): RestSupply = {
+    val ahead = new ReadAhead(budgets)
     options.fanOut match {
       case None => single(options, store, counters, parts, clock, ahead)
       case Some(fanOut) =>
@@ -131,13 +140,18 @@ final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontie
 /** Records that were journalled are planned and read from the journal.
   *
   * Between two offsets that Spark logs, what was received waits in segments that no offset names yet: an offset with no new
-  * records would start an empty batch. A look that ended at its limit goes on while the batch runs, up to the same limit
-  * again: the next look then finds what came.
+  * records would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes (S13): a long
+  * list is delivered in pieces while it is read. Receiving then goes on while the batch runs, up to the same limit and bounds
+  * again: the next poll finds what came.
   */
 abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadAhead) extends RestSupply {
 
-  /** Receives records after the last one of `tail`, until there are `most` after its start or no more come. */
-  protected def receive(tail: JournalTail, most: Long): Unit
+  /** Receives records after the last one of `tail`, until there are `most` after its start, no more come, or the budget is spent.
+    *
+    * @return
+    *   whether the budget ended it
+    */
+  protected def receive(tail: JournalTail, most: Long, budget: PollBudget): Boolean
 
   /** Forgets where it stood: the next records come after another position. */
   protected def reset(): Unit
@@ -146,7 +160,13 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
 
   /** Where the last look ended at its limit, and another will follow: that limit. */
   private var cut = Option.empty[Long]
-  private var once = false
+
+  /** Whether what was received last ended at its budget. */
+  @volatile private var bounded = false
+
+  /** The record behind those that earlier runs logged; None before the first poll. */
+  private var unswept = Option.empty[Long]
+  private var swept = false
 
   /** What is received while the batch before it runs. Nothing else is received meanwhile. */
   private var following = Option.empty[(JournalTail, WorkAhead)]
@@ -156,26 +176,33 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
     val now = tailAfter(start)
     def missing = now.until - start.records < most
     def ended = known.exists(_.ends <= now.until)
-    val looked = aheadOfIt && now.until > start.records && ended
-    if (missing && !looked) orDiscard(receive(now, most))
-    cut = Option.when(!once && !missing && !ended)(most)
+    val looked = aheadOfIt && now.until > start.records && (ended || bounded)
+    if (missing && !looked) orDiscard { bounded = receive(now, most, ahead.budgets.poll) }
+    cut = Option.when((!missing || bounded) && !ended)(most)
     now.until - start.records
   }
+
+  final override def paused: Boolean = bounded && tail.exists(now => now.until == now.start.records)
 
   final override def take(start: RestPosition, records: Long): RestPosition = tailAfter(start).take(records)
 
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
+    if (tail.exists(now => now.start != end && now.after(end).nonEmpty)) sweep(end)
     if (following.isEmpty) readAhead(end)
     journal.partitions(start, end)
   }
 
   final override def release(end: RestPosition): Unit = journal.release(end)
 
-  final override def lookOnce(): Unit = once = true
-
   override def close(): Unit = {
     ahead.close()
     discard()
+  }
+
+  /** Spark plans what it has logged: with an offset of this run in its log, no run before can log one any more. */
+  private def sweep(end: RestPosition): Unit = if (!swept) {
+    swept = true
+    unswept.foreach(journal.sweep(_, end))
   }
 
   /** No further than to an end that was seen. */
@@ -185,7 +212,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
       next <- tail.filter(_.start != end).flatMap(_.after(end))
       most = known.fold(limit)(extent => math.min(limit, extent.ends - end.records))
       if next.until - end.records < most
-    } following = Some(next -> ahead.start(receive(next, most)))
+    } following = Some(next -> ahead.start { bounded = receive(next, most, ahead.budgets.ahead) })
 
   /** Waits for what is received after this position while the batch before it runs. That the server failed then, when nobody
     * waited, may be long over: the look that follows goes on, or tells of it.
@@ -214,6 +241,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
       discard()
       new JournalTail(journal, start)
     }
+    if (unswept.isEmpty) unswept = Some(now.until)
     tail = Some(now)
     now
   }
@@ -235,6 +263,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
     tail.foreach(_.discard())
     tail = None
     cut = None
+    bounded = false
     reset()
   }
 }

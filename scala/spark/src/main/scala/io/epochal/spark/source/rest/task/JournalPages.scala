@@ -1,16 +1,23 @@
 package io.epochal.spark.source.rest.task
 
+import java.io.IOException
+import java.net.InetAddress
 import java.nio.file.NoSuchFileException
+
+import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
+import io.epochal.spark.seam.QueryStop
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{Answer, PageFront}
 import io.epochal.spark.source.rest.record.{Records, RowColumns, Utf8Body}
 
-/** The records of a task, from the journal. A page that is not what was written is a loss of its records. */
+/** The records of a task, from the journal. A page that is not what was written is a loss of its records. A segment that cannot be
+  * opened is none: the driver saw it when it planned the task.
+  */
 final private[rest] class JournalPages(
     options: RestOptions,
     columns: RowColumns,
@@ -47,17 +54,28 @@ final private[rest] class JournalPages(
       answer.cameFrom(front.origin)
       true
     } catch {
-      case damage: JournalDamage  => lost(slice, damage.getMessage)
-      case _: NoSuchFileException => lost(slice, s"The journal's segment ${slice.segment} is not there")
+      case damage: JournalDamage => lost(slice, damage.getMessage)
     }
 
   private def opened(segment: String): FileInput =
     file.collect { case (name, input) if name == segment => input }.getOrElse {
       close()
-      val input = store.open(segment)
+      val input =
+        try store.open(segment)
+        catch { case e: IOException if !QueryStop.isInterruption(e) => throw unseen(e) }
       file = Some(segment -> input)
       input
     }
+
+  private def unseen(error: IOException) = {
+    val reason = error match {
+      case _: NoSuchFileException => "it is not there"
+      case _                      => Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
+    }
+    val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("its host is not known")
+    Conditions.JournalUnseen
+      .because(error)("host" -> host, "source" -> options.source, "path" -> store, "reason" -> reason)
+  }
 
   private def changed(front: PageFront) = {
     def named(lines: Option[String]) = s"bodyFormat=${lines.getOrElse("json")}"

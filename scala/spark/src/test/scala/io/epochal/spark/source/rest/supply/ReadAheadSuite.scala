@@ -36,19 +36,20 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("a batch without a limit, one that came to the end, and AvailableNow have nothing read ahead") {
+  test("a batch that came to the end has nothing read ahead; under AvailableNow nothing is, once the end was seen") {
     query(4, "cursor") { query =>
       plan(query, query.at): Unit
       assert(query.api.requests() == Seq(""))
     }
     query(40, "cursor") { query =>
       query.stream.prepareForTriggerAvailableNow()
-      plan(query, query.at): Unit
-      assert(query.api.requests().size == 10)
-      val all = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
-      query.stream.planInputPartitions(query.at, all): Unit
-      Thread.sleep(50)
-      assert(query.api.requests().isEmpty)
+      val first = plan(query, query.at)
+      eventually(assert(query.metric("rowsBehind") == "8"))
+      assert(query.api.requests() == Seq("", "c4"))
+      val all = MicroBatch.next(query.stream, first, ReadLimit.allAvailable()).get
+      assert(query.api.requests().size == 8 && query.read(all, first) == (4 until 40))
+      query.api.count = 50
+      assert(MicroBatch.next(query.stream, all, ReadLimit.allAvailable()).isEmpty && query.api.requests().isEmpty)
     }
   }
 

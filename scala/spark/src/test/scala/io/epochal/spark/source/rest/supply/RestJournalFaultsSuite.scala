@@ -2,11 +2,13 @@ package io.epochal.spark.source.rest.supply
 
 import java.nio.file.{Files, Path}
 
+import scala.util.Using
+
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.spark.source.rest.ChainFixture
-import io.epochal.testkit.MicroBatch
+import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** What becomes of a query when its journal is damaged, or cannot be written. */
 final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
@@ -55,9 +57,36 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
+  test("a segment that went while the query runs is data loss, said by the driver before any task") {
+    query(30, "cursor") { query =>
+      val end = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(8)).get
+      query.segments.foreach(Files.delete(_))
+      val error = failure(query.stream.planInputPartitions(query.at, end))
+      assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("it is not there"))
+    }
+  }
+
+  test(
+    "a journal that the driver sees and an executor does not is no data loss, and failOnDataLoss=false skips nothing") {
+    query(30, "cursor", "failOnDataLoss" -> "false") { query =>
+      val end = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(8)).get
+      val partitions = query.stream.planInputPartitions(query.at, end)
+      val journal = query.checkpoint.resolve("journal")
+      val elsewhere = journal.resolveSibling("elsewhere")
+      val factory = query.stream.createReaderFactory()
+      query.stream.stop()
+      Files.move(journal, elsewhere)
+      val error = failure(Using.resource(factory.createReader(Serialization.copy(partitions.head)))(_.next()))
+      assert(error.condition.name == "JOURNAL_UNSEEN" && error.getMessage.contains(journal.toString))
+      Files.move(elsewhere, journal)
+      query.restart()
+      assert(query.read(end) == (0 until 8))
+    }
+  }
+
   test("a journal that cannot be written is an error that says where, and the position stays") {
     query(30, "cursor") { query =>
-      query.batch(ReadLimit.maxRows(6))
+      query.at = MicroBatch.next(query.stream, query.at, ReadLimit.maxRows(6)).get
       val directory = query.checkpoint.resolve("journal")
       val aside = directory.resolveSibling("aside")
       Files.move(directory, aside)

@@ -25,16 +25,26 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
     end <- Gen.frequency(4 -> Delivered, 1 -> KilledBeforeLog, 1 -> KilledAfterLog)
   } yield Step(grow, limit, failures, end))
 
-  private def check(options: Seq[(String, String)], api: Served, course: List[Step]): Unit = {
+  /** How polls are bounded, and the trigger. */
+  private val ways: Gen[Way] = for {
+    bytes <- Gen.oneOf("1", "150", "128m")
+    availableNow <- Gen.oneOf(true, false)
+  } yield Way(bytes, availableNow)
+
+  private def check(options: Seq[(String, String)], way: Way, api: Served, course: List[Step]): Unit = {
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    def start(): RestStream = RestStreams.over(api.url, checkpoint, schema, options: _*)
+    def start(availableNow: Boolean = way.availableNow): RestStream = {
+      val made = RestStreams.over(api.url, checkpoint, schema, options :+ ("maxPollBytes" -> way.bytes): _*)
+      if (availableNow) made.prepareForTriggerAvailableNow()
+      made
+    }
     var stream = start()
     var logged = Vector[Offset](stream.initialOffset())
     var delivered = Vector.empty[Int]
     def read(from: Offset, until: Offset): Seq[Int] =
       MicroBatch.read(stream, schema, from, until).map(_.head.asInstanceOf[Int])
-    def restart(): Unit = {
-      stream = start()
+    def restart(availableNow: Boolean = way.availableNow): Unit = {
+      stream = start(availableNow)
       logged = logged.map(offset => stream.deserializeOffset(offset.json))
     }
     course.foreach { step =>
@@ -55,10 +65,16 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
         }
       }
     }
-    MicroBatch.next(stream, logged.last, ReadLimit.allAvailable()).foreach { end =>
-      delivered ++= read(logged.last, end)
-      logged :+= end
-    }
+    if (way.availableNow) restart(availableNow = false)
+    Iterator
+      .continually(MicroBatch.next(stream, logged.last, ReadLimit.allAvailable()))
+      .takeWhile(_.nonEmpty)
+      .flatten
+      .foreach { end =>
+        stream.commit(logged.last)
+        delivered ++= read(logged.last, end)
+        logged :+= end
+      }
     assert(delivered == (0 until api.count()))
     // Batches that are kept come again, from a stream that knows nothing.
     restart()
@@ -69,14 +85,15 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   ChainApi.kinds.foreach { case (kind, options) =>
     test(s"$kind: records are delivered once, whatever the API does and whenever the query is killed") {
-      forAll(Gen.choose(1, 9), steps, minSuccessful(15)) { (size, course) =>
+      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(20)) { (size, way, course) =>
         ChainApi.using(records = 0) { api =>
           api.pageSize = size
           def fail(requests: Int): Unit = {
             val failures = Iterator.fill(requests)(503) ++ Iterator.continually(200)
             api.before = () => failures.synchronized(failures.next())
           }
-          check(options :+ ("numPartitions" -> "3"), Served(api.url, api.count += _, fail, () => api.count), course)
+          val served = Served(api.url, api.count += _, fail, () => api.count)
+          check(options :+ ("numPartitions" -> "3"), way, served, course)
         }
       }
     }
@@ -84,11 +101,11 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   Seq("none", "offset", "page").foreach { kind =>
     test(s"$kind with a journal: records are delivered once, whenever the query is killed") {
-      forAll(Gen.choose(1, 9), steps, minSuccessful(10)) { (size, course) =>
+      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(15)) { (size, way, course) =>
         RecordsApi.using(records = 0) { api =>
           val options = Seq("pagination" -> kind, "journal" -> "true", "numPartitions" -> "3") ++
             Option.when(kind != "none")("pageSize" -> s"$size")
-          check(options, Served(api.url, api.count += _, _ => (), () => api.count), course)
+          check(options, way, Served(api.url, api.count += _, _ => (), () => api.count), course)
         }
       }
     }
@@ -101,6 +118,8 @@ private object RestJournalPropertySuite {
     *   makes the next requests fail
     */
   final case class Served(url: String, grow: Int => Unit, fail: Int => Unit, count: () => Int)
+
+  final case class Way(bytes: String, availableNow: Boolean)
 
   /** What happens next in the life of a query.
     *

@@ -338,4 +338,18 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
       assert(query.batch() == (20 until 25))
     }
   }
+
+  test("long stretches of windows without records are passed in pieces that an offset remembers") {
+    query("none", "maxPollBytes" -> "1", "maxPollTime" -> "1ms") { query =>
+      query.event(7, 995)
+      query.nowAt(1001)
+      query.stream.prepareForTriggerAvailableNow()
+      val begun = query.at
+      val pieces = Iterator.continually(query.batch()).take(101).takeWhile(_.isEmpty).size
+      assert(pieces > 0 && query.read(query.at, begun) == Seq(7))
+      query.api.requests()
+      query.restart()
+      assert(query.batch().isEmpty && query.api.requests().isEmpty)
+    }
+  }
 }
