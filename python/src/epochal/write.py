@@ -180,8 +180,8 @@ def jdbc(
         connection: properties for the driver; secret.
         max_connections: connections that the driver, and each executor, may hold; tasks wait for a free one.
         on_new_query: ``"append:<id>"`` accepts the one other query, sink or table that an error named by this id.
-        on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it is to be
-            written, or is in the table already.
+        on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it
+            is to be written, or is in the table already.
         on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
         transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
             (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.

@@ -21,12 +21,14 @@ final case class ConnectionSettings(
     maxConnections: Option[Int] = None
 ) {
 
-  /** The URL without what may be secret. */
-  def place: String = Redaction.url(url)
+  /** Of the URL what is known to be no secret. */
+  def place: String = JdbcUrl.shown(url)
 
   /** A text from outside, without our secrets and without what looks like one. */
-  def redact(text: String): String =
-    Redaction.text(secrets.foldLeft(Option(text).getOrElse(""))((t, secret) => t.replace(secret, Redaction.Mask)))
+  def redact(text: String): String = {
+    val ours = Option(text).getOrElse("").replace(url, place)
+    Redaction.text(secrets.foldLeft(ours)((t, secret) => t.replace(secret, Redaction.Mask)))
+  }
 
   /** The driver's error without secrets, without its causes, which may hold some too. */
   def redact(error: SQLException): SQLException = {
@@ -39,8 +41,9 @@ final case class ConnectionSettings(
   def resolved: ConnectionSettings = copy(password = password.map(p => Secret.Given(p.read())))
 
   private def secrets: Seq[String] =
-    (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values)
+    (password.flatMap(p => Try(p.read()).toOption).toSeq ++ properties.values ++ JdbcUrl.secrets(url))
       .filter(_.length >= ConnectionSettings.ShortestSecret)
+      .sortBy(-_.length)
 
   override def toString: String = place
 }
