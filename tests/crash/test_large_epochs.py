@@ -1,4 +1,4 @@
-"""One epoch that is far larger than what commit messages carry, and than the driver's memory."""
+"""One epoch that is far larger than what commit messages carry, and a driver of little memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 #: Of 5 columns and about 100 bytes each.
 ROWS = 5_000_000 if FULL else 400_000
-MEMORY = "1g" if FULL else "400m"
+MEMORY = "1g" if FULL else "512m"
+
+#: By default 64 MiB, less than the rows of the long form.
+INLINE = None if FULL else "4m"
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def driver() -> Iterator[Driver]:
     driver.kill()
 
 
-def test_an_epoch_larger_than_the_drivers_memory_goes_into_a_database_without_staging(
+def test_an_epoch_far_larger_than_messages_carry_goes_into_a_database_without_staging(
     driver: Driver, tmp_path: Path
 ) -> None:
     database = Sqlite(tmp_path / "large.db")
@@ -44,6 +47,7 @@ def test_an_epoch_larger_than_the_drivers_memory_goes_into_a_database_without_st
                     "sink_id": "wide",
                     "checkpoint": str(tmp_path / "checkpoint"),
                     "available_now": True,
+                    "inline_max_bytes": INLINE,
                 },
             }
         ]

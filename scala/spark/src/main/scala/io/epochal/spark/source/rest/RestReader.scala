@@ -7,8 +7,8 @@ import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.HadoopFileStore
+import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.fan.{FanOut, FanOutReader, MemberPartitions}
 import io.epochal.spark.source.rest.page.{ChainedPagination, FetchedPages}
 import io.epochal.spark.source.rest.record.{RecordMode, RowColumns}

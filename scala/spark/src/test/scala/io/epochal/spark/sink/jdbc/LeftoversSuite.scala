@@ -30,7 +30,9 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     }
   }
 
-  on("a task of an older run that hangs in its COPY does not keep its keys from the next run", "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
+  on(
+    "a task of an older run that hangs in its COPY does not keep its keys from the next run",
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
     f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
     val hanging = f.newRun(query, prepared).newWrite().createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
     try {

@@ -110,6 +110,16 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     }
   }
 
+  on("sinks that start at the same moment in an empty database all start, and make one ledger") { f =>
+    val all = Future.traverse((0 until 8).toList) { i =>
+      val options =
+        Map("sinkId" -> s"sink $i", "dbtable" -> s"t${i % 4}", "createTable" -> "true", "onNewQuery" -> "append")
+      Future(f.newRun(query.replace("a", i.toString), options).newWrite().createStreamingWriterFactory(() => 1))
+    }
+    Await.result(all, 60.seconds): Unit
+    assert(f.database.one("SELECT count(*) FROM epochal_ledger") == 8L)
+  }
+
   private def session(connection: Connection): Long =
     Dialect.of(connection.getMetaData.getURL).get.session(connection).get
 

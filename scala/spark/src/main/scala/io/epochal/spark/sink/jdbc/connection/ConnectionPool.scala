@@ -58,7 +58,9 @@ private[jdbc] object ConnectionPool {
     try source.getConnection
     catch {
       case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
-        log.warn("epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one", source.getMaximumPoolSize)
+        log.warn(
+          "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
+          source.getMaximumPoolSize)
         take(source)
     }
 

@@ -166,8 +166,16 @@ object PostgresDialect extends Dialect {
       true
     }
 
+    /** By the catalog's rows: `to_regclass` may remember that there was none before the transaction waited for a lock. */
     override def exists(connection: Connection, table: QualifiedName): Boolean =
-      Sql.query(connection, s"SELECT to_regclass(${literal(quote(table))}) IS NOT NULL")(_.getBoolean(1)).head
+      Sql
+        .query(
+          connection,
+          """SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            |WHERE n.nspname = ? AND c.relname = ?""".stripMargin,
+          table.schema,
+          table.table)(_.getInt(1))
+        .nonEmpty
   }
 
   /** Means the same whatever `standard_conforming_strings` says. */

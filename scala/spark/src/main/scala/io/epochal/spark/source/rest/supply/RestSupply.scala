@@ -7,8 +7,8 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
-import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.HadoopFileStore
+import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.rest.fan.{FanOut, FanOutSupply}
 import io.epochal.spark.source.rest.page.ChainedPagination
 import io.epochal.spark.source.rest.{RestOptions, RestPlan, RestPosition}

@@ -8,8 +8,8 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.HadoopFileStore
+import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.rest.page.RecordBlock
 import io.epochal.spark.source.rest.{
   RecordsApi,
