@@ -56,5 +56,5 @@ private object CommitDoubt {
 
   /** Errors of the connection and the database, after which the doubt is still there. */
   private def leavesOpen(error: EpochalException): Boolean =
-    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable)(error.condition)
+    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable, Conditions.LoginRefused)(error.condition)
 }
