@@ -79,6 +79,13 @@ class TestBeforeTheJvmStarts:
         builder = epochal.configure(SparkSession.builder.remote("sc://localhost"))
         assert builder._options == {"spark.remote": "sc://localhost"}
 
+    def test_an_older_spark_is_refused_by_naming_the_supported_lines(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pyspark.__version__", "3.5.6")
+        with pytest.raises(
+            epochal.VersionMismatchError, match=r"SPARK_UNSUPPORTED.*3\.5\.6.*4\.0, 4\.1, 4\.2 and 4\.3"
+        ):
+            epochal.configure(SparkSession.builder)
+
     def test_a_missing_jar_is_an_error_that_names_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EPOCHAL_JAR", "/nowhere/epochal.jar")
         with pytest.raises(epochal.ConfigurationError, match=r"no jar at /nowhere/epochal.jar"):

@@ -95,7 +95,7 @@ def _known() -> tuple[dict[str, tuple[str, str]], re.Pattern[str]]:
     }
     names = "|".join(re.escape(name) for name in sorted(arguments, key=len, reverse=True))
     return arguments, re.compile(
-        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>[^\s,;()'\"]*[^\s,;()'\".:])|(?![\w=-]|\.\w))"
+        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>[^\s,;()'\"?]*[^\s,;()'\".:?])|(?![\w=-]|\.\w))"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epochal import _launch
-from epochal._version import SCALA, VERSION
+from epochal._version import SCALA, SPARK_LINES, VERSION
 from epochal.errors import (
     ConfigurationError,
     ConnectUnsupportedError,
@@ -67,9 +67,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     Raises:
         SessionWithoutJarError: this process's JVM runs without the jar. A JVM cannot take it later: Spark would show it
             in the session's configuration and not find the formats.
-        VersionMismatchError: the jar that is there is of another release than this package.
+        VersionMismatchError: the jar that is there is of another release than this package; pyspark is older than 4.0.
         ConfigurationError: this package's jar is missing.
     """
+    _check_spark()
     options: dict[str, Any] = getattr(builder, "_options", {})
     if _is_remote(options):
         return builder
@@ -106,6 +107,18 @@ def check_version(spark: SparkSession) -> str:
             f"Look at the server's --jars: it needs {_PREFIX}{VERSION}.jar.",
         )
     return _check_jvm(jvm)
+
+
+def _check_spark() -> None:
+    import pyspark
+
+    if int(pyspark.__version__.partition(".")[0]) < int(SPARK_LINES[0].partition(".")[0]):
+        raise VersionMismatchError(
+            "SPARK_UNSUPPORTED",
+            f"This is Spark {pyspark.__version__}, but Epochal runs on Spark {', '.join(SPARK_LINES[:-1])} "
+            f"and {SPARK_LINES[-1]}.",
+            "Install one of these: pip install 'pyspark>=4.0,<4.4'.",
+        )
 
 
 def _is_remote(options: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@
     EpochalError
     ├── ConfigurationError            what was asked for cannot be; nothing was started
     │   ├── SessionWithoutJarError    the session runs without Epochal's jar
-    │   ├── VersionMismatchError      the jar and the Python package are of different releases
+    │   ├── VersionMismatchError      the jar and the Python package, or Spark, do not fit each other
     │   ├── ConnectUnsupportedError   needs the driver's JVM, which a Connect client does not have
     │   ├── OptionError               an option is unknown, missing, wrong, or excludes another one
     │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
@@ -132,7 +132,7 @@ class SessionWithoutJarError(ConfigurationError):
 
 
 class VersionMismatchError(ConfigurationError):
-    """The jar and the Python package are of different releases."""
+    """The jar and the Python package are of different releases, or Spark is of one that Epochal does not run on."""
 
 
 class ConnectUnsupportedError(ConfigurationError):
@@ -247,6 +247,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "CSV_HEADER_MISMATCH": RecordError,
     "RECORD_INVALID": RecordError,
     "DATABASE_UNREACHABLE": DatabaseError,
+    "LOGIN_REFUSED": DatabaseError,
     "DATABASE_ERROR": DatabaseError,
     "TOO_MANY_CONNECTIONS": DatabaseError,
     "SINK_BLOCKED": DatabaseError,
@@ -292,6 +293,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "QUERY_UNKNOWN": SinkError,
     "SESSION_WITHOUT_JAR": SessionWithoutJarError,
     "VERSION_MISMATCH": VersionMismatchError,
+    "SPARK_UNSUPPORTED": VersionMismatchError,
 }
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)

@@ -11,11 +11,22 @@ package io.epochal.core.error
   *   one sentence with `<value>` placeholders
   * @param hint
   *   what the user can do, with the same placeholders
+  * @param batchHint
+  *   the hint where a batch is written, if it is another one
   */
-final case class Condition(name: String, problem: String, hint: String) {
+final case class Condition(name: String, problem: String, hint: String, batchHint: Option[String] = None) {
 
-  /** The placeholders of both templates. */
-  val parameters: Set[String] = Condition.Placeholder.findAllMatchIn(problem + hint).map(_.group(1)).toSet
+  /** The placeholders of the templates. */
+  val parameters: Set[String] =
+    Condition.Placeholder.findAllMatchIn(problem + hint + batchHint.getOrElse("")).map(_.group(1)).toSet
+
+  /** The name alone says which condition it is: a hint may be another one where more is known. */
+  override def equals(other: Any): Boolean = other match {
+    case condition: Condition => condition.name == name
+    case _                    => false
+  }
+
+  override def hashCode(): Int = name.hashCode
 
   def apply(values: (String, Any)*): EpochalException = because(null)(values: _*)
 
@@ -27,18 +38,38 @@ final case class Condition(name: String, problem: String, hint: String) {
     EpochalException(this, texts, cause)
   }
 
-  private[error] def render(values: Map[String, String]): String = {
-    def fill(template: String): String =
-      Condition.Placeholder.replaceAllIn(
-        template,
-        m => java.util.regex.Matcher.quoteReplacement(Condition.oneLine(values(m.group(1)))))
-    s"[EPOCHAL.$name] ${fill(problem)} Hint: ${fill(hint)}"
-  }
+  private[error] def render(values: Map[String, String]): String =
+    s"${renderProblem(values)} Hint: ${fill(if (isBatch(values)) batchHint.getOrElse(hint) else hint, values)}"
+
+  private[error] def renderProblem(values: Map[String, String]): String = s"[EPOCHAL.$name] ${fill(problem, values)}"
+
+  private def isBatch(values: Map[String, String]): Boolean = values.get("epoch").exists(Condition.Batches)
+
+  private def fill(template: String, values: Map[String, String]): String =
+    Condition.Placeholder.replaceAllIn(
+      if (isBatch(values)) Condition.ofBatch(template) else template,
+      m => java.util.regex.Matcher.quoteReplacement(Condition.oneLine(values(m.group(1)))))
 }
 
 object Condition {
   private val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
+
+  /** Stands for the epoch's number where a batch is written, which has none. */
+  val BatchWrite = "(batch write)"
+
+  private val Batches = Set(BatchWrite, "batch")
   private val LineBreaks = "\\s*[\r\n]\\s*".r
+
+  /** The same of a batch write: it has neither an epoch nor a query that could be started again. */
+  private def ofBatch(template: String): String =
+    template
+      .replace("Epoch <epoch>", "The batch")
+      .replace("epoch <epoch>", "the batch")
+      .replace("the epoch", "the batch")
+      .replace("this epoch", "the batch")
+      .replace("when the query is started again", "when the batch is written again")
+      .replaceAll("(?i)start the query again(?: on its checkpoint)?", "write the batch again")
+      .replaceAll("\\. write", ". Write")
 
   /** A message is one line, whatever a server or a driver wrote. */
   private def oneLine(value: String): String = LineBreaks.replaceAllIn(value.trim, " ")

@@ -6,11 +6,11 @@ object Conditions extends HttpConditions {
   // Options and schemas: refused before a query starts.
   val UnknownOption = Condition("UNKNOWN_OPTION", "<format> has no option '<option>'.", "<suggestion>")
   val OptionRequired =
-    Condition("OPTION_REQUIRED", "<format> needs the option '<option>' (<doc>).", "Set it, for example <example>.")
+    Condition("OPTION_REQUIRED", "<format> needs the option '<option>' (<doc>).", "Set it like this: <example>.")
   val OptionInvalid = Condition(
     "OPTION_INVALID",
     "The option '<option>' of <format> is '<value>', which is not <expected>.",
-    "Set it to <expected>, for example <example>."
+    "Set it like this: <example>."
   )
   val OptionsConflict =
     Condition("OPTIONS_CONFLICT", "<format> was given options that exclude each other: <options>.", "<suggestion>")
@@ -27,24 +27,24 @@ object Conditions extends HttpConditions {
   val SchemaChanged = Condition(
     "SCHEMA_CHANGED",
     "The schema that <format> infers now is <found>, but the query began with <expected>.",
-    "Go on with the first one, as the option 'schema' in place of inferSchema; a new schema needs a new checkpoint."
+    "Set the option 'schema' to the first one, and leave inferSchema out; a new schema needs a new checkpoint."
   )
   val SchemaInvalid =
     Condition(
       "SCHEMA_INVALID",
       "The schema '<schema>' of <format> cannot be used: <reason>.",
-      "Write it as DDL, for example \"id INT, name STRING\"."
+      "Write it as DDL, like \"id INT, name STRING\"."
     )
   val SchemaUnsupported = Condition(
     "SCHEMA_UNSUPPORTED",
     "<format> has the fixed columns <columns>, but was given the schema <schema>.",
-    "Leave .schema(...) out."
+    "Leave the schema out."
   )
 
   val SecretUnreadable = Condition(
     "SECRET_UNREADABLE",
     "The secret cannot be read from <option>: <reason>.",
-    "The driver reads it, not the machine that submits the job: put it where the driver runs. A variable counts as it was when the driver's JVM started."
+    "The driver reads it, not the machine that submits the job: put it where the driver runs. A variable must be set before the driver's JVM starts."
   )
 
   val TlsInvalid = Condition(
@@ -56,7 +56,7 @@ object Conditions extends HttpConditions {
   val SignerInvalid = Condition(
     "SIGNER_INVALID",
     "The signer <class> cannot be used: <reason>.",
-    "It is an io.epochal.kit.RequestSigner with a public constructor that takes nothing, in a jar of driver and executors (spark.jars or --jars)."
+    "signerClass must be an io.epochal.kit.RequestSigner with a public constructor without parameters, in a jar of driver and executors (spark.jars or --jars)."
   )
 
   // Offsets and checkpoints.
@@ -78,7 +78,7 @@ object Conditions extends HttpConditions {
   val DataLoss = Condition(
     "DATA_LOSS",
     "Rows of <source> from offset <from> to <until> are gone: <reason>.",
-    "Find out what removed them. With failOnDataLoss=false the query skips what is gone and goes on with a warning."
+    "Find out what removed them. failOnDataLoss=false skips the rows that are gone, with a warning."
   )
 
   // What a mode of Spark cannot do here.
@@ -90,17 +90,22 @@ object Conditions extends HttpConditions {
   val DatabaseUnreachable = Condition(
     "DATABASE_UNREACHABLE",
     "The database <url> could not be reached: <reason>.",
-    "Check url, user and password, and that the server is running."
+    "Check the url, and that the server is running and can be reached from the driver."
+  )
+  val LoginRefused = Condition(
+    "LOGIN_REFUSED",
+    "The database <url> refused the login: <reason>.",
+    "Check user and password (or passwordFile, passwordEnv), and that this user may connect to this database from the driver's host."
   )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
     "No JDBC driver was found for <url>: <reason>.",
-    "Put the driver's jar on the class path (spark.jars or --packages<package>); the option 'driver' names its class."
+    "Put the driver's jar on Spark's class path (spark.jars or --packages<package>), or set the option 'driver' to its class."
   )
   val DatabaseError = Condition(
     "DATABASE_ERROR",
     "<url> failed in <step>: SQLSTATE <state>, <reason>.",
-    "Nothing of this epoch was written. Correct the cause and start the query again on its checkpoint."
+    "The transaction was rolled back. Correct the cause and start again; a query goes on from its checkpoint."
   )
   val RowTooLarge = Condition(
     "ROW_TOO_LARGE",
@@ -135,22 +140,22 @@ object Conditions extends HttpConditions {
   val ColumnTypeMismatch = Condition(
     "COLUMN_TYPE_MISMATCH",
     "The query's column '<column>' is <sparkType>, but the table <table> has <columnType>.",
-    "Cast the column in the query, for example CAST(<column> AS <suggestion>)."
+    "Cast the column in the query: CAST(<column> AS <suggestion>)."
   )
   val TypeUnsupported = Condition(
     "TYPE_UNSUPPORTED",
     "The query's column '<column>' is <sparkType>, which <database> has no type for here.",
-    "Cast it in the query, for example with to_json(<column>) or CAST(<column> AS STRING)."
+    "Convert it in the query: to_json(<column>) or CAST(<column> AS STRING)."
   )
   val KeyColumnsRequired = Condition(
     "KEY_COLUMNS_REQUIRED",
     "<mode> needs 'keyColumns', which name the rows to replace.",
-    "Set keyColumns=id, or several names with commas."
+    "Set keyColumns to the columns of the key, like this: keyColumns=id."
   )
   val KeyNotUnique = Condition(
     "KEY_NOT_UNIQUE",
     "The table <table> has no primary key or unique index on exactly (<columns>).",
-    "Create one, for example CREATE UNIQUE INDEX ON <table> (<columns>)."
+    "Create one: CREATE UNIQUE INDEX epochal_key ON <table> (<columns>)."
   )
   val KeyComparedOtherwise = Condition(
     "KEY_COMPARED_OTHERWISE",
@@ -197,7 +202,7 @@ object Conditions extends HttpConditions {
   val EpochContentChanged = Condition(
     "EPOCH_CONTENT_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with <ledgerRows> rows (digest <ledgerDigest>), but came again with <rows> rows (digest <digest>), and its offsets cannot be read to tell whether it is the same.",
-    "If the plan is not repeatable (rand(), a UDF), onEpochMismatch=keep keeps the first application."
+    "If the plan is not repeatable (rand(), a UDF), set onEpochMismatch=keep: what was written first stays."
   )
   val NewQuery = Condition(
     "NEW_QUERY",
@@ -253,7 +258,9 @@ object Conditions extends HttpConditions {
   val CommitUnknown = Condition(
     "COMMIT_UNKNOWN",
     "The connection to <url> was lost while epoch <epoch> was being committed, and the database could not be asked since whether it has it: <reason>.",
-    "Start the query again on its checkpoint: the ledger tells, and the epoch is neither lost nor written twice. (A batch write has no ledger: look into the table.)")
+    "Start the query again on its checkpoint: the ledger tells, and the epoch is neither lost nor written twice.",
+    Some("A batch has no ledger: look whether its rows are in the table before you write it again.")
+  )
   val LedgerVersion = Condition(
     "LEDGER_VERSION",
     "The ledger in <url> holds sink '<sinkId>' in version <found>, but this release reads up to version <supported>.",
@@ -262,6 +269,11 @@ object Conditions extends HttpConditions {
     "QUERY_UNKNOWN",
     "The running query <queryId> cannot be found in this Spark session, so its output mode and trigger are not known: <reason>.",
     "Run a Spark release that Epochal supports (4.0 to 4.3), and start the query with writeStream on a classic or Connect session.")
+  val SparkUnsupported = Condition(
+    "SPARK_UNSUPPORTED",
+    "This is Spark <found>, but Epochal runs on Spark <supported>.",
+    "Install one of these: pip install 'pyspark>=4.0,<4.4', or a distribution of Spark with Scala 2.13."
+  )
 
   /** In the order of the documentation. */
   val all: Seq[Condition] = Seq(
@@ -302,6 +314,7 @@ object Conditions extends HttpConditions {
     ResponseNotKept,
     RecordInvalid,
     DatabaseUnreachable,
+    LoginRefused,
     DriverMissing,
     DatabaseError,
     RowTooLarge,
@@ -341,6 +354,7 @@ object Conditions extends HttpConditions {
     DeadLettersUnwritable,
     CommitUnknown,
     LedgerVersion,
-    QueryUnknown
+    QueryUnknown,
+    SparkUnsupported
   )
 }

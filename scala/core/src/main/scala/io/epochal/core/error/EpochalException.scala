@@ -11,7 +11,11 @@ import java.util.ServiceLoader
   *   the real values behind the message; never a secret
   */
 class EpochalException(val condition: Condition, val values: Map[String, String], cause: Throwable)
-    extends IllegalArgumentException(condition.render(values), cause)
+    extends IllegalArgumentException(condition.render(values), cause) {
+
+  /** The message without its hint, for what is not the end of the matter. */
+  def problem: String = condition.renderProblem(values)
+}
 
 object EpochalException {
 

@@ -12,12 +12,12 @@ private[error] trait HttpConditions {
   val HttpTimeout = Condition(
     "HTTP_TIMEOUT",
     "<url> did not answer within <timeout> (<attempts> attempts).",
-    "Raise the option 'timeout', or ask for smaller pages with 'pageSize'."
+    "Raise timeout, or ask for smaller pages (pageSize)."
   )
   val HttpStatus = Condition(
     "HTTP_STATUS",
     "<url> answered with status <status> (<attempts> attempts): <body>",
-    "A 4xx status means that the request is wrong: check url, params.* and headers.*. retry.statuses says which are tried again, ignoreStatuses which count as an empty answer."
+    "<advice>"
   )
   val OAuthRefused = Condition(
     "OAUTH_REFUSED",
@@ -36,8 +36,8 @@ private[error] trait HttpConditions {
   )
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
-    "The response of <url> has no array at '<pointer>', but <found>.",
-    "Set 'records' to the JSON Pointer of the array, for example /data/items."
+    "The response of <url> has no array at '<pointer>': <found>.",
+    "Set records to the JSON Pointer of the array, like records=/data/items, or to the empty text where the response is the array."
   )
   val CsvHeaderMismatch = Condition(
     "CSV_HEADER_MISMATCH",
@@ -47,11 +47,11 @@ private[error] trait HttpConditions {
   val PaginationMismatch = Condition(
     "PAGINATION_MISMATCH",
     "<url> does not page as the options say: <reason>.",
-    "Check pagination=<pagination> and its options against the API's documentation: the parameters' names, and the largest pageSize.")
+    "Compare pagination=<pagination> and its options with the API's documentation: the parameters' names, and the largest pageSize.")
   val PaginationLoop = Condition(
     "PAGINATION_LOOP",
     "<url> leads back to a page that was read before: <reason>.",
-    "Following it would read records twice for ever. The API may ignore what it is asked by: check pagination=<pagination> and its options against its documentation."
+    "Following it would read the same records for ever. The API may ignore the parameter that asks for the next page: compare pagination=<pagination> and its options with its documentation."
   )
   val ContinuationMissing = Condition(
     "CONTINUATION_MISSING",
@@ -65,18 +65,18 @@ private[error] trait HttpConditions {
   )
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",
-    "<url> still goes on after <pages> pages, and no end is in sight.",
-    "If the list really is that long, raise maxPages. Outside AvailableNow and batch reads maxRowsPerBatch helps, too: no more is asked for than a batch needs then."
+    "<url> has more pages after <pages> of them, the maximum.",
+    "If the list really is that long, raise maxPages. With maxRowsPerBatch a stream that is not AvailableNow asks only for the pages that a batch needs."
   )
   val LinkRefused = Condition(
     "LINK_REFUSED",
     "<url> gives <link> as its next page, which is not followed: <reason>.",
-    "Headers and parameters may be secret: they are sent to the scheme, host and port of 'url' only. Set url to the host that the links name."
+    "Headers and parameters may be secret, so they are sent only to the scheme, host and port of url. Set url to the host of the links."
   )
   val JournalUnwritable = Condition(
     "JOURNAL_UNWRITABLE",
     "The journal of <source> cannot be written to <path>: <reason>.",
-    "The position stays where it was. Make room there, or see to the rights, and start the query again."
+    "Nothing was skipped. Make room there, or correct the permissions, and start the query again."
   )
   val JournalUnseen = Condition(
     "JOURNAL_UNSEEN",
@@ -86,7 +86,7 @@ private[error] trait HttpConditions {
   val ResponseNotKept = Condition(
     "RESPONSE_NOT_KEPT",
     "A response is too large for memory, and a file of it cannot be written to <path>, or read there: <reason>.",
-    "Make room there, or name another directory by java.io.tmpdir in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions; or ask for smaller pages."
+    "Make room there, or set another directory with -Djava.io.tmpdir=/path in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, or ask for smaller pages."
   )
   val RecordInvalid = Condition(
     "RECORD_INVALID",
@@ -107,8 +107,8 @@ private[error] trait HttpConditions {
   )
   val ResultsInvalid = Condition(
     "RESULTS_INVALID",
-    "The answer of <url> does not tell what became of each of <rows> rows: <reason>.",
-    "Check 'results', 'resultStatus' and 'resultSuccess' against the API's documentation. The rows may have been accepted; they are sent again when the query is started again."
+    "The response of <url> does not say what became of each of <rows> rows: <reason>.",
+    "Compare results, resultStatus and resultSuccess with the API's documentation. The rows may have been accepted; they are sent again when the query is started again."
   )
   val OrderNotRepeatable = Condition(
     "ORDER_NOT_REPEATABLE",

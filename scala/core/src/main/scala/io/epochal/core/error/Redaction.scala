@@ -12,6 +12,15 @@ object Redaction {
   /** A URL without user info, query and fragment: what names the place, and nothing else. */
   def url(text: String): String = UserInfo.replaceFirstIn(text, "").takeWhile(c => c != '?' && c != '#')
 
+  /** A URL without user info and fragment; of its query the names, and values that are short numbers. */
+  def query(text: String): String = {
+    val parameters = text.dropWhile(_ != '?').drop(1).takeWhile(_ != '#').split('&').filter(_.nonEmpty).map { pair =>
+      val (name, value) = pair.span(_ != '=')
+      if (value.matches("=?|=[0-9]{1,9}")) pair else s"$name=$Mask"
+    }
+    url(text) + (if (parameters.isEmpty) "" else parameters.mkString("?", "&", ""))
+  }
+
   /** Any text, with user info in URLs and values that follow a credential's name masked. */
   def text(text: String): String =
     if (text == null) ""

@@ -1,5 +1,7 @@
 package io.epochal.core.option
 
+import java.util.Locale
+
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** The options of one format, in the order of the documentation. */
@@ -12,13 +14,18 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     * one), values of the wrong type, and required options left out.
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
-    val known = raw.filterNot { case (name, _) => OptionGroup.belongsToSpark(name) }
+    val known = raw.filterNot { case (name, _) =>
+      OptionGroup.belongsToSpark(name) || OptionGroup.isCatalogs(name, raw)
+    }
     for {
       named <- known.toSeq.sortBy(_._1).foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
         case (Right(values), (name, text)) => parseOne(name, text).map(values ++ _)
         case (error, _)                    => error
       }
-      _ <- specs.find(spec => spec.required && !named.contains(spec.name)).map(missing).toLeft(())
+      _ <- specs
+        .find(spec => spec.required && !named.contains(spec.name))
+        .map(spec => if (OptionGroup.isCatalogTable(raw)) withoutOptions else missing(spec))
+        .toLeft(())
     } yield new OptionValues(this, named)
   }
 
@@ -38,12 +45,13 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   private def parseValue(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, Any] =
     Option(text).flatMap(spec.kind.parse(_)).toRight {
-      Conditions.OptionInvalid(
+      val meant = Nearest.of(String.valueOf(text).trim, spec.kind.allowed)
+      meant.fold(Conditions.OptionInvalid)(_ => OptionGroup.Misspelt)(
         "option" -> name,
         "format" -> format,
         "value" -> (if (spec.secret) Redaction.Mask else Redaction.text(text)),
         "expected" -> spec.kind.expected,
-        "example" -> spec.example
+        "example" -> meant.fold(spec.example)(right => s"$name=$right")
       )
     }
 
@@ -55,6 +63,15 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
         .of(name, specs.map(_.name))
         .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?")
     )
+
+  /** Spark makes a table of its catalog, and does not say with which options. */
+  private def withoutOptions: EpochalException = Conditions.ModeUnsupported(
+    "format" -> format,
+    "mode" -> "make a table of Spark's catalog without its options",
+    "reason" -> "toTable and saveAsTable do not hand them on",
+    "suggestion" ->
+      s"Use start() in place of toTable(…), save() in place of saveAsTable(…); or first CREATE TABLE name (columns) USING `$format` OPTIONS (…)."
+  )
 
   /** What is wrong with options that were given together. */
   def conflict(options: String, suggestion: String): EpochalException =
@@ -74,6 +91,20 @@ object OptionGroup {
   /** Options that Spark reads itself and hands on to every source and sink. */
   private val sparkOwn =
     Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
+
+  /** A value that is nearly one of those that are allowed. */
+  private val Misspelt = Conditions.OptionInvalid.copy(hint = "Did you mean <example>?")
+
+  /** What a table of a catalog has besides its options, which it repeats as `option.<name>`. */
+  private def isCatalogs(name: String, raw: Map[String, String]): Boolean = {
+    val lower = name.toLowerCase(Locale.ROOT)
+    isCatalogTable(raw) && (catalogOwn(lower) || lower.startsWith("option."))
+  }
+
+  private def isCatalogTable(raw: Map[String, String]): Boolean = raw.contains("provider") && raw.contains("owner")
+
+  private val catalogOwn =
+    Set("provider", "owner", "location", "external", "is_managed_location", "comment", "collation", "table_type")
 
   private def belongsToSpark(name: String): Boolean = {
     val lower = name.toLowerCase

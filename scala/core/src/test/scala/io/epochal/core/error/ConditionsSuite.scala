@@ -34,6 +34,25 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(!error.getMessage.exists(c => c == '\n' || c == '\r'))
   }
 
+  test("a batch write has neither an epoch nor a query that could be started again, in no condition") {
+    val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_")
+    Conditions.all.filter(c => c.parameters("epoch") && !ofStreams.exists(c.name.startsWith(_))).foreach { condition =>
+      val values = condition.parameters.toSeq.map(_ -> "x").toMap + ("epoch" -> Condition.BatchWrite)
+      val message = condition(values.toSeq: _*).getMessage
+      val text = message.dropWhile(_ != ']').toLowerCase
+      assert(!text.contains("epoch") && !text.contains("start the query") && !text.contains("(batch write)"), message)
+    }
+    val lost = Conditions.CommitUnknown("url" -> "u", "epoch" -> Condition.BatchWrite, "reason" -> "r").getMessage
+    assert(lost.contains("while the batch was being committed") && lost.contains("A batch has no ledger"))
+  }
+
+  test("a redirection is shown with its parameters, and with no value that may be secret") {
+    assert(
+      Redaction.query(
+        "https://u:p@h/a?page=2&token=abc&flag=&x=12345678901#f") == "https://h/a?page=2&token=***&flag=&x=***")
+    assert(Redaction.query("https://h/a") == "https://h/a")
+  }
+
   test("a condition without one of its values is a mistake of the caller") {
     assert(intercept[IllegalArgumentException](Conditions.EpochGap("epoch" -> 1)).getMessage.contains("sinkId"))
   }

@@ -100,4 +100,24 @@ final class OptionGroupSuite extends AnyFunSuite {
     }
     assert(OptionType.bytes.parse("9999999999999g").isEmpty && OptionType.bytes.parse("0").isEmpty)
   }
+
+  test("a value that is nearly an allowed one is refused with that one") {
+    val (condition, message) = refused("pagination" -> "ofset")
+    assert(condition == Conditions.OptionInvalid)
+    assert(message.contains("is 'ofset', which is not one of none, offset. Hint: Did you mean pagination=offset?"))
+    assert(refused("pagination" -> "sideways")._2.contains("Hint: Set it like this: pagination=none."))
+  }
+
+  test("what a table of Spark's catalog has besides its options is no option, and is one elsewhere") {
+    val catalogs = Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "option.pagesize" -> "7")
+    assert(parsed(catalogs :+ ("pageSize" -> "7"): _*).get(pageSize).contains(7))
+    assert(refused("owner" -> "me")._1 == Conditions.UnknownOption)
+    assert(refused("option.pagesize" -> "7")._1 == Conditions.UnknownOption)
+  }
+
+  test("a table of Spark's catalog that is made without its options is told as that") {
+    val made = group.parse(Map("owner" -> "me", "provider" -> "test-format"))
+    assert(
+      made.left.exists(error => error.condition == Conditions.ModeUnsupported && error.getMessage.contains("toTable")))
+  }
 }

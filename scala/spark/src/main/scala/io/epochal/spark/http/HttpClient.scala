@@ -84,10 +84,11 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     val reason = event.cause match {
       case failure: HttpFailure =>
         if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
-        failure.report(event.failures).getMessage
+        failure.report(event.failures).problem
       case other => Redaction.text(other.toString)
     }
-    log.warn(s"Trying again in ${event.delay.toMillis} ms: $reason")
+    val attempt = s"Attempt ${event.failures} of ${settings.retry.maxAttempts}"
+    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
   }
 
   /** A token that the server does not take is renewed once. */
@@ -202,7 +203,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     val asked = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
     val verdict = if (retried) asked.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
-      case Some(location) => s"redirects are not followed; this one leads to ${Redaction.url(location.getValue)}"
+      case Some(location) => s"redirects are not followed; this one leads to ${Redaction.query(location.getValue)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
     }
     val authorization =

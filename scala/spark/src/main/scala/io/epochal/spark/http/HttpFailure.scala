@@ -51,9 +51,33 @@ private[spark] object HttpFailure {
       verdict,
       connected = true,
       attempts =>
-        Conditions.HttpStatus("url" -> endpoint, "status" -> code, "attempts" -> attempts, "body" -> shown(detail)),
+        Conditions.HttpStatus(
+          "url" -> endpoint,
+          "status" -> code,
+          "attempts" -> attempts,
+          "body" -> shown(detail),
+          "advice" -> advice(code)),
       throttled,
       unauthorized = code == 401)
+
+  /** What can be done about a status. */
+  private def advice(code: Int): String = code match {
+    case 401 =>
+      "The server does not accept the credentials: check bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
+    case 403 =>
+      "These credentials may not read this: check their permissions, and bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
+    case 407 => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
+    case 429 =>
+      "The server's request budget is used up: set requestsPerSecond or maxConcurrency below it. maxThrottleWait is the longest pause that the server may ask for."
+    case redirect if redirect < 400 =>
+      "Set url to the address that it leads to; headers and parameters are sent to no other place than url."
+    case server if server >= 500 =>
+      "The server failed. retry.maxAttempts and retry.deadline set how long to try again, retry.statuses after which statuses."
+    case missing @ (404 | 410) =>
+      s"Check the path and the parameters of url. ignoreStatuses=$missing counts this status as an empty response."
+    case _ =>
+      "The request is wrong: check url, params.* and headers.*. retry.statuses lists the statuses that are tried again, ignoreStatuses those that count as an empty response."
+  }
 
   /** The connection could not be made, or broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {

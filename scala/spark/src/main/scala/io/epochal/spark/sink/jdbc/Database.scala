@@ -84,10 +84,11 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()
     log.warn(
-      "epochal-jdbc: {} failed in {} (failure {}), trying again in {} ms: {}",
+      "epochal-jdbc: {} failed in {} (attempt {} of {}), the next one follows in {} ms: {}",
       place,
       step,
       Int.box(event.failures),
+      Int.box(options.retry.maxAttempts),
       Long.box(event.delay.toMillis),
       settings.redact(event.cause.getMessage))
   }
@@ -115,7 +116,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     }
     val failure = errors.flatMap(dialect.known).headOption
     if (failure.isDefined) named(failure.get)
-    else if (state.startsWith("08") || state.startsWith("28") || state == "3D000" || state == "57P03")
+    else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
+      Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
+    else if (state.startsWith("08") || state == "3D000" || state == "57P03")
       Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
     else
       Conditions.DatabaseError.because(cause)(
@@ -124,4 +127,10 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         "state" -> (if (state.isEmpty) s"none (code ${said.getErrorCode})" else state),
         "reason" -> reason)
   }
+}
+
+private object Database {
+
+  /** ER_ACCESS_DENIED_ERROR, of drivers that give no SQLSTATE. */
+  private val MysqlAccessDenied = 1045
 }

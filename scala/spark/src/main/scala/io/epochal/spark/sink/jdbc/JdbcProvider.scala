@@ -4,16 +4,24 @@ import java.util
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.catalog.{
+  Column,
+  SupportsRead,
+  SupportsWrite,
+  Table,
+  TableCapability,
+  TableProvider
+}
 import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.PlanRedaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 import io.epochal.spark.seam.SinkEngine
 import io.epochal.spark.sink.jdbc.commit.Claims
 import io.epochal.spark.sink.jdbc.row.DeadLetterTable
@@ -37,11 +45,10 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
   override def supportsExternalMetadata(): Boolean = true
 
   /** Asked for when somebody reads. */
-  override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw Conditions.ModeUnsupported(
-    "format" -> JdbcOptions.Format,
-    "mode" -> "read",
-    "reason" -> "it is a sink",
-    "suggestion" -> "Read a table with Spark's own format(\"jdbc\").")
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = throw JdbcProvider.cannotRead(
+    options.get(JdbcOptions.Url.name),
+    options.get(JdbcOptions.DbTable.name),
+    Option(options.get(JdbcOptions.Driver.name)))
 
   /** Called once when a query starts, and once for a batch write. Nothing has been written yet. */
   override def getTable(
@@ -60,11 +67,33 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
     val table =
       new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
     table.check()
+    TornFirstBatch.sweep(properties.asScala.toMap, SinkEngine.OfActiveSession.hadoop)
     table
   }
 }
 
 private object JdbcProvider {
+
+  /** With a call that reads the table. Spark finds no driver of a jar that was added later unless it is told the class. */
+  def cannotRead(url: String, table: String, driver: Option[String]): EpochalException = {
+    val from = Option(url).fold("jdbc:…")(Redaction.url)
+    val name = driver.orElse(drivers.collectFirst { case (prefix, name) if from.startsWith(prefix) => name })
+    val options = Seq("url" -> from, "dbtable" -> Option(table).getOrElse("comments"), "driver" -> name.getOrElse("…"))
+    val call = options.map { case (option, value) => s""".option("$option", "$value")""" }.mkString
+    Conditions.ModeUnsupported(
+      "format" -> JdbcOptions.Format,
+      "mode" -> "read",
+      "reason" -> "it is a sink",
+      "suggestion" ->
+        s"""Read with Spark's own format: spark.read.format("jdbc")$call.load(). (A CREATE TABLE must name its columns.)"""
+    )
+  }
+
+  private val drivers = Seq(
+    "jdbc:postgresql:" -> "org.postgresql.Driver",
+    "jdbc:sqlite:" -> "org.sqlite.JDBC",
+    "jdbc:mariadb:" -> "org.mariadb.jdbc.Driver",
+    "jdbc:mysql:" -> "com.mysql.cj.jdbc.Driver")
 
   private def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
     Dialect
@@ -86,6 +115,7 @@ final private[jdbc] class JdbcTable(
     querySchema: StructType,
     engine: SinkEngine
 ) extends Table
+    with SupportsRead
     with SupportsWrite
     with ReportsSinkMetrics {
 
@@ -140,7 +170,14 @@ final private[jdbc] class JdbcTable(
     TableCapability.STREAMING_WRITE,
     TableCapability.BATCH_WRITE,
     TableCapability.TRUNCATE,
-    TableCapability.ACCEPT_ANY_SCHEMA)
+    TableCapability.ACCEPT_ANY_SCHEMA,
+    TableCapability.BATCH_READ,
+    TableCapability.MICRO_BATCH_READ
+  )
+
+  /** Refuses to read, in words of ours; without this Spark says that there is no such data source. */
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
+    throw JdbcProvider.cannotRead(options.connection.url, options.table.toString, options.connection.driver)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     new JdbcWriteBuilder(WriteRequest(database, claims, info.schema, info.queryId, sinkMetrics, engine))

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.PlanRedaction
+import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 import io.epochal.spark.seam.{RowOrder, RunningQuery, SinkEngine}
 
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
@@ -49,6 +49,7 @@ final class RestSinkProvider extends TableProvider {
     val shape = RequestShape.of(schema, settings).fold(throw _, identity)
     val table = new RestSinkTable(settings, shape, SinkEngine.OfActiveSession, ActivePlan)
     table.check()
+    TornFirstBatch.sweep(properties.asScala.toMap, SinkEngine.OfActiveSession.hadoop)
     table
   }
 }

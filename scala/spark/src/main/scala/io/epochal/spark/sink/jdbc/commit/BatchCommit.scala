@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc.commit
 
 import java.sql.Connection
 
+import io.epochal.core.error.Condition
 import io.epochal.spark.sink.jdbc.TransactionOutcome.Committed
 import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Shipment}
@@ -57,5 +58,5 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
 private[jdbc] object BatchCommit {
 
   /** Stands for the epoch in messages. */
-  val Epoch = "(batch write)"
+  val Epoch: String = Condition.BatchWrite
 }

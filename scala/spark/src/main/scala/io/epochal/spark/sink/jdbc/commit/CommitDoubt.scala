@@ -70,5 +70,9 @@ private object CommitDoubt {
 
   /** Errors of the connection and the database, after which the doubt is still there. */
   private def leavesOpen(error: EpochalException): Boolean =
-    Set(Conditions.DatabaseError, Conditions.DatabaseUnreachable, Conditions.TooManyConnections)(error.condition)
+    Set(
+      Conditions.DatabaseError,
+      Conditions.DatabaseUnreachable,
+      Conditions.LoginRefused,
+      Conditions.TooManyConnections)(error.condition)
 }

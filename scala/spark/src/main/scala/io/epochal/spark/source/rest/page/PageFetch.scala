@@ -112,7 +112,8 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
           answer.came(head, options.shown(request), options)
           scan.read(answer.body, skip)
         }
-        if (scanned.records > request.size) throw options.mismatch(EndFinder.tooMany(request))
+        if (scanned.records > request.size)
+          throw options.mismatch(EndFinder.tooMany(request, Some(scanned.records.toLong)))
         val fresh = math.max(0L, scanned.records - skip).toInt
         whole = fresh > 0
         if (whole) pages += taken(scanned) else lost(at, range.until)

@@ -9,6 +9,12 @@ import io.epochal.spark.http.Endpoint
   */
 final case class PageRequest(query: String, first: Long, size: Long) {
 
+  /** What was asked, in a message. */
+  def asked: String = {
+    val how = if (query.isEmpty) "" else s" with $query"
+    s"asked$how for $size records from record $first on, counted from 0"
+  }
+
   /** The record after the last that the answer can hold. */
   def end: Long = if (first > Long.MaxValue - size) Long.MaxValue else first + size
 }

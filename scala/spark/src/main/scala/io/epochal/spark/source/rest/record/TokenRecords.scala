@@ -74,30 +74,30 @@ final private[rest] class TokenRecords(
   private def offset(): Int = parser.currentLocation().getByteOffset.toInt
 
   @scala.annotation.tailrec
-  private def descend(segments: List[String]): Unit = {
+  private def descend(segments: List[String], place: String = ""): Unit = {
     val token = parser.nextToken()
     segments match {
       case Nil if token == JsonToken.START_ARRAY           => ()
-      case name :: rest if token == JsonToken.START_OBJECT => field(name); descend(rest)
+      case name :: rest if token == JsonToken.START_OBJECT => field(name, place); descend(rest, s"$place/$name")
       case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
         val n = index.toLong
         val found = skip(n)
-        if (found < n) throw notFound(s"an array of $found")
-        descend(rest)
+        if (found < n) throw notFound(place, s"an array of $found")
+        descend(rest, s"$place/$index")
       case _ if token == null => throw new JsonParseException(parser, "the body is empty")
-      case _                  => throw notFound(describe(token))
+      case _                  => throw notFound(place, describe(token))
     }
   }
 
   /** Stops at the name: its value is the next token. */
-  private def field(name: String): Unit = {
+  private def field(name: String, place: String): Unit = {
     var seen = Vector.empty[String]
     while (parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
       if (seen.size < TokenRecords.NamesShown) seen = seen :+ parser.currentName
       parser.nextToken()
       parser.skipChildren()
     }
-    if (parser.currentToken != JsonToken.FIELD_NAME) throw notFound(s"an object with ${seen.mkString(", ")}")
+    if (parser.currentToken != JsonToken.FIELD_NAME) throw notFound(place, s"an object with ${seen.mkString(", ")}")
   }
 
   private def describe(token: JsonToken): String =
@@ -116,8 +116,10 @@ final private[rest] class TokenRecords(
       }
       .toVector
 
-  private def notFound(found: String): EpochalException =
+  private def notFound(place: String, what: String): EpochalException = {
+    val found = s"${if (place.isEmpty) "the response" else s"'$place'"} is $what"
     Conditions.RecordsNotFound("url" -> endpoint, "pointer" -> pointer, "found" -> found)
+  }
 }
 
 private[rest] object TokenRecords {

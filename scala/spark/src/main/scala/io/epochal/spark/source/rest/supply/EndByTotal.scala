@@ -36,12 +36,11 @@ final private[rest] class EndByTotal(
   private def problem(request: PageRequest, answer: Counted): Option[String] = {
     val end = request.first + answer.records
     answer.total match {
-      case _ if answer.records > request.size => Some(EndFinder.tooMany(request))
+      case _ if answer.records > request.size => Some(EndFinder.tooMany(request, Some(answer.records)))
       case Some(total) if answer.records > 0 && end > total =>
         Some(s"it says that it has $total records, and gives record ${end - 1}, counted from 0")
       case Some(total) if end < math.min(request.end, total) =>
-        Some(
-          s"asked for ${request.size} records from record ${request.first} on it gave ${answer.records}, and it says that it has $total")
+        Some(s"${request.asked}, it gave ${answer.records}, and it says that it has $total")
       case _ => None
     }
   }

@@ -90,7 +90,7 @@ final private[rest] class EndFinder(
 
   private def absorb(known: Extent, request: PageRequest): Extent = {
     val records = count(request)
-    if (records > request.size) throw mismatch(EndFinder.tooMany(request))
+    if (records > request.size) throw mismatch(EndFinder.tooMany(request, Some(records)))
     else if (records == request.size) {
       val exists = math.max(known.exists, request.end)
       Extent(exists, math.max(known.ends, exists))
@@ -121,7 +121,7 @@ final private[rest] class EndFinder(
       } else {
         val again = count(request) // The API may just have grown.
         if (again <= records)
-          throw mismatch(s"asked for ${request.size} records it gave $records, and has more after them")
+          throw mismatch(s"${request.asked}, it gave $records, and has more after them")
         math.min(again, request.size)
       }
     }
@@ -129,8 +129,8 @@ final private[rest] class EndFinder(
 
 private[rest] object EndFinder {
 
-  def tooMany(request: PageRequest): String =
-    s"asked for ${request.size} records from record ${request.first} on, it gave more"
+  def tooMany(request: PageRequest, came: Option[Long] = None): String =
+    s"${request.asked}, it gave ${came.getOrElse("more")}"
 
   private val Growth = 8L
   private val IdlePollsPerCheck = 16

@@ -36,11 +36,15 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   }
 
   test("where there is no array, the error says what is there instead") {
-    assert(notFound("""{"data":[],"total":0}""", "").contains("has no array at '', but an object with data, total."))
-    assert(notFound("""{"items":[],"total":0}""", "/data").contains("but an object with items, total."))
-    assert(notFound("""{"data":"none"}""", "/data").contains("but a string."))
-    assert(notFound("""{"data":null}""", "/data").contains("but null."))
-    assert(notFound("""[[]]""", "/3").contains("but an array of 1."))
+    assert(
+      notFound("""{"data":[],"total":0}""", "").contains(
+        "has no array at '': the response is an object with data, total."))
+    assert(
+      notFound("""{"items":[],"total":0}""", "/data").contains(
+        "no array at '/data': the response is an object with items, total."))
+    assert(notFound("""{"data":"none"}""", "/data").contains("'/data' is a string."))
+    assert(notFound("""{"data":null}""", "/data").contains("'/data' is null."))
+    assert(notFound("""[[]]""", "/3").contains("the response is an array of 1."))
   }
 
   test("bodies that are no JSON are told from those that are") {

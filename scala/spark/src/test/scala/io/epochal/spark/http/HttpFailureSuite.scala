@@ -1,0 +1,36 @@
+package io.epochal.spark.http
+
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.prop.TableDrivenPropertyChecks._
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.retry.Verdict
+
+final class HttpFailureSuite extends AnyFunSuite {
+
+  private val endpoint = Endpoint.of("http://api.example/x", Nil, Nil).fold(fail(_), identity)
+
+  private def failure(status: Int): EpochalException =
+    HttpFailure.status(endpoint, status, Verdict.GiveUp, throttled = false, "no").report(3)
+
+  test("the hint of a status says what to do about it") {
+    forAll(
+      Table(
+        "status" -> "hint",
+        301 -> "Set url to the address",
+        401 -> "check bearerToken, user and password",
+        403 -> "may not read this",
+        404 -> "ignoreStatuses=404",
+        407 -> "check proxy, proxyUser and proxyPassword",
+        418 -> "The request is wrong",
+        429 -> "set requestsPerSecond or maxConcurrency",
+        503 -> "The server failed"
+      )) { (status, hint) =>
+      assert(failure(status).getMessage.split(" Hint: ")(1).contains(hint))
+    }
+  }
+
+  test("a retry is told without the hint") {
+    assert(failure(503).problem.endsWith("answered with status 503 (3 attempts): no"))
+  }
+}
