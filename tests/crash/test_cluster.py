@@ -113,8 +113,8 @@ frame = epochal.read.rest(
     spark, os.environ["API"], pagination="cursor", next_cursor="/meta/next", cursor_param="after", records="/data",
     schema="id INT", fail_on_data_loss=False, num_partitions=2,
 )
-query = frame.writeStream.format("memory").queryName("out").option("checkpointLocation", "file:/proc/self/cwd/checkpoint")
-query = query.trigger(availableNow=True).start()
+writer = frame.writeStream.format("memory").queryName("out").trigger(availableNow=True)
+query = writer.option("checkpointLocation", "file:/proc/self/cwd/checkpoint").start()
 try:
     with epochal.errors.named():
         query.awaitTermination()

@@ -35,6 +35,13 @@ FAN_OUT: dict[str, Any] = {
 #: Batches end inside of pages, so that a restart goes on there.
 READS: dict[str, dict[str, Any]] = {
     "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
+    # A poll ends at each page.
+    "cursor-pieces": {
+        "pagination": "cursor",
+        "next_cursor": "/meta/next",
+        "cursor_param": "after",
+        "max_poll_bytes": 1,
+    },
     "next-url": {"pagination": "next-url", "next_url": "/meta/url", "max_rows_per_batch": 3},
     "link-csv": {
         "pagination": "link",
