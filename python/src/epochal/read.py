@@ -70,6 +70,7 @@ def rest(
     journal: bool | None = None,
     body_format: Literal["json", "ndjson", "csv"] | None = None,
     records: str | None = None,
+    missing_records: Literal["fail", "empty"] | None = None,
     sep: str | None = None,
     header: bool | None = None,
     null_value: str | None = None,
@@ -191,6 +192,7 @@ def rest(
         journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
         body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
         records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
+        missing_records: ``"empty"`` takes an answer without that array, or with null in its place, for an empty page.
         sep: the character between the fields of CSV.
         header: whether the first line of each answer in CSV names its fields.
         null_value: unquoted text that is NULL in CSV.
@@ -304,6 +306,7 @@ def rest(
             "journal": journal,
             "bodyFormat": body_format,
             "records": records,
+            "missingRecords": missing_records,
             "sep": sep,
             "header": header,
             "nullValue": null_value,

@@ -37,7 +37,7 @@ private[error] trait HttpConditions {
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
     "The response of <url> has no array at '<pointer>': <found>.",
-    "Set records to the JSON Pointer of the array, like records=/data/items, or to the empty text where the response is the array."
+    "Set records to the JSON Pointer of the array, like records=/data/items, or to the empty text where the response is the array. If the API leaves empty lists out, set missingRecords=empty."
   )
   val CsvHeaderMismatch = Condition(
     "CSV_HEADER_MISMATCH",

@@ -10,13 +10,16 @@ import org.apache.hc.core5.http.HttpResponse
   *   those that only this request has
   * @param unless
   *   the answer that is not wanted again; the server can say so (304)
+  * @param mayBePastEnd
+  *   whether 400, 404 and 416 say that the list ends before the page that is asked for, which is no failure then
   */
 final case class HttpCall(
     method: String,
     target: String,
     headers: Seq[(String, String)] = Nil,
     body: Option[HttpBody] = None,
-    unless: Option[Validator] = None
+    unless: Option[Validator] = None,
+    mayBePastEnd: Boolean = false
 )
 
 /** @param contentType

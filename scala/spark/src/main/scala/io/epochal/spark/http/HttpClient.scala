@@ -98,7 +98,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       counters.waited(gate.enter())
       try {
         used = credentials.token()
-        exchange(prepared(call, used), buffer, call.unless.isDefined)
+        exchange(prepared(call, used), buffer, call)
       } finally gate.leave()
     }
     try once()
@@ -109,7 +109,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     }
   }
 
-  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, conditional: Boolean): HttpAnswer = {
+  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, call: HttpCall): HttpAnswer = {
     counters.request()
     HttpConnections.watch(request)
     try {
@@ -119,8 +119,8 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       finally close(request, response, whole)
       val throttle = exhausted(response)
       throttle.foreach(gate.pause(_, settings.retry.initialDelay))
-      val notModified = conditional && response.getCode == 304
-      if (notModified || response.getCode == 204 || politeness.ignored.contains(response.getCode)) buffer.markAbsent()
+      val notModified = call.unless.isDefined && response.getCode == 304
+      if (notModified || response.getCode == 204 || isAbsent(response.getCode, call)) buffer.markAbsent()
       else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.received(buffer.length.toLong)
@@ -132,6 +132,11 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
         throw HttpFailure.of(endpoint, settings.transport.timeout, new IOException(e.getMessage, e))
     } finally HttpConnections.unwatch()
   }
+
+  /** Whether an answer with this status counts as one without records. */
+  private def isAbsent(status: Int, call: HttpCall): Boolean =
+    politeness.ignored.contains(status) ||
+      call.mayBePastEnd && PastEnd(status) && !politeness.retried.contains(status)
 
   private def prepared(call: HttpCall, token: Option[AccessToken]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
@@ -220,6 +225,9 @@ private[spark] object HttpClient {
 
   private val UnfinishedLine =
     "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
+
+  /** What servers say to a page behind the last one. */
+  private val PastEnd = Set(400, 404, 416)
 
   private val GzipBuffer = 16 << 10
   private val ErrorBytes = 4096L

@@ -95,8 +95,9 @@ final case class RestOptions(
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
   }
 
-  /** The request for a page. */
-  def call(page: PageRequest): HttpCall = pageCall.of(endpoint, pagination, page)
+  /** The request for a page. One behind the first may be past the end; a first page that is not there is a mistake. */
+  def call(page: PageRequest): HttpCall =
+    pageCall.of(endpoint, pagination, page).copy(mayBePastEnd = page.first > 0)
 
   /** Its address without what may be secret: user info, the URL's own query, parameters. */
   def shown(page: PageRequest): String = {

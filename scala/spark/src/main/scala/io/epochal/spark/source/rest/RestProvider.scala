@@ -119,13 +119,15 @@ final private class RestScanBuilder(options: RestOptions, schema: StructType)
 }
 
 final private class RestScan(options: RestOptions, reading: RestReading) extends Scan {
+  private lazy val batch = new RestBatch(options, reading)
 
   override def readSchema(): StructType = reading.schema
 
   /** Shown in plans and in every progress. */
   override def description(): String = s"${RestOptions.Format}[${options.source}]"
 
-  override def toBatch: Batch = new RestBatch(options, reading)
+  /** Spark asks for it each time that it plans the scan: the API is asked once. */
+  override def toBatch: Batch = batch
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
     if (options.inferSchema) SchemaInference.fix(reading.schema, checkpoint, SessionHadoop.configuration)

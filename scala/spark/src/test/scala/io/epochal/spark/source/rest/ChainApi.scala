@@ -87,7 +87,11 @@ object ChainApi {
   /** The options of every kind of pagination that follows pages. */
   val kinds: Map[String, Seq[(String, String)]] = Map(
     "cursor" -> Seq("pagination" -> "cursor", "nextCursor" -> "/meta/next"),
-    "cursor in headers" -> Seq("pagination" -> "cursor", "nextCursorHeader" -> "X-Next", "cursorHeader" -> "X-Cursor", "endOfList" -> "assumed"),
+    "cursor in headers" -> Seq(
+      "pagination" -> "cursor",
+      "nextCursorHeader" -> "X-Next",
+      "cursorHeader" -> "X-Cursor",
+      "endOfList" -> "assumed"),
     "keyset" -> Seq("pagination" -> "keyset", "keyField" -> "/id"),
     "link" -> Seq("pagination" -> "link"),
     "next-url" -> Seq("pagination" -> "next-url", "nextUrl" -> "/meta/url")

@@ -50,7 +50,7 @@ final class ClientLogSuite extends AnyFunSuite {
             ("apiKey" -> "Mk7-key") + ("apiKeyParam" -> "api_key"))
         .fold(throw _, identity)
       val lines = atDebug(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-        client.call(options.call(options.pagination.request(0, 1)), new BodyBuffer)(_ => ())
+        client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
       })
       assert(lines.contains("ClientLogSuite at DEBUG"))
       assert(lines.filter(_.contains("Mk7")) == Nil)

@@ -27,6 +27,15 @@ final class RecordsApi extends StubServer("/records") {
   /** More headers of every answer. */
   @volatile var headers: Seq[(String, String)] = Nil
 
+  /** What is answered in place of a page behind the last one that has records, and not the first. */
+  @volatile var behind: Option[Int] = None
+
+  /** What every request is answered with. */
+  @volatile var status: Int = 200
+
+  /** Whether only pages are known that begin at multiples of their size: others are 400. */
+  @volatile var strict: Boolean = false
+
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
@@ -58,8 +67,14 @@ final class RecordsApi extends StubServer("/records") {
     exchange.getResponseHeaders.add("Content-Type", "application/json")
     Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
     headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
-    exchange.sendResponseHeaders(200, bytes.length.toLong)
-    exchange.getResponseBody.write(bytes)
+    val refused =
+      if (strict && from % size != 0) Some(400) else behind.filter(_ => from > 0 && from >= count)
+    refused.orElse(Some(status).filter(_ != 200)) match {
+      case Some(code) => exchange.sendResponseHeaders(code, -1)
+      case None =>
+        exchange.sendResponseHeaders(200, bytes.length.toLong)
+        exchange.getResponseBody.write(bytes)
+    }
   }
 }
 

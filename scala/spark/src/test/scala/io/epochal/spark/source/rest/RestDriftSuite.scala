@@ -66,7 +66,8 @@ final class RestDriftSuite extends AnyFunSuite {
         val rows = query.batch()
         query.api.requests()
         assert(MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).isEmpty)
-        assert(query.api.requests().size == 1)
+        // Behind full pages it is looked for more at the first look at them, and at every sixteenth.
+        assert(query.api.requests().size == (if (count > 0 && count % 10 == 0) 2 else 1))
         rows
       }
       assert(delivered.flatten == (0 until 5000))

@@ -3,7 +3,7 @@ package io.epochal.spark.source.rest
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.spark.source.rest.page.Pagination
-import io.epochal.spark.source.rest.supply.{EndFinder, Extent}
+import io.epochal.spark.source.rest.supply.{Counted, EndFinder, Extent}
 
 final class RestIdentitySuite extends AnyFunSuite {
 
@@ -42,7 +42,7 @@ final class RestIdentitySuite extends AnyFunSuite {
         Pagination.ByPage("page", "size", 1, 100),
         request => {
           val page = "page=(\\d+)".r.findFirstMatchIn(request.query).get.group(1).toLong
-          math.max(0L, math.min(cap, total - (page - 1) * cap))
+          Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
         },
         reason => new IllegalStateException(reason))
       assert(finder.find(0, 50) == Extent(first, first))

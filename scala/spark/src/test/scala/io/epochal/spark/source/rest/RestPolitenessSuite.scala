@@ -70,7 +70,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
     val counters = new HttpCounters
     val (told, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
     def call(client: HttpClient): Unit =
-      client.call(options.call(options.pagination.request(0, 1)), new BodyBuffer)(_ => ())
+      client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
     val first = new Thread(() => call(told))
     first.start()
     while (counters.value.retries == 0) Thread.sleep(1)

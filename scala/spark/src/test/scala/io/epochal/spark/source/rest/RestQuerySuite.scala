@@ -148,6 +148,18 @@ final class RestQuerySuite extends StreamTest {
     }
   }
 
+  test("a batch read asks once how much there is, and once for the records, however often it is planned") {
+    RecordsApi.using(records = 30) { api =>
+      Seq("none" -> 2, "page" -> 5).foreach { case (kind, requests) =>
+        val options = Seq("pagination" -> kind) ++ Option.when(kind != "none")("pageSize" -> "15")
+        val frame = batch(api, options: _*)
+        assert(frame.distinct().orderBy("id").collect().length == 30)
+        val asked = api.requests()
+        assert(asked.size <= requests, asked)
+      }
+    }
+  }
+
   test("columns that a batch query does not use are not read") {
     RecordsApi.using(records = 3) { api =>
       api.record = i => s"""{"id":$i,"name":{"not":["a string to be parsed"]}}"""

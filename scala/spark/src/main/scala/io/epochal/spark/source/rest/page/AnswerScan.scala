@@ -33,7 +33,9 @@ private[rest] object AnswerScan {
     */
   def of(options: RestOptions, pointers: Seq[String] = Nil, key: Option[String] = None): AnswerScan =
     options.rules.format match {
-      case BodyFormat.Json(records)  => new ArrayScan(records, pointers, options.endpoint, key)
+      case BodyFormat.Json(records, mayMiss) =>
+        val nullIsEmpty = options.paging.isInstanceOf[ChainedPagination]
+        new ArrayScan(records, pointers, options.endpoint, key, nullIsEmpty, mayMiss)
       case lines: BodyFormat.OfLines => new LineScan(lines, options.endpoint)
     }
 }

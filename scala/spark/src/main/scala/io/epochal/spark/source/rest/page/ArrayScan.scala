@@ -12,17 +12,23 @@ import io.epochal.spark.source.rest.record.{AnswerPart, BodyProblem, FileArray, 
 /** Of an answer whose records stand in an array of JSON.
   *
   * @param records
-  *   JSON Pointer to the array; null in its place is an empty one
+  *   JSON Pointer to the array
   * @param pointers
   *   JSON Pointers to the values
   * @param key
   *   JSON Pointer within a record
+  * @param nullIsEmpty
+  *   whether null in the array's place is an array without records
+  * @param mayMiss
+  *   whether nothing is one, too
   */
 final private[rest] class ArrayScan(
     records: String,
     pointers: Seq[String],
     endpoint: Endpoint,
-    key: Option[String] = None
+    key: Option[String] = None,
+    nullIsEmpty: Boolean = true,
+    mayMiss: Boolean = false
 ) extends AnswerScan {
   import ArrayScan._
 
@@ -60,7 +66,8 @@ final private[rest] class ArrayScan(
       case missing: EpochalException =>
         val pass = new Pass(parser(buffer, 0))
         val fields = pass.all()
-        if (pass.isNull) ScannedAnswer.nothing.around(fields) else throw missing
+        val empty = nullIsEmpty && pass.isNull || mayMiss && TokenRecords.missing(parser(buffer, 0), records)
+        if (empty) ScannedAnswer.nothing.around(fields) else throw missing
     }
   }
 

@@ -61,14 +61,13 @@ trait ChainedPagination extends Paging {
       endpoint: Endpoint,
       asked: AskedPage,
       answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-    {
-      val named = next(endpoint, asked, answer, scanned) match {
-        case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
-        case found                                                              => found
-      }
-      flag.fold(named)(flagged(_, named, scanned))
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+    val named = next(endpoint, asked, answer, scanned) match {
+      case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
+      case found                                                              => found
     }
+    flag.fold(named)(flagged(_, named, scanned))
+  }
 
   private def flagged(
       flag: MoreFlag,
@@ -80,11 +79,11 @@ trait ChainedPagination extends Paging {
       case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
       case (Some(Some(true)), _) =>
         mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
-      case (Some(Some(false)), _)    => Right(None)
-      case (None, Right(None))       => Right(None)
-      case (None, Right(Some(_)))    => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
-      case (None, Left(absent))      => Left(absent)
-      case (Some(None), _)           => mismatch(s"its value at '${flag.pointer}' is no flag")
+      case (Some(Some(false)), _) => Right(None)
+      case (None, Right(None))    => Right(None)
+      case (None, Right(Some(_))) => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+      case (None, Left(absent))   => Left(absent)
+      case (Some(None), _)        => mismatch(s"its value at '${flag.pointer}' is no flag")
     }
   }
 }
@@ -289,7 +288,7 @@ object ChainedPagination {
       case Some(None)          => Left(NoPage.Mismatch(s"at '$pointer' it has an object or an array, and not a text"))
       case Some(Some("false")) => Right(None)
       case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
-      case other               => Right(other.flatten)
+      case other                           => Right(other.flatten)
     }
 
   private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')

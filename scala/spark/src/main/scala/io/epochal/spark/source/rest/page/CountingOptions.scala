@@ -47,7 +47,11 @@ object OnDrift {
   * @param onDrift
   *   None: as `failOnDataLoss` says
   */
-final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift])
+final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift]) {
+
+  /** JSON Pointer to the number of all records. */
+  def inBody: Option[String] = total.collect { case TotalFrom.Body(pointer) => pointer }
+}
 
 /** The options of lists whose records are counted. */
 private[rest] object CountingOptions {

@@ -64,7 +64,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
   private def ranges(range: RecordRange): Iterator[RecordRange] =
     Iterator.unfold(range.from) { at =>
       Option.when(at < range.until) {
-        val end = math.min(options.pagination.request(at, range.until).end, range.until)
+        val end = math.min(options.pagination.request(at).end, range.until)
         (RecordRange(at, end), end)
       }
     }
@@ -105,8 +105,8 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     private def fetch(range: RecordRange, pages: mutable.Buffer[Page]): Boolean = {
       var at = range.from
       var whole = true
+      var request = options.pagination.request(at)
       while (whole && at < range.until) {
-        val request = options.pagination.request(at, range.until)
         val skip = at - request.first
         val scanned = client.call(options.call(request), answer.body) { head =>
           answer.came(head, options.shown(request), options)
@@ -118,6 +118,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         whole = fresh > 0
         if (whole) pages += taken(scanned) else lost(at, range.until)
         at += fresh
+        request = options.pagination.goOn(at)
       }
       whole
     }

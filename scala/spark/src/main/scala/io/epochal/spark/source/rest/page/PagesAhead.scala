@@ -53,7 +53,7 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
   private def follow(request: PageRequest, most: Int): Unit = {
     var last = ahead.lastOption.fold(request)(_.request)
     while (ahead.size < most && last.end < range.until) {
-      last = options.pagination.request(last.end, range.until)
+      last = options.pagination.request(last.end)
       ahead += start(last, spare.getOrElse(new Answer))
       spare = None
     }

@@ -34,17 +34,23 @@ sealed trait Pagination extends Paging {
   /** Records that one request can give. */
   def pageSize: Long
 
-  /** The request that gives record `from`, and of those after it and before `until` as many as fit in a page. */
-  def request(from: Long, until: Long): PageRequest
+  /** The request that gives a record: the whole page that has it. Pages begin at multiples of `pageSize`, so that the same
+    * record is always asked for by the same request.
+    */
+  def request(record: Long): PageRequest
+
+  /** The request that goes on at a record behind a page that had fewer records than it was asked for. */
+  def goOn(record: Long): PageRequest = request(record)
 
   /** The request that tells most about whether there is anything from `start` on; it also shows whether record
-    * `start - 1` is still there, where that takes no second request.
+    * `start - 1` is still there, where that takes no second request: the page before a full one tells nothing about what
+    * comes next.
     */
-  def probe(start: Long, until: Long): PageRequest = request(math.max(0L, start - 1), until)
+  final def probe(start: Long): PageRequest = request(if (start % pageSize == 0) start else start - 1)
 
   /** At most `partitions` ranges that cover `start` to `end`, split where a page ends. */
   def split(start: Long, end: Long, partitions: Int): Seq[RecordRange] = {
-    val origin = firstPageStart(start)
+    val origin = start / pageSize * pageSize
     val pages = (end - origin) / pageSize + (if ((end - origin) % pageSize == 0) 0 else 1)
     val parts = math.min(partitions.toLong, pages).toInt
     def bound(i: Int): Long = {
@@ -53,8 +59,6 @@ sealed trait Pagination extends Paging {
     }
     (0 until parts).map(i => RecordRange(bound(i), bound(i + 1))).filter(_.records > 0)
   }
-
-  protected def firstPageStart(start: Long): Long
 }
 
 object Pagination {
@@ -63,23 +67,19 @@ object Pagination {
   case object Whole extends Pagination {
     override def kind: String = "none"
     override def pageSize: Long = Long.MaxValue
-    override def request(from: Long, until: Long): PageRequest = PageRequest("", 0, pageSize)
-    override protected def firstPageStart(start: Long): Long = 0L
+    override def request(record: Long): PageRequest = PageRequest("", 0, pageSize)
   }
 
-  /** `offset`: the number of records to skip, and how many to give. A page may start anywhere. */
+  /** `offset`: the number of records to skip, and how many to give: always a whole page. */
   final case class ByOffset(offsetParam: String, limitParam: String, pageSize: Long) extends Pagination {
     private val offset = s"${Endpoint.encode(offsetParam)}="
-    private val limit = s"&${Endpoint.encode(limitParam)}="
+    private val limit = s"&${Endpoint.encode(limitParam)}=$pageSize"
 
     override def kind: String = "offset"
 
-    override def request(from: Long, until: Long): PageRequest = {
-      val size = math.min(pageSize, until - from)
-      PageRequest(offset + from + limit + size, from, size)
-    }
+    override def request(record: Long): PageRequest = goOn(record / pageSize * pageSize)
 
-    override protected def firstPageStart(start: Long): Long = start
+    override def goOn(record: Long): PageRequest = PageRequest(offset + record + limit, record, pageSize)
   }
 
   /** `page`: pages of one size, numbered from `firstPage`. */
@@ -89,15 +89,9 @@ object Pagination {
 
     override def kind: String = "page"
 
-    override def request(from: Long, until: Long): PageRequest = {
-      val page = from / pageSize
+    override def request(record: Long): PageRequest = {
+      val page = record / pageSize
       PageRequest(number + (firstPage + page) + size, page * pageSize, pageSize)
     }
-
-    // The page before a full one tells nothing about what comes next.
-    override def probe(start: Long, until: Long): PageRequest =
-      if (start % pageSize == 0) request(start, until) else super.probe(start, until)
-
-    override protected def firstPageStart(start: Long): Long = start / pageSize * pageSize
   }
 }

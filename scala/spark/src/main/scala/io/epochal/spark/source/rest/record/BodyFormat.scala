@@ -1,5 +1,8 @@
 package io.epochal.spark.source.rest.record
 
+import com.fasterxml.jackson.core.JsonParser
+
+import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{AnswerFile, BodyBuffer, Endpoint}
 import io.epochal.spark.seam.{CsvRows, JsonRows}
 
@@ -69,8 +72,10 @@ object BodyFormat {
     *
     * @param pointer
     *   JSON Pointer to the array
+    * @param mayMiss
+    *   whether nothing, or null, in its place is an array without records
     */
-  final case class Json(pointer: String) extends BodyFormat("JSON") {
+  final case class Json(pointer: String, mayMiss: Boolean = false) extends BodyFormat("JSON") {
     override type Rows = JsonRows
 
     override private[rest] def rows(columns: RowColumns): JsonRows = columns.json
@@ -78,10 +83,19 @@ object BodyFormat {
     override private[rest] def refuse(body: Utf8Body): Unit = ()
 
     override private[rest] def inMemory(body: Utf8Body, endpoint: Endpoint): Records[JsonRows] =
-      new RecordCursor(body, pointer, endpoint)
+      orMissing(TokenRecords.parser(body))(new RecordCursor(body, pointer, endpoint))
 
     override private[rest] def inFile(file: AnswerFile, endpoint: Endpoint): Records[JsonRows] =
-      new PiecedRecords(new FileArray(file, pointer, endpoint).pieces(), new RecordCursor(_, "", endpoint))
+      orMissing(FileArray.parser(file, 0)) {
+        new PiecedRecords(new FileArray(file, pointer, endpoint).pieces(), new RecordCursor(_, "", endpoint))
+      }
+
+    private def orMissing(body: => JsonParser)(found: => Records[JsonRows]): Records[JsonRows] =
+      try found
+      catch {
+        case missing: EpochalException =>
+          if (mayMiss && TokenRecords.missing(body, pointer)) NoRecords else throw missing
+      }
 
     override private[rest] def journalled: BodyFormat = Json("")
 

@@ -15,6 +15,13 @@ object RecordOptions {
     OptionType.jsonPointer,
     "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
     sample = Some("/data/items"))
+  val MissingRecords: OptionSpec[String] = OptionSpec(
+    "missingRecords",
+    OptionType.oneOf("fail", "empty"),
+    "What an answer is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
+      "API that leaves empty lists out (bodyFormat=json).",
+    Some("fail")
+  )
   val Format: OptionSpec[String] = OptionSpec(
     "bodyFormat",
     OptionType.oneOf("json", "ndjson", "csv"),
@@ -70,6 +77,7 @@ object RecordOptions {
     Seq(
       Format,
       Records,
+      MissingRecords,
       Separator,
       Header,
       NullValue,
@@ -141,6 +149,7 @@ object RecordOptions {
     val kind = values(Format)
     for {
       _ <- only(values, Records)(kind == "json", "bodyFormat=json")
+      _ <- only(values, MissingRecords)(kind == "json", "bodyFormat=json")
       _ <- only(values, Separator)(kind == "csv", "bodyFormat=csv")
       _ <- only(values, Header)(kind == "csv", "bodyFormat=csv")
       _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
@@ -148,7 +157,7 @@ object RecordOptions {
     } yield kind match {
       case "ndjson" => BodyFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
       case "csv"    => BodyFormat.Csv(values(Header), separator, values.get(NullValue))
-      case _        => BodyFormat.Json(values.get(Records).getOrElse(""))
+      case _        => BodyFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
     }
   }
 

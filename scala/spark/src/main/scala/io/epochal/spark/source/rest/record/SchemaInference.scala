@@ -25,7 +25,7 @@ private[rest] object SchemaInference {
   def of(options: RestOptions): StructType = {
     val call = options.paging match {
       case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
-      case _                          => options.call(options.pagination.request(0, options.pagination.pageSize))
+      case _                          => options.call(options.pagination.request(0))
     }
     Using.resource(BodyBuffer.ofPage()) { body =>
       Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>

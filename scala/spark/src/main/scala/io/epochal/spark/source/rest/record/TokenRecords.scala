@@ -125,9 +125,33 @@ final private[rest] class TokenRecords(
 private[rest] object TokenRecords {
   private val NamesShown = 12
 
-  def of(body: Utf8Body, pointer: String, endpoint: Endpoint): TokenRecords = {
-    val parser = Json.factory.createParser(body.bytes, 0, body.length)
-    new TokenRecords(parser, Arrays.copyOfRange(body.bytes, _, _), pointer, endpoint)
+  def of(body: Utf8Body, pointer: String, endpoint: Endpoint): TokenRecords =
+    new TokenRecords(parser(body), Arrays.copyOfRange(body.bytes, _, _), pointer, endpoint)
+
+  def parser(body: Utf8Body): JsonParser = Json.factory.createParser(body.bytes, 0, body.length)
+
+  /** Whether a body, which is read to its end, has nothing or null where the array should be. What is something else there is no
+    * array that was left out.
+    */
+  def missing(parser: JsonParser, pointer: String): Boolean = {
+    val found = lacks(parser, segments(pointer))
+    while (parser.nextToken() != null) {}
+    found
+  }
+
+  @scala.annotation.tailrec
+  private def lacks(parser: JsonParser, path: List[String]): Boolean = {
+    val token = parser.nextToken()
+    path match {
+      case _ if token == JsonToken.VALUE_NULL => true
+      case name :: rest if token == JsonToken.START_OBJECT =>
+        while (parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
+          parser.nextToken()
+          parser.skipChildren()
+        }
+        parser.currentToken != JsonToken.FIELD_NAME || lacks(parser, rest)
+      case _ => false
+    }
   }
 
   /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */

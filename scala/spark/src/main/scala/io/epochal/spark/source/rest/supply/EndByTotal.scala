@@ -6,11 +6,14 @@ import io.epochal.spark.source.rest.page.{PageRequest, Pagination}
   *
   * @param total
   *   what it says that the list has; None where there was no answer to speak of
+  * @param content
+  *   tells the records from those of other pages, where that is of use
   */
-final private[rest] case class Counted(records: Long, total: Option[Long])
+final private[rest] case class Counted(records: Long, total: Option[Long] = None, content: Long = 0)
 
-/** Finds how many records an API has by what it says: one request. The page that is asked for lies at the end of what is known, and
-  * what it has must fit what it says: a number that is capped, or counts what is not listed, is no end.
+/** Finds how many records an API has by what it says: one request. The page that is asked for is the one with the last record that
+  * was delivered: it exists, where the one after it may be an error, and it shows whether that record is still there. What the
+  * page has must fit what it says: a number that is capped, or counts what is not listed, is no end.
   *
   * @param count
   *   makes a request
@@ -23,15 +26,44 @@ final private[rest] class EndByTotal(
     mismatch: String => Throwable
 ) extends EndSearch {
 
+  private var idlePolls = 0
+
   override def find(start: Long, most: Long): Extent = {
-    val request = pagination.probe(start, start + 1)
+    val request = pagination.request(math.max(0L, start - 1))
+    val total = fitting(request).total.getOrElse(left(request.first))
+    val all =
+      if (total == start && start > 0 && start % pagination.pageSize == 0) further(start)
+      else {
+        idlePolls = 0
+        total
+      }
+    Extent(all, all)
+  }
+
+  /** Full pages alone do not tell a number that is capped: now and then it is looked behind them. There may be no page. */
+  private def further(total: Long): Long = {
+    idlePolls += 1
+    if (idlePolls % EndFinder.IdlePollsPerCheck != 1) total
+    else fitting(pagination.request(total)).total.getOrElse(total)
+  }
+
+  private def fitting(request: PageRequest): Counted = {
     val first = count(request)
     // The list may have changed between the count and the page: then it fits when asked again.
     val answer = if (problem(request, first).isEmpty) first else count(request)
     problem(request, answer).foreach(reason => throw mismatch(reason))
-    val total = answer.total.getOrElse(request.first)
-    Extent(total, total)
+    answer
   }
+
+  /** Where the page that was asked for is gone, the first one says how many records are left. */
+  private def left(before: Long): Long =
+    if (before == 0) 0
+    else {
+      val total = count(pagination.request(0)).total.getOrElse(0L)
+      if (total > before)
+        throw mismatch(s"it says that it has $total records, and has no page from record $before on")
+      total
+    }
 
   private def problem(request: PageRequest, answer: Counted): Option[String] = {
     val end = request.first + answer.records

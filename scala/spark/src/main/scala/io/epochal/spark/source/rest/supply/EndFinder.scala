@@ -26,16 +26,16 @@ private[rest] trait EndSearch {
   *
   * An idle API costs one request, and so does a batch that is full. For the rest the end is first passed in growing steps and
   * then closed in on (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): with n pages of new
-  * records about log n requests, mostly for one record each.
+  * records about log n requests, each for a page.
   *
   * @param count
-  *   makes a request and says how many records came
+  *   makes a request
   * @param mismatch
   *   the failure when answers are not what the options say, for a reason
   */
 final private[rest] class EndFinder(
     pagination: Pagination,
-    count: PageRequest => Long,
+    count: PageRequest => Counted,
     mismatch: String => Throwable
 ) extends EndSearch {
   private var provenShort = (0L, 0L)
@@ -46,12 +46,12 @@ final private[rest] class EndFinder(
   override def find(start: Long, most: Long): Extent = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
     val bounded = target < Long.MaxValue
-    val far = if (lastWasFull && bounded) ask(Extent(0), target - 1, target) else Extent(0)
-    val near = if (far.exists >= target || far.exact) far else probe(far, start, target)
+    val far = if (lastWasFull && bounded) ask(Extent(0), target - 1) else Extent(0)
+    val near = if (far.exists >= target || far.exact) far else probe(far, start)
     val found =
       if (near.ends < start) search(near, near.ends, 1)
       else if (near.exists >= target || near.exact || lastWasFull || !bounded) search(near, target, 1)
-      else search(ask(near, target - 1, target), target, 1)
+      else search(ask(near, target - 1), target, 1)
     lastWasFull = found.exists >= target
     found
   }
@@ -59,15 +59,15 @@ final private[rest] class EndFinder(
   /** The page at `start`, with the record before it where that costs nothing. Where it does, the record before is looked at
     * only at the first poll that brings nothing, and at every sixteenth.
     */
-  private def probe(known: Extent, start: Long, target: Long): Extent = {
-    val extent = absorb(known, pagination.probe(start, target))
+  private def probe(known: Extent, start: Long): Extent = {
+    val extent = absorb(known, pagination.probe(start))
     if (extent.exists >= start) {
       idlePolls = 0
       extent
     } else if (extent.ends < start) extent
     else {
       idlePolls += 1
-      if (idlePolls % EndFinder.IdlePollsPerCheck == 1) ask(extent, start - 1, start) else Extent(start, extent.ends)
+      if (idlePolls % EndFinder.IdlePollsPerCheck == 1) ask(extent, start - 1) else Extent(start, extent.ends)
     }
   }
 
@@ -78,24 +78,24 @@ final private[rest] class EndFinder(
     else if (known.ends == Long.MaxValue) {
       val pages = math.min(step, EndFinder.Endless / pagination.pageSize + 1) * pagination.pageSize
       val index = math.min(known.exists + pages - 1, target - 1)
-      search(ask(known, index, index + 1), target, math.min(step * EndFinder.Growth, EndFinder.Endless))
+      search(ask(known, index), target, math.min(step * EndFinder.Growth, EndFinder.Endless))
     } else {
       val open = known.ends - known.exists
       val index = if (open <= pagination.pageSize) known.exists else known.exists + open / 2
-      val until = if (open <= pagination.pageSize) known.ends else index + 1
-      search(ask(known, index, until), target, step)
+      search(ask(known, index), target, step)
     }
 
-  private def ask(known: Extent, index: Long, until: Long): Extent = absorb(known, pagination.request(index, until))
+  private def ask(known: Extent, index: Long): Extent = absorb(known, pagination.request(index))
 
   private def absorb(known: Extent, request: PageRequest): Extent = {
-    val records = count(request)
+    val page = count(request)
+    val records = page.records
     if (records > request.size) throw mismatch(EndFinder.tooMany(request, Some(records)))
     else if (records == request.size) {
       val exists = math.max(known.exists, request.end)
       Extent(exists, math.max(known.ends, exists))
     } else if (records > 0) {
-      val end = request.first + proven(request, records)
+      val end = request.first + proven(request, page)
       Extent(end, end)
     } else Extent(math.min(known.exists, request.first), math.min(known.ends, request.first))
   }
@@ -104,27 +104,36 @@ final private[rest] class EndFinder(
     * follows, whenever the short page is another than the last time, and now and then when it is the same: a list can stand
     * at just the size of such a page, and grow.
     */
-  private def proven(request: PageRequest, records: Long): Long =
+  private def proven(request: PageRequest, page: Counted): Long = {
+    val records = page.records
     if (pagination == Pagination.Whole) records
     else if (provenShort == ((request.first, records)) && trusted < EndFinder.IdlePollsPerCheck) {
       trusted += 1
       records
     } else {
       val next = pagination match {
-        case _: Pagination.ByPage => pagination.request(request.end, request.end + 1)
-        case _                    => pagination.request(request.first + records, request.first + records + 1)
+        case offset: Pagination.ByOffset => offset.goOn(request.first + records)
+        case _                           => pagination.request(request.end)
       }
-      if (count(next) == 0) {
+      val follows = count(next)
+      if (follows.records == 0 || isSame(page, follows) && count(pagination.request(request.end)).records == 0) {
         provenShort = (request.first, records)
         trusted = 0
         records
       } else {
-        val again = count(request) // The API may just have grown.
+        val again = count(request).records // The API may just have grown.
         if (again <= records)
           throw mismatch(s"${request.asked}, it gave $records, and has more after them")
         math.min(again, request.size)
       }
     }
+  }
+
+  /** A server whose pages begin at multiples of their size gives the short page again for what should follow it. */
+  private def isSame(page: Counted, follows: Counted): Boolean = pagination match {
+    case _: Pagination.ByOffset => follows == page
+    case _                      => false
+  }
 }
 
 private[rest] object EndFinder {
@@ -133,7 +142,7 @@ private[rest] object EndFinder {
     s"${request.asked}, it gave ${came.getOrElse("more")}"
 
   private val Growth = 8L
-  private val IdlePollsPerCheck = 16
+  val IdlePollsPerCheck = 16
 
   /** No API has as many records: one that seems to gives the same page whatever it is asked for. */
   private val Endless = 1L << 50

@@ -6,7 +6,16 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, Revalidation}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{Answer, AnswerScan, PageDigest, PageRequest, Pagination, ScannedAnswer, TotalFrom, WholeList}
+import io.epochal.spark.source.rest.page.{
+  Answer,
+  AnswerScan,
+  PageDigest,
+  PageRequest,
+  Pagination,
+  ScannedAnswer,
+  TotalFrom,
+  WholeList
+}
 import io.epochal.spark.source.rest.record.{BodyFormat, Utf8Body}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
@@ -19,13 +28,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val page = new Answer
   private val buffer = page.body
   private val finder =
-    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count(_).records, options.mismatch)
+    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch)
     else new EndByTotal(options.pagination, count, options.mismatch)
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
   private val scan =
-    AnswerScan.of(options, options.counting.total.collect { case TotalFrom.Body(at) => at }.toSeq)
+    AnswerScan.of(options, options.counting.inBody.toSeq)
   private var moves = false
   private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
 
@@ -52,10 +61,10 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   /** Whether the last look found fewer records than `start`. */
   def shorter(start: Long): Boolean = seen.exists(_.ends < start)
 
-  /** Asks for one record, so that a server that does not answer is found before tasks are started. */
+  /** Asks for the page of a record, so that a server that does not answer is found before tasks are started. */
   def contact(record: Long): Unit =
     if (!contacted) {
-      val _ = count(options.pagination.request(record, record + 1))
+      val _ = count(options.pagination.request(record))
     }
 
   override def close(): Unit = client.close()
@@ -73,13 +82,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     * like them, too.
     */
   private def shownToMove(look: Extent): Boolean = {
-    val step = options.pagination match {
-      case Pagination.Whole        => Long.MaxValue
-      case page: Pagination.ByPage => page.pageSize
-      case _                       => 1L
-    }
+    val step = options.pagination.pageSize
     val last = look.exists - 1
-    def at(index: Long) = records(options.pagination.request(index, index + 1))
+    def at(index: Long) = records(options.pagination.request(index))
     if (last >= step) {
       val before = at(last - step)
       if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
@@ -111,26 +116,23 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     } finally buffer.close()
   }
 
-  private def told(answer: HttpAnswer): Counted = options.counting.total match {
-    case Some(from @ TotalFrom.Body(pointer)) =>
-      val scanned = scan.read(buffer)
-      Counted(scanned.records.toLong, total(from, scanned.values.get(pointer).flatten))
-    case _ if options.pagination == Pagination.Whole && !options.endAssumed => whole(answer)
-    case from =>
-      val records = options.rules.format.count(buffer, options.endpoint)
-      Counted(
-        records,
-        from.collect { case header: TotalFrom.Header => header }.flatMap(h => total(h, answer.header(h.name))))
-  }
-
-  /** An answer that is to have all records. */
-  private def whole(answer: HttpAnswer): Counted = {
+  private def told(answer: HttpAnswer): Counted = {
     val inPlace = buffer.absent || Utf8Body.of(buffer).isInPlace
     val scanned =
-      if (inPlace) scan.read(buffer)
+      if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
       else ScannedAnswer.nothing.copy(records = options.rules.format.count(buffer, options.endpoint).toInt)
-    WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
-    Counted(scanned.records.toLong, None)
+    if (options.pagination == Pagination.Whole && !options.endAssumed)
+      WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
+    val said = options.counting.total.flatMap {
+      case from @ TotalFrom.Body(pointer) => total(from, scanned.values.get(pointer).flatten)
+      case from @ TotalFrom.Header(name)  => total(from, answer.header(name))
+    }
+    val content = options.pagination match {
+      case _: Pagination.ByOffset if scanned.records > 0 =>
+        if (inPlace) PageDigest.of(scan.blocks(scanned, page)) else PageDigest.of(buffer)
+      case _ => 0L
+    }
+    Counted(scanned.records.toLong, said, content)
   }
 
   private def total(from: TotalFrom, text: Option[String]): Option[Long] =

@@ -10,7 +10,7 @@ import io.epochal.spark.source.rest.supply.EndFinder
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
-  * A page may hold fewer records than it was asked for: the next request begins where it ended. An answer without any
+  * A page may hold fewer records than it was asked for: the next request goes on where it ended. An answer without any
   * record that is new is the end of the API, and so a loss within a planned range.
   *
   * @param depth
@@ -72,7 +72,8 @@ final private[rest] class PageReader(
     if (page != null && at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
     else if (page != null && at == page.from) lost()
     else {
-      val request = options.pagination.request(at, range.until)
+      val endedEarly = page != null && at < page.request.end
+      val request = if (endedEarly) options.pagination.goOn(at) else options.pagination.request(at)
       page = new Page(request, at, answers.answer(request))
       opened += 1
       try open(at - request.first)

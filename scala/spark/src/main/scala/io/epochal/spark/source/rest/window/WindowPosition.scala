@@ -44,7 +44,8 @@ final private[rest] case class WindowPosition(
 ) {
   def text: String = {
     val listed = seen.map(one => s";${one.until}@${one.record}").mkString
-    s"${window.from}/${window.to}${if (paged) "+" else ""}$listed${page.fold("")(named => s"${if (keyed) "|" else "!"}$named")}"
+    s"${window.from}/${window.to}${if (paged) "+"
+      else ""}$listed${page.fold("")(named => s"${if (keyed) "|" else "!"}$named")}"
   }
 }
 

@@ -39,7 +39,8 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override def pointers: Seq[String] = flag.map(_.pointer).toSeq
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
 
-  def request(token: Option[String]): PageRequest = counted.request(record(token), Long.MaxValue)
+  /** A page by offset begins where the one before ended, which may be a smaller one than was asked for. */
+  def request(token: Option[String]): PageRequest = counted.goOn(record(token))
 
   /** `pageSize` may have been another one when the token was written. */
   override private[rest] def before(token: Option[String]): Long = record(token) - request(token).first

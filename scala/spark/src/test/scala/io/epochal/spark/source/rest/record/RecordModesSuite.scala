@@ -128,7 +128,7 @@ final class RecordModesSuite extends StreamTest {
         assert(
           found.map(_.getString(1)).distinct.toSeq == Seq(
             s"${api.url}?_start=0&_limit=4",
-            s"${api.url}?_start=4&_limit=2"))
+            s"${api.url}?_start=4&_limit=4"))
         assert(found.forall(_.getInt(2) == 200))
         assert(found.map(_.getTimestamp(3).getTime).forall(t => t >= begin && t <= System.currentTimeMillis()))
         checkAnswer(frame(api, streaming = false, "id INT", options: _*).select("_status").distinct(), Row(200))

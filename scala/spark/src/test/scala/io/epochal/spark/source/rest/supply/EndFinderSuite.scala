@@ -23,7 +23,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case ByPage(_, _, _, size) => request.first / size * math.min(size, cap)
           case _                     => request.first
         }
-        math.min(math.min(request.size, cap), math.max(0L, records - first))
+        Counted(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
       },
       reason => new IllegalStateException(reason)
     )
@@ -82,12 +82,12 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("full batches cost one request each, for one record where the API counts records") {
+  test("full batches cost one request each, for the page that has the last record") {
     val model = new Model(ByOffset("o", "l", 100), 10000000)
     model.find(0, 50000)
     (1 to 20).foreach { batch =>
       assert(model.find(batch * 50000L, 50000).exists >= (batch + 1) * 50000L)
-      assert(model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 1}&l=1", (batch + 1) * 50000L - 1, 1)))
+      assert(model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
     }
   }
 
@@ -106,8 +106,8 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.choose(1L, 50L), counts, Gen.choose(1L, 3000L)) { (size, records, most) =>
       val model = new Model(ByOffset("o", "l", size), records)
       model.find(0, most)
-      // One record more tells a short page from the last one, once.
-      assert(model.asked.forall(_.end <= math.max(most, records + 1)))
+      // One page more tells a short page from the last one, once.
+      assert(model.asked.forall(_.first <= math.max(most - 1, records)))
     }
   }
 
@@ -120,15 +120,32 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
+    var records = 130L
+    var asked = 0
+    val finder = new EndFinder(
+      ByOffset("o", "l", 100),
+      request => {
+        asked += 1
+        val page = request.first / 100
+        Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
+      },
+      new IllegalStateException(_))
+    assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
+    records = 131
+    asked = 0
+    assert(finder.find(130, Long.MaxValue) == Extent(131, 131) && asked == 3)
+  }
+
   test("a server that gives more than asked for is refused") {
-    val finder = new EndFinder(ByOffset("o", "l", 100), _ => 500, new IllegalStateException(_))
+    val finder = new EndFinder(ByOffset("o", "l", 100), _ => Counted(500), new IllegalStateException(_))
     assert(intercept[IllegalStateException](finder.find(0, 1000)).getMessage.contains("it gave 500"))
   }
 
   test("a server that gives full pages for ever is refused, after a few requests") {
     var asked = 0
     val finder =
-      new EndFinder(ByOffset("o", "l", 100), request => { asked += 1; request.size }, new IllegalStateException(_))
+      new EndFinder(ByOffset("o", "l", 100), request => { asked += 1; Counted(request.size) }, new IllegalStateException(_))
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(asked < 30)
   }
@@ -140,7 +157,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       request => {
         val count = math.min(request.size, math.max(0L, records - request.first))
         records += 5
-        count
+        Counted(count, content = request.first)
       },
       new IllegalStateException(_))
     assert(finder.find(0, Long.MaxValue).exists >= 30)
