@@ -56,7 +56,8 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("no part of a password is shown, whatever characters it has") {
     val word = Gen.oneOf("hunter", "zebra9", "Qwertz")
-    val between = Gen.oneOf("@", "/", ":", ";", "?", "#", "&", "=", ",", "}", "{", "//", " ", "(", ")", "\"", "%40", ";user=")
+    val between =
+      Gen.oneOf("@", "/", ":", ";", "?", "#", "&", "=", ",", "}", "{", "//", " ", "(", ")", "\"", "%40", ";user=")
     val password = Gen.zip(word, between, word, between, word).map { case (a, b, c, d, e) => a + b + c + d + e }
     forAll(Gen.oneOf(styles), password, minSuccessful(5000)) { case ((style, _), text) =>
       val shown = JdbcUrl.shown(style.replace("PW", text))
@@ -68,9 +69,10 @@ final class JdbcUrlSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     styles.foreach { case (style, shown) =>
       val url = style.replace("PW", "s3cret;passw0rd")
       val settings = ConnectionSettings(url, None, None, None, Map.empty)
-      Seq(s"No suitable driver for $url", s"cannot log in with s3cret;passw0rd", s"bad: '$url', again $url").foreach { said =>
-        val redacted = settings.redact(new SQLException(said, "08001"))
-        assert(!redacted.getMessage.contains("s3cret") && !redacted.getMessage.contains("passw0rd"), said)
+      Seq(s"No suitable driver for $url", "cannot log in with s3cret;passw0rd", s"bad: '$url', again $url").foreach {
+        said =>
+          val redacted = settings.redact(new SQLException(said, "08001"))
+          assert(!redacted.getMessage.contains("s3cret") && !redacted.getMessage.contains("passw0rd"), said)
       }
       assert(settings.toString == settings.place && !settings.place.contains("s3cret"), shown)
     }

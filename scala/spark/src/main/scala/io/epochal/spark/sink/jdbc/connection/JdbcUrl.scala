@@ -52,12 +52,12 @@ private[jdbc] object JdbcUrl {
   }
 
   private def described(scheme: String, rest: String): String = (rest, rest.lastIndexOf('@')) match {
-    case (AtHost(place, parameters), _)                                        => place + harmless(parameters)
+    case (AtHost(place, parameters), _) => place + harmless(parameters)
     case (File(path, _), _) if OfFiles(scheme) && !(path.contains("//") && path.contains('@')) => path
-    case (Name(name, _), _) if OfNames(scheme)                                 => name
-    case (HostOnly(place), -1)                                                 => place + Mask
-    case (_, -1)                                                               => Mask
-    case (_, at) if rest.take(at).exists("?;#=".contains(_))                   => Mask
+    case (Name(name, _), _) if OfNames(scheme)                                                 => name
+    case (HostOnly(place), -1)                                                                 => place + Mask
+    case (_, -1)                                                                               => Mask
+    case (_, at) if rest.take(at).exists("?;#=".contains(_))                                   => Mask
     case (_, at) if rest.contains("//") && rest.indexOf("//") < at =>
       val start = rest.indexOf("//") + 2
       rest.take(start) + rest.drop(at + 1) match {
