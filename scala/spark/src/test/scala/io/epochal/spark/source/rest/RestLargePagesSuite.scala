@@ -14,6 +14,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
+import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{Bodies, StubServer}
 import io.epochal.testkit.MicroBatch
 
@@ -119,16 +120,22 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("an answer that breaks off behind what memory has is asked for again, and so is one that is no JSON there") {
+  test("an answer that breaks off behind what memory has is asked for again; one that is no JSON there fails at once") {
     val whole = (0 until pageSize).map(i => record(i.toLong)).mkString("[", ",", "]").getBytes(UTF_8)
     val broken = new String(whole, UTF_8).patch(whole.length - 1000, "\"", 0).getBytes(UTF_8)
     val asked = new AtomicInteger
-    val bodies = (n: Int) => if (n % 3 == 0) whole.take(whole.length - 10) else if (n % 3 == 1) broken else whole
+    val bodies = (n: Int) => if (n % 2 == 0) whole.take(whole.length - 10) else whole
     Using.resource(new Body(_ => bodies(asked.getAndIncrement()), whole.length)) { api =>
       over(api.url, "pagination" -> "none") { (stream, _) =>
         val end = next(stream, stream.initialOffset(), ReadLimit.allAvailable())
         assert(read(stream, stream.initialOffset(), end) == (0 until pageSize))
-        assert(asked.get == 6, "the driver has counted, and a task has read")
+        assert(asked.get == 4, "the driver has counted, and a task has read")
+      }
+    }
+    Using.resource(new Body(_ => broken, broken.length)) { api =>
+      over(api.url, "pagination" -> "none") { (stream, _) =>
+        val error = intercept[EpochalException](next(stream, stream.initialOffset(), ReadLimit.allAvailable()))
+        assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("(1 attempts)"))
       }
     }
   }

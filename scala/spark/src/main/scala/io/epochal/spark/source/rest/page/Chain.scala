@@ -19,10 +19,12 @@ private[rest] trait Chain {
 
   /** A look begins.
     *
+    * @param again
+    *   it goes on with the one before: their pages count together against `maxPages`
     * @return
     *   false: there is nothing to ask for
     */
-  def look(): Boolean
+  def look(again: Boolean = false): Boolean
 
   /** Asks for the next page.
     *

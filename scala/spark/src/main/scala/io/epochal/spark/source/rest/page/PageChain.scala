@@ -42,8 +42,8 @@ final private[rest] class PageChain(
   override def bounded: Boolean = false
 
   /** The last page may have grown since. */
-  override def look(): Boolean = {
-    recount()
+  override def look(again: Boolean): Boolean = {
+    if (!again) recount()
     true
   }
 

@@ -49,7 +49,7 @@ final private[rest] class ChainSupply(
     var empty = 0
     broken = false
     var spent = false
-    var more = pages.look()
+    var more = pages.look(again = once && seen.nonEmpty)
     while (more) {
       val records =
         try

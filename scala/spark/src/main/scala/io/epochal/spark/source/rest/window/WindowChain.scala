@@ -41,7 +41,7 @@ final private[rest] class WindowChain(
   /** Time ends what can be asked for. */
   override val bounded: Boolean = true
 
-  override def look(): Boolean = {
+  override def look(again: Boolean): Boolean = {
     latest = windows.until.getOrElse(now().minus(windows.lag))
     !atEnd
   }

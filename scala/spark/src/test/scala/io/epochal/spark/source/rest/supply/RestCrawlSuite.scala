@@ -34,6 +34,18 @@ final class RestCrawlSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
+  test(
+    "a crawl under AvailableNow that has more than maxPages pages is an error; the next run goes on behind what was delivered") {
+    query(40, "cursor", "maxPollBytes" -> "1", "maxPages" -> "6") { query =>
+      query.stream.prepareForTriggerAvailableNow()
+      var delivered = Seq.empty[Int]
+      val error = failure((0 until 10).foreach(_ => delivered ++= query.batch()))
+      assert(error.condition.name == "TOO_MANY_PAGES" && delivered.size >= 20 && delivered.size <= 24)
+      query.restart()
+      assert(delivered ++ batches(query).flatten == (0 until 40))
+    }
+  }
+
   test("a run that is killed within a crawl costs the piece that was not logged") {
     query(400, "cursor", "maxPollBytes" -> "1") { query =>
       query.stream.prepareForTriggerAvailableNow()
