@@ -1,12 +1,14 @@
 package io.epochal.core.option
 
+import java.util.Locale
+
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** The options of one format, in the order of the documentation. */
 final case class OptionGroup(format: String, description: String, specs: Seq[OptionSpec[_]]) {
 
   private val families = specs.filter(_.isFamily)
-  private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase -> spec).toMap
+  private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase(Locale.ROOT) -> spec).toMap
 
   /** Reads what the user gave; names are matched whatever their case. Refuses unknown names (with the nearest right
     * one), values of the wrong type, and required options left out.
@@ -23,7 +25,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   }
 
   private def parseOne(name: String, text: String): OptionGroup.Parsed =
-    byName.get(name.toLowerCase) match {
+    byName.get(name.toLowerCase(Locale.ROOT)) match {
       case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
       case None =>
         families.find(family => startsWith(name, family.prefix)) match {
@@ -76,7 +78,7 @@ object OptionGroup {
     Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
 
   private def belongsToSpark(name: String): Boolean = {
-    val lower = name.toLowerCase
+    val lower = name.toLowerCase(Locale.ROOT)
     sparkOwn(lower) || lower.startsWith("asyncprogresstracking") || lower.startsWith("_") || lower.startsWith("spark.")
   }
 }
