@@ -6,8 +6,6 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
 
-import org.scalatest.Assertions
-
 import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 
 /** An empty database for one test. */
@@ -70,13 +68,11 @@ object Postgres extends PostgresDatabases("PostgreSQL", PostgresServer.url)
 
 object Postgres13 extends PostgresDatabases("PostgreSQL 13", PostgresServer.oldest)
 
-abstract class PostgresDatabases(override val kind: String, url: => Either[String, String])
-    extends TestDatabases
-    with Assertions {
+abstract class PostgresDatabases(override val kind: String, url: => Either[String, String]) extends TestDatabases {
   private val number = new AtomicInteger
 
   override def newDatabase(): TestDatabase = {
-    val server = url.fold(reason => cancel(reason), identity)
+    val server = url.fold(TestServer.missing("postgres"), identity)
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
@@ -120,12 +116,12 @@ object PostgresBy {
     new Configured(databases, "prepared", "transport" -> "prepared")
 }
 
-object Mariadb extends TestDatabases with Assertions {
+object Mariadb extends TestDatabases {
   override val kind = "MariaDB"
   private val number = new AtomicInteger
 
   override def newDatabase(): TestDatabase = {
-    val server = MariadbServer.url.fold(reason => cancel(reason), identity)
+    val server = MariadbServer.url.fold(TestServer.missing("mariadb"), identity)
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)

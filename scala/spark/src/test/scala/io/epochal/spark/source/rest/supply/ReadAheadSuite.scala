@@ -47,7 +47,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
       assert(query.api.requests().size == 10)
       val all = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
       query.stream.planInputPartitions(query.at, all): Unit
-      Thread.sleep(50)
+      assert(MicroBatch.next(query.stream, all, ReadLimit.allAvailable()).isEmpty) // Waits for what is read ahead.
       assert(query.api.requests().isEmpty)
     }
   }
@@ -100,7 +100,6 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
         .toVector
       val asked = api.requests()
       stream.planInputPartitions(offsets(2), offsets(3)): Unit
-      Thread.sleep(50)
       assert(offsets.size == 4 && next(offsets(3)).isEmpty && api.requests().isEmpty)
       assert(asked.forall(!_.contains("_start=25")), asked)
       stream.stop()
@@ -125,7 +124,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
       val end = MicroBatch.next(query.stream, query.at, Four).get
       query.api.before = () => {
         asked.countDown()
-        answer.await()
+        answer.await(60, TimeUnit.SECONDS): Unit
         200
       }
       query.stream.planInputPartitions(query.at, end): Unit
