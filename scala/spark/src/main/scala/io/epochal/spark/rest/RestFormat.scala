@@ -66,7 +66,8 @@ private object RestFormat {
   val sourceOnly: Set[String] = sourceNames -- sinkNames
   val sinkOnly: Set[String] = sinkNames -- sourceNames + "checkpointlocation"
 
-  private def tells(names: Set[String], only: Set[String]): Boolean = names.exists(name => only(name.toLowerCase(Locale.ROOT)))
+  private def tells(names: Set[String], only: Set[String]): Boolean =
+    names.exists(name => only(name.toLowerCase(Locale.ROOT)))
 
   /** Of two errors the one that knows what was meant, or that of the source. */
   private def likelier(readable: Half, writable: Half): EpochalException = {

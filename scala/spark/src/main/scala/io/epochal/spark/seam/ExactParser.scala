@@ -47,7 +47,8 @@ private[seam] object ExactParser {
     while (sound && text != null && i < text.length) {
       val c = text.charAt(i)
       if (!Character.isSurrogate(c)) i += 1
-      else if (Character.isHighSurrogate(c) && i + 1 < text.length && Character.isLowSurrogate(text.charAt(i + 1))) i += 2
+      else if (Character.isHighSurrogate(c) && i + 1 < text.length && Character.isLowSurrogate(text.charAt(i + 1)))
+        i += 2
       else sound = false
     }
     !sound

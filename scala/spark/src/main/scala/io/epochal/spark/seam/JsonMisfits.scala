@@ -112,12 +112,12 @@ private object JsonMisfits {
 
   private def described(value: Array[Byte]): String = parsing(value) { parser =>
     parser.nextToken() match {
-      case JsonToken.VALUE_STRING if parser.getTextLength == 0 => "an empty string"
+      case JsonToken.VALUE_STRING if parser.getTextLength == 0            => "an empty string"
       case JsonToken.VALUE_STRING if ExactParser.isBroken(parser.getText) => "a string with half of a surrogate pair"
-      case JsonToken.VALUE_NUMBER_INT                          => "a whole number"
-      case JsonToken.VALUE_NUMBER_FLOAT if isTooLarge(parser) => "a number that is too large"
-      case JsonToken.VALUE_NUMBER_FLOAT                        => "a number with a fraction"
-      case other                                               => Json.describe(other)
+      case JsonToken.VALUE_NUMBER_INT                                     => "a whole number"
+      case JsonToken.VALUE_NUMBER_FLOAT if isTooLarge(parser)             => "a number that is too large"
+      case JsonToken.VALUE_NUMBER_FLOAT                                   => "a number with a fraction"
+      case other                                                          => Json.describe(other)
     }
   }.getOrElse("something")
 
