@@ -5,6 +5,7 @@ PYSPARK ?= 4.3.0
 MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
 PYTEST  ?=
 MINUTES ?= 60
+WORKERS ?= 3
 
 VERSION := $(shell cat version.txt)
 JAR     := dist/epochal-spark_2.13-$(VERSION).jar
@@ -42,11 +43,12 @@ test: ## all tests, Scala and Python side by side; logs in build/logs
 	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES)
 	@scripts/side-by-side test-scala test-python
 
-test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's StreamTest)
-	scripts/sbt test
+test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
+	@rm -rf scala/*/target/test-reports
+	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
 
-test-python: venv $(CLASSES) ## the tests from end to end (PYTEST="-k demo" passes arguments on)
-	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests $(PYTEST)
+test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=3 at a time (PYTEST="-k demo" passes arguments on)
+	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)

@@ -8,6 +8,13 @@ ThisBuild / versionScheme := Some("early-semver")
 ThisBuild / licenses := Seq(License.Apache2)
 ThisBuild / description := "Exactly-once connectors for Spark Structured Streaming"
 
+// The default lets one forked JVM run at a time.
+Global / concurrentRestrictions := Seq(
+  Tags.limitAll(TestGroups.Parallel + 1),
+  Tags.limit(Tags.ForkedTestGroup, TestGroups.Parallel),
+  Tags.exclusiveGroup(Tags.Clean)
+)
+
 lazy val root = project
   .in(file("."))
   .aggregate(core, testkit, spark, bench)
@@ -40,6 +47,7 @@ lazy val spark = project
   .settings(Common.settings, Packaging.settings)
   .settings(
     name := "epochal-spark",
+    Common.testGroups := TestGroups.Parallel,
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
     libraryDependencies ++= (wiremock +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
   )

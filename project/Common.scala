@@ -8,6 +8,9 @@ import sbt.Keys._
 object Common {
   private val Java = "17"
 
+  /** How many JVMs run a project's suites side by side. */
+  val testGroups = settingKey[Int]("forked JVMs for the tests")
+
   val settings: Seq[Setting[_]] = compiling ++ testing
 
   val assertions = Set(ScalacOptions.warnNonUnitStatement, ScalacOptions.warnValueDiscard)
@@ -22,13 +25,14 @@ object Common {
     semanticdbVersion := Dependencies.Versions.semanticdb
   )
 
-  /** One forked JVM per project, its suites one after the other, in a directory of its own that Spark may litter. */
+  /** Forked JVMs, in each of which suites run one after the other. */
   private lazy val testing = Seq(
     Test / fork := true,
-    Test / parallelExecution := false,
+    // Groups run side by side, the suites of one after the other.
+    Test / parallelExecution := true,
     Test / testForkedParallel := false,
     Test / javaOptions ++= SparkJvm.options ++ Seq(
-      "-Xmx2g",
+      "-Xmx1500m",
       s"-Depochal.root=${(LocalRootProject / baseDirectory).value}",
       s"-Dlog4j2.configurationFile=${(LocalRootProject / baseDirectory).value / "scala" / "log4j2-test.properties"}",
       "-Dspark.ui.enabled=false",
@@ -36,11 +40,13 @@ object Common {
       "-Dspark.driver.host=127.0.0.1",
       "-Duser.timezone=UTC"
     ),
-    Test / forkOptions := {
-      val directory = target.value / "test-work"
-      IO.createDirectory(directory)
-      (Test / forkOptions).value.withWorkingDirectory(directory)
-    },
+    testGroups := 1,
+    Test / testGrouping := TestGroups.of(
+      (Test / definedTests).value,
+      testGroups.value,
+      (Test / forkOptions).value,
+      target.value / "test-work",
+      (LocalRootProject / baseDirectory).value / "project" / "suite-seconds.txt"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF")
   )
 }

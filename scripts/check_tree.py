@@ -1,4 +1,5 @@
-"""What no other tool checks: no registry host is named, no source file is longer than 400 lines."""
+"""What no other tool checks: no registry host is named, no source file is longer than 400 lines, and nothing in the jar
+depends on the JVM's locale, time zone or charset."""
 
 from __future__ import annotations
 
@@ -19,6 +20,13 @@ REGISTRY = re.compile(
     r"|scala-sbt[.]org|typesafe[.]com|jitpack[.]io|bintray[.]com|npmjs[.](?:org|com)|docker[.]io|ghcr[.]io)\b"
 )
 
+# What takes the JVM's locale, time zone or charset where none is given.
+DEFAULTS = re.compile(
+    r"\.to(?:Lower|Upper)Case(?!\(Locale\.ROOT\))|(?<![\\\w])f\"|\"\.format\(|\bString\.format\(|\.formatted\(|[.]getBytes(?:\(\)|(?![\w(]))"
+    r"|\bofPattern\([^,]*\)|\bofLocalized\w+|\bsystemDefault\b|\bTimeZone\.getDefault\b|\bdefaultCharset\b"
+    r"|\bnew String\([\w.]+\)|\b(?:Simple|Decimal|Number|Message)(?:Date)?Format\b|\bCalendar\.getInstance\b"
+)
+
 
 def sources() -> Iterator[Path]:
     for directory, below, files in os.walk(ROOT):
@@ -35,9 +43,20 @@ def problems(path: Path) -> list[str]:
     found = [
         f"{name}:{n}: names the registry host {m[0]}" for n, line in enumerate(lines, 1) if (m := REGISTRY.search(line))
     ]
+    if path.suffix == ".scala" and "main" in name.parts:
+        found += [
+            f"{name}:{n}: depends on the JVM's defaults: {m[0]}"
+            for n, line in code(lines)
+            if (m := DEFAULTS.search(line))
+        ]
     if path.suffix in CODE and len(lines) > LONGEST:
         found.append(f"{name}: {len(lines)} lines, more than {LONGEST}")
     return found
+
+
+def code(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that are no comments, with their numbers."""
+    return ((n, line) for n, line in enumerate(lines, 1) if not line.lstrip().startswith(("*", "/*", "//")))
 
 
 def main() -> int:

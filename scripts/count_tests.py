@@ -1,31 +1,54 @@
-"""Reads logs from standard input and adds up the tests that ran: ``N passed, N failed``.
+"""Reads logs from standard input and adds up the tests: the last line is ``N passed, N failed``.
 
-Counted are the closing lines of ScalaTest under sbt and of pytest; an aborted suite is a failure.
+Counted are the closing lines of ScalaTest under sbt and of pytest; an aborted suite is a failure. Tests that
+were skipped or cancelled are counted and named before that.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, field
 
-SCALATEST = re.compile(r"^\[info\] Tests: succeeded (\d+), failed (\d+)")
+SCALATEST = re.compile(
+    r"^\[info\] Tests: succeeded (\d+), failed (\d+)(?:, canceled (\d+), ignored (\d+), pending (\d+))?"
+)
 SCALATEST_ABORTED = re.compile(r"^\[info\] Suites: completed \d+, aborted (\d+)")
+SCALATEST_NOT_RUN = re.compile(r"^\[info\] - (.*?) (?:!!! (?:CANCELED|IGNORED) !!!|\(pending\))")
 PYTEST = re.compile(r"^=+ (.*) in [\d.]+s.*=+$")
+PYTEST_NOT_RUN = re.compile(r"^(?:SKIPPED|XFAIL) (.*)")
 
 
-def count(lines: list[str]) -> tuple[int, int]:
-    passed = failed = 0
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    not_run: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        names = "".join(f"\n  {name}" for name in self.names)
+        return f"{self.not_run} cancelled or skipped{names}\n{self.passed} passed, {self.failed} failed"
+
+
+def count(lines: list[str]) -> Counts:
+    counts = Counts()
     for line in (raw.rstrip() for raw in lines):
         if match := SCALATEST.match(line):
-            passed, failed = passed + int(match[1]), failed + int(match[2])
+            counts.passed += int(match[1])
+            counts.failed += int(match[2])
+            counts.not_run += sum(int(number or 0) for number in match.groups()[2:])
         elif match := SCALATEST_ABORTED.match(line):
-            failed += int(match[1])
+            counts.failed += int(match[1])
+        elif match := SCALATEST_NOT_RUN.match(line) or PYTEST_NOT_RUN.match(line):
+            counts.names.append(match[1])
         elif match := PYTEST.match(line):
             named = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", match[1])}
-            passed += named.get("passed", 0)
-            failed += named.get("failed", 0) + named.get("error", 0)
-    return passed, failed
+            counts.passed += named.get("passed", 0)
+            counts.failed += named.get("failed", 0) + named.get("error", 0)
+            counts.not_run += named.get("skipped", 0) + named.get("xfailed", 0)
+    return counts
 
 
 if __name__ == "__main__":
-    print("{} passed, {} failed".format(*count(sys.stdin.readlines())))
+    print(count(sys.stdin.readlines()))

@@ -7,7 +7,6 @@ seed; that of a run stands in its output.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
@@ -22,11 +21,12 @@ from support.api import Api
 from support.data import as_rows, comments, create_comments, ledger, stored
 from support.databases import Database, Postgres, Sqlite
 from support.jobs import Job
+from support.seeds import kill_seed
 from support.streams import numbers
 from support.waiting import until
 
 RUNS = 20
-SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+SEED = kill_seed()
 ROWS_PER_BATCH = 10
 WHILE_STARTING = 0.15
 

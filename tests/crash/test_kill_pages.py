@@ -21,10 +21,11 @@ from support.data import as_rows, create_comments, stored
 from support.databases import Sqlite
 from support.jobs import Job
 from support.pages import POSTS, PostsApi, of_post, posts
+from support.seeds import kill_seed
 from support.waiting import until
 
 KILLS = 20 if os.environ.get("EPOCHAL_CRASH") == "full" else 3
-SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+SEED = kill_seed()
 
 #: A list of records for each post.
 FAN_OUT: dict[str, Any] = {

@@ -11,11 +11,15 @@ from crash.scene import Scene, running
 from support import pooler
 from support.databases import Postgres
 from support.drivers import Gate
+from support.places import is_required
 
 pytestmark = [
     pytest.mark.crash,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(pooler.program() is None, reason="pgbouncer is not installed (Debian's package pgbouncer)"),
+    pytest.mark.skipif(
+        pooler.program() is None and not is_required("pgbouncer"),
+        reason="pgbouncer is not installed (Debian's package pgbouncer)",
+    ),
 ]
 
 

@@ -19,10 +19,11 @@ from crash.cases import CASES
 from crash.scene import Runner, Scene, running, until_nothing_is_prepared
 from support.databases import new_postgres
 from support.drivers import Gate
+from support.seeds import kill_seed
 
 KILLS = int(os.environ.get("EPOCHAL_KILL_RUNS", "200"))
 HOURS = float(os.environ.get("EPOCHAL_KILL_HOURS", "0"))
-SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+SEED = kill_seed()
 SHARES = 4
 KILLS_PER_SCENE = 25
 WHILE_STARTING = 0.25

@@ -18,12 +18,13 @@ import pytest
 
 from support.orders import Orders, serve
 from support.programs import Program
+from support.seeds import kill_seed
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
 FULL = os.environ.get("EPOCHAL_CRASH") == "full"
 RUNS = 20 if FULL else 4
-SEED = int(os.environ.get("EPOCHAL_KILL_SEED") or random.SystemRandom().randrange(2**32))
+SEED = kill_seed()
 ROWS = 250 * RUNS
 #: Name → whether the server honours keys, and the options of the query.
 WAYS: dict[str, tuple[bool, dict[str, Any]]] = {

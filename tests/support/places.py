@@ -10,6 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
 
 
+def is_required(server: str) -> bool:
+    """Whether tests that lack a server fail, and are not skipped: ``EPOCHAL_TEST_REQUIRE`` has the names."""
+    return server in os.environ.get("EPOCHAL_TEST_REQUIRE", "").split()
+
+
 def prepare_environment() -> None:
     """Makes ``epochal`` importable, and its jar found, in this process and in those that it starts.
 

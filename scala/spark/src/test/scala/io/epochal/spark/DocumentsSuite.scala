@@ -24,7 +24,7 @@ final class DocumentsSuite extends AnyFunSuite {
 
   test("no option is declared twice, in any spelling") {
     Epochal.formats.foreach { group =>
-      val names = group.specs.map(_.name.toLowerCase.replaceAll("[^a-z]", ""))
+      val names = group.specs.map(_.name.toLowerCase(java.util.Locale.ROOT).replaceAll("[^a-z]", ""))
       assert(names.distinct == names, group.format)
     }
   }

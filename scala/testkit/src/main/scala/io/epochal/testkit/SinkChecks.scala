@@ -3,8 +3,10 @@ package io.epochal.testkit
 import org.apache.spark.sql.catalyst.InternalRow
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.core.error.Conditions
+
 /** What every exactly-once streaming sink must do. Mix it into a suite and give it the sink, as with [[SourceChecks]]. */
-trait SinkChecks extends AnyFunSuite {
+trait SinkChecks extends AnyFunSuite with Refusals {
 
   def sinkName: String
 
@@ -79,14 +81,16 @@ trait SinkChecks extends AnyFunSuite {
 
   check("an epoch that comes again with other offsets is an error, and nothing is written") { target =>
     target.write(target.fixture.newRun(query), 0, 0 until 10)
-    intercept[Exception](target.write(target.fixture.newRun(query), 0, 10 until 20, offsets = "other"))
+    refused(Conditions.EpochRangeChanged) {
+      target.write(target.fixture.newRun(query), 0, 10 until 20, offsets = "other")
+    }
     target.shouldHold(0 until 10)
   }
 
   check("an epoch after a gap is an error, and nothing is written") { target =>
     val run = target.fixture.newRun(query)
     target.write(run, 0, 0 until 10)
-    intercept[Exception](target.write(run, 2, 20 until 30))
+    refused(Conditions.EpochGap)(target.write(run, 2, 20 until 30))
     target.shouldHold(0 until 10)
   }
 
@@ -94,12 +98,12 @@ trait SinkChecks extends AnyFunSuite {
     val run = target.fixture.newRun(query)
     target.write(run, 0, 0 until 10)
     target.write(run, 1, 10 until 20)
-    intercept[Exception](target.write(run, 0, 0 until 10))
+    refused(Conditions.EpochRegressed)(target.write(run, 0, 0 until 10))
     target.shouldHold(0 until 20)
   }
 
   check("a first epoch that is not 0 is an error: what was before it is not known") { target =>
-    intercept[Exception](target.write(target.fixture.newRun(query), 3, 0 until 10))
+    refused(Conditions.LedgerEmpty)(target.write(target.fixture.newRun(query), 3, 0 until 10))
     target.shouldHold(0 until 0)
   }
 
@@ -147,17 +151,19 @@ trait SinkChecks extends AnyFunSuite {
     val messages = Seq(late.task(0, 0, target.rows(100 until 105)), late.task(1, 1, target.rows(105 until 110)))
     val successor = target.fixture.newRun(query)
     target.write(successor, 0, 0 until 10)
-    intercept[Exception](late.commit(messages))
-    intercept[Exception](target.write(old, 1, 100 until 110))
+    refused(Conditions.SinkFenced)(late.commit(messages))
+    refused(Conditions.SinkFenced)(target.write(old, 1, 100 until 110))
     target.shouldHold(0 until 10)
     target.write(successor, 1, 10 until 20)
-    intercept[Exception](target.write(old, 2, 100 until 110))
+    refused(Conditions.SinkFenced)(target.write(old, 2, 100 until 110))
     target.shouldHold(0 until 20)
   }
 
   check("another query on the same sink is an error, and nothing is written") { target =>
     target.write(target.fixture.newRun(query), 0, 0 until 10)
-    intercept[Exception](target.write(target.fixture.newRun("5b3c9f0e-0000-4000-8000-000000000002"), 0, 10 until 20))
+    refused(Conditions.NewQuery) {
+      target.write(target.fixture.newRun("5b3c9f0e-0000-4000-8000-000000000002"), 0, 10 until 20)
+    }
     target.shouldHold(0 until 10)
   }
 }

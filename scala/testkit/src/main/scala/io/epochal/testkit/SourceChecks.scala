@@ -12,6 +12,8 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.core.error.Conditions
+
 /** What every micro-batch source must do. Mix it into a suite and give it the source:
   *
   * {{{
@@ -23,7 +25,7 @@ import org.scalatest.funsuite.AnyFunSuite
   *
   * Offsets are taken to be exclusive, to be JSON with a version field `"v"`, and `latestOffset` to honour read limits.
   */
-trait SourceChecks extends AnyFunSuite {
+trait SourceChecks extends AnyFunSuite with Refusals {
 
   def sourceName: String
 
@@ -58,7 +60,9 @@ trait SourceChecks extends AnyFunSuite {
   check("an offset of a later version is refused, naming both versions") { (fixture, checkpoint) =>
     val (stream, _, end) = started(fixture, checkpoint, 7)
     val version = "\"v\":(\\d+)".r.findFirstMatchIn(end.json).getOrElse(fail(s"no version in ${end.json}")).group(1)
-    val error = intercept[Exception](stream.deserializeOffset(end.json.replace(s"\"v\":$version", "\"v\":4711")))
+    val error = refused(Conditions.OffsetVersion) {
+      stream.deserializeOffset(end.json.replace(s"\"v\":$version", "\"v\":4711"))
+    }
     // The newest that is read; an offset may be written in an older one.
     val named = "\\d+".r.findAllIn(error.getMessage).map(BigInt(_)).toSet
     assert(named(4711) && (named - 4711).exists(_ >= BigInt(version)), error.getMessage)
@@ -67,15 +71,15 @@ trait SourceChecks extends AnyFunSuite {
   check("an offset of another source is refused") { (fixture, checkpoint) =>
     val (stream, start, end) = started(fixture, checkpoint, 7)
     val foreign = fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1"))
-    intercept[Exception](
+    refused(Conditions.OffsetSourceChanged) {
       foreign.planInputPartitions(foreign.deserializeOffset(start.json), foreign.deserializeOffset(end.json))
-    )
-    intercept[Exception](stream.deserializeOffset(foreign.initialOffset().json))
+    }
+    refused(Conditions.OffsetSourceChanged)(stream.deserializeOffset(foreign.initialOffset().json))
   }
 
   check("what is no offset is refused") { (fixture, checkpoint) =>
     val stream = fixture.newStream(checkpoint, 1)
-    Seq("", "{}", "[]", "17").foreach(text => intercept[Exception](stream.deserializeOffset(text)))
+    Seq("", "{}", "[]", "17").foreach(text => refused(Conditions.OffsetInvalid)(stream.deserializeOffset(text)))
   }
 
   check("the first offset is the same after a restart") { (fixture, checkpoint) =>

@@ -1,5 +1,7 @@
 package io.epochal.core.journal
 
+import java.util.{HexFormat, Locale}
+
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -32,7 +34,7 @@ object Segment {
     * @param run
     *   32 hexadecimal digits
     */
-  def name(from: Long, run: String, number: Int): String = f"$from%019d-$run-$number.seg"
+  def name(from: Long, run: String, number: Int): String = s"${"%019d".formatLocal(Locale.ROOT, from)}-$run-$number.seg"
 
   def isName(text: String): Boolean = Name.matches(text)
 
@@ -50,7 +52,7 @@ object Segment {
     fields.put("name", segment.name)
     fields.put("from", segment.from).put("until", segment.until)
     fields.put("index", segment.index).put("bytes", segment.bytes)
-    fields.put("crc", f"${segment.crc}%08x")
+    fields.put("crc", HexFormat.of.toHexDigits(segment.crc))
     ()
   }
 

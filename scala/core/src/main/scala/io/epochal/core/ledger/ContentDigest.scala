@@ -1,5 +1,7 @@
 package io.epochal.core.ledger
 
+import java.util.HexFormat
+
 /** What an epoch contains, whatever its order and its partitions: the number of rows and the sum of their 64-bit hashes.
   *
   * Sums do not depend on the order, so a replay with other partitions gives the same digest; and unlike an exclusive or,
@@ -10,7 +12,7 @@ final case class ContentDigest(rows: Long, sum: Long) {
   def +(other: ContentDigest): ContentDigest = ContentDigest(rows + other.rows, sum + other.sum)
 
   /** 16 hexadecimal digits. */
-  def hex: String = f"$sum%016x"
+  def hex: String = HexFormat.of.toHexDigits(sum)
 }
 
 object ContentDigest {

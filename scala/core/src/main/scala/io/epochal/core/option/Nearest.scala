@@ -1,5 +1,7 @@
 package io.epochal.core.option
 
+import java.util.Locale
+
 /** Finds the word that was probably meant. */
 object Nearest {
 
@@ -13,7 +15,7 @@ object Nearest {
       .map(_._1)
   }
 
-  private def normal(word: String): String = word.toLowerCase.replaceAll("[_\\-]", "")
+  private def normal(word: String): String = word.toLowerCase(Locale.ROOT).replaceAll("[_\\-]", "")
 
   /** Levenshtein's edit distance (Wagner and Fischer's algorithm, one row at a time). */
   private def distance(a: String, b: String): Int =

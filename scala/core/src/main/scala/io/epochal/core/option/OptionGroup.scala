@@ -8,7 +8,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 final case class OptionGroup(format: String, description: String, specs: Seq[OptionSpec[_]]) {
 
   private val families = specs.filter(_.isFamily)
-  private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase -> spec).toMap
+  private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase(Locale.ROOT) -> spec).toMap
 
   /** Reads what the user gave; names are matched whatever their case. Refuses unknown names (with the nearest right
     * one), values of the wrong type, and required options left out.
@@ -30,7 +30,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   }
 
   private def parseOne(name: String, text: String): OptionGroup.Parsed =
-    byName.get(name.toLowerCase) match {
+    byName.get(name.toLowerCase(Locale.ROOT)) match {
       case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
       case None =>
         families.find(family => startsWith(name, family.prefix)) match {
@@ -107,7 +107,7 @@ object OptionGroup {
     Set("provider", "owner", "location", "external", "is_managed_location", "comment", "collation", "table_type")
 
   private def belongsToSpark(name: String): Boolean = {
-    val lower = name.toLowerCase
+    val lower = name.toLowerCase(Locale.ROOT)
     sparkOwn(lower) || lower.startsWith("asyncprogresstracking") || lower.startsWith("_") || lower.startsWith("spark.")
   }
 }

@@ -1,6 +1,7 @@
 package io.epochal.core.option
 
 import java.time.Duration
+import java.util.Locale
 
 import scala.util.Try
 
@@ -28,7 +29,7 @@ object OptionType {
 
   val boolean: OptionType[Boolean] =
     new OptionType[Boolean]("boolean", "true or false", "true", Seq("true", "false"))(
-      _.trim.toLowerCase.toBooleanOption,
+      _.trim.toLowerCase(Locale.ROOT).toBooleanOption,
       _.toString
     )
 

@@ -2,7 +2,7 @@ package io.epochal.spark.http
 
 import java.net.{URI, URISyntaxException, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.Base64
+import java.util.{Base64, Locale}
 
 import scala.util.Try
 
@@ -64,12 +64,12 @@ object Endpoint {
         case _                     => "a URL"
       }
       _ <- Either.cond(
-        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase),
+        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)),
         (),
         "an http or https URL")
       _ <- Either.cond(uri.getHost != null, (), "a URL with a host")
     } yield {
-      val base = new URI(uri.getScheme.toLowerCase, null, uri.getHost, uri.getPort, null, null, null)
+      val base = new URI(uri.getScheme.toLowerCase(Locale.ROOT), null, uri.getHost, uri.getPort, null, null, null)
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath
       val query = Option(uri.getRawQuery).toSeq ++ params.map { case (name, value) =>
         s"${encode(name)}=${encode(value)}"

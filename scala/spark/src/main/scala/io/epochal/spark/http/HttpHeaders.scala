@@ -1,5 +1,7 @@
 package io.epochal.spark.http
 
+import java.util.Locale
+
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.spark.Epochal
 
@@ -25,9 +27,9 @@ private[spark] object HttpHeaders {
       }
       .headOption
       .toLeft {
-        val names = wanted.keySet.map(_.toLowerCase)
+        val names = wanted.keySet.map(_.toLowerCase(Locale.ROOT))
         wanted.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
-          defaults.filterNot { case (name, _) => names(name.toLowerCase) }
+          defaults.filterNot { case (name, _) => names(name.toLowerCase(Locale.ROOT)) }
       }
 
   /** @param option
@@ -35,7 +37,7 @@ private[spark] object HttpHeaders {
     */
   def name(format: String, option: String, name: String): Either[EpochalException, Unit] =
     if (!token.matches(name)) Left(invalid(format, option, "a header's name"))
-    else if (ours(name.toLowerCase)) Left(invalid(format, option, "a header that may be set here"))
+    else if (ours(name.toLowerCase(Locale.ROOT))) Left(invalid(format, option, "a header that may be set here"))
     else Right(())
 
   def value(format: String, option: String, value: String): Either[EpochalException, Unit] =

@@ -1,5 +1,7 @@
 package io.epochal.spark.http
 
+import java.util.Locale
+
 import io.epochal.core.option.OptionType
 
 /** Statuses of answers: some by their number, some by their class (`5xx`). */
@@ -27,7 +29,7 @@ object HttpStatuses {
     "statuses from 300 on with commas between them, as numbers or as 3xx, 4xx and 5xx, or none",
     "404")(
     text =>
-      text.trim.toLowerCase match {
+      text.trim.toLowerCase(Locale.ROOT) match {
         case NoneWord => Some(none)
         case list =>
           val names = list.split(",", -1).map(_.trim).toSeq

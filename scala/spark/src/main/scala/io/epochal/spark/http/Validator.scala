@@ -2,6 +2,7 @@ package io.epochal.spark.http
 
 import java.time.format.DateTimeFormatter
 import java.time.{Instant, ZonedDateTime}
+import java.util.Locale
 
 import scala.util.Try
 
@@ -31,7 +32,7 @@ private[spark] object Validator {
     }
 
   /** Whether a request has such a header of its own. */
-  def isAskedBy(header: String): Boolean = Own(header.toLowerCase)
+  def isAskedBy(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
 
   private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
 

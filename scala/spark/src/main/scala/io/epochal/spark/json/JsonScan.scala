@@ -1,6 +1,7 @@
 package io.epochal.spark.json
 
 import java.nio.ByteOrder
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 import org.apache.spark.unsafe.Platform
@@ -254,9 +255,9 @@ final private[spark] class JsonScan(val bytes: Array[Byte], begin: Int, val unti
 
 private[spark] object JsonScan {
 
-  val True: Array[Byte] = "true".getBytes
-  val False: Array[Byte] = "false".getBytes
-  val Null: Array[Byte] = "null".getBytes
+  val True: Array[Byte] = "true".getBytes(UTF_8)
+  val False: Array[Byte] = "false".getBytes(UTF_8)
+  val Null: Array[Byte] = "null".getBytes(UTF_8)
 
   // Constants of the compiler: they stand in the loops themselves.
 

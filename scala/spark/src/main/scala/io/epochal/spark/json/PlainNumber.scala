@@ -40,7 +40,7 @@ private[spark] object PlainNumber {
   /** Reads a number, rounded as [[java.lang.Double#parseDouble]] rounds it.
     *
     * @return
-    *   NaN: something else stands here, or a negative zero, and `scan` stands anywhere
+    *   NaN: something else stands here, or a negative zero, or more than a double can be; `scan` stands anywhere
     */
   def double(scan: JsonScan): Double = {
     val from = scan.at
@@ -67,7 +67,10 @@ private[spark] object PlainNumber {
         else if (negative) -mantissa / ExactPowers(decimals)
         else mantissa / ExactPowers(decimals)
       } else if (point < 0 && i == scan.at) Double.NaN
-      else java.lang.Double.parseDouble(new String(bytes, from, scan.at - from, ISO_8859_1))
+      else {
+        val value = java.lang.Double.parseDouble(new String(bytes, from, scan.at - from, ISO_8859_1))
+        if (value.isInfinite) Double.NaN else value
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.epochal.spark.rest
 
 import java.util
+import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
@@ -59,13 +60,14 @@ final class RestFormat extends TableProvider with DataSourceRegister {
 }
 
 private object RestFormat {
-  private val sourceNames = RestOptions.group.specs.map(_.name.toLowerCase).toSet
-  private val sinkNames = RestSinkOptions.group.specs.map(_.name.toLowerCase).toSet
+  private val sourceNames = RestOptions.group.specs.map(_.name.toLowerCase(Locale.ROOT)).toSet
+  private val sinkNames = RestSinkOptions.group.specs.map(_.name.toLowerCase(Locale.ROOT)).toSet
 
   val sourceOnly: Set[String] = sourceNames -- sinkNames
   val sinkOnly: Set[String] = sinkNames -- sourceNames + "checkpointlocation"
 
-  private def tells(names: Set[String], only: Set[String]): Boolean = names.exists(name => only(name.toLowerCase))
+  private def tells(names: Set[String], only: Set[String]): Boolean =
+    names.exists(name => only(name.toLowerCase(Locale.ROOT)))
 
   /** Of two errors the one that knows what was meant, or that of the source. */
   private def likelier(readable: Half, writable: Half): EpochalException = {

@@ -107,8 +107,15 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     else if (asIs(column)) values(column) = line.utf8(field)
     else {
       val text = line.text(field)
-      values(column) = if (text == null) null else converters(column)(text)
+      values(column) = if (text == null) null else exact(text, converters(column)(text))
     }
+  }
+
+  /** The value, unless it is infinite because the number is beyond the range of its type. */
+  private def exact(text: String, value: Any): Any = value match {
+    case double: Double if double.isInfinite && text.exists(ExactParser.isDigit) => throw new InexactValueException
+    case float: Float if float.isInfinite && text.exists(ExactParser.isDigit)    => throw new InexactValueException
+    case _                                                                       => value
   }
 
   private def fits(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Boolean =

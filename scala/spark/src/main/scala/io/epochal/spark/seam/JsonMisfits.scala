@@ -2,8 +2,8 @@ package io.epochal.spark.seam
 
 import java.util.Arrays
 
-import scala.util.Using
 import scala.util.control.NonFatal
+import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
@@ -112,12 +112,16 @@ private object JsonMisfits {
 
   private def described(value: Array[Byte]): String = parsing(value) { parser =>
     parser.nextToken() match {
-      case JsonToken.VALUE_STRING if parser.getTextLength == 0 => "an empty string"
-      case JsonToken.VALUE_NUMBER_INT                          => "a whole number"
-      case JsonToken.VALUE_NUMBER_FLOAT                        => "a number with a fraction"
-      case other                                               => Json.describe(other)
+      case JsonToken.VALUE_STRING if parser.getTextLength == 0            => "an empty string"
+      case JsonToken.VALUE_STRING if ExactParser.isBroken(parser.getText) => "a string with half of a surrogate pair"
+      case JsonToken.VALUE_NUMBER_INT                                     => "a whole number"
+      case JsonToken.VALUE_NUMBER_FLOAT if isTooLarge(parser)             => "a number that is too large"
+      case JsonToken.VALUE_NUMBER_FLOAT                                   => "a number with a fraction"
+      case other                                                          => Json.describe(other)
     }
   }.getOrElse("something")
+
+  private def isTooLarge(parser: JsonParser): Boolean = Try(new ExactParser(parser).getDoubleValue).isFailure
 
   /** One value, and nothing after it. */
   private def isJson(text: Array[Byte]): Boolean = parsing(text) { parser =>

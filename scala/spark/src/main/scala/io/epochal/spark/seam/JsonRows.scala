@@ -9,7 +9,7 @@ import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.json.{Json, JsonScan}
@@ -73,13 +73,14 @@ final class JsonRows(
   def row(parser: JsonParser): InternalRow = {
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
+    val exact = new ExactParser(parser)
     var expected = 0
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
       val column = columnOf(parser.currentName, expected)
       parser.nextToken()
       if (column == Absent) without(parser)
       else {
-        values(column) = converters(column)(parser)
+        values(column) = converters(column)(exact)
         expected = column + 1
       }
     }
@@ -95,7 +96,7 @@ final class JsonRows(
   def examine(record: Array[Byte]): Examined = {
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
-    val reason = new JsonMisfits(spark.makeConverter).of(record) { (name, parser) =>
+    val reason = new JsonMisfits(exactly).of(record) { (name, parser) =>
       val column = columnOf(name, 0)
       if (column == Absent) without(parser)
       Option.when(column >= 0)(schema(column).dataType -> ((value: AnyRef) => values(column) = value))
@@ -161,8 +162,13 @@ final class JsonRows(
   private def converted(column: Int, value: Array[Byte]): AnyRef =
     Using.resource(Json.factory.createParser(value)) { parser =>
       parser.nextToken()
-      converters(column)(parser)
+      converters(column)(new ExactParser(parser))
     }
+
+  private def exactly(kind: DataType): JsonParser => AnyRef = {
+    val converter = spark.makeConverter(kind)
+    parser => converter(new ExactParser(parser))
+  }
 
   private def without(parser: JsonParser): Unit =
     if (unknownFields != null) unknownFields.add(parser)

@@ -1,5 +1,6 @@
 package io.epochal.spark.seam
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 import com.fasterxml.jackson.core.JsonParser
@@ -75,5 +76,5 @@ private object UnknownFields {
   private val Colon = Array[Byte](':')
   private val Quote = Array[Byte]('"')
   private val End = Array[Byte]('}')
-  private val Null = "null".getBytes
+  private val Null = "null".getBytes(UTF_8)
 }

@@ -9,8 +9,8 @@ final class ThrottleSuite extends AnyFunSuite {
   private val now = Instant.parse("2026-01-01T00:00:00Z")
 
   private def exhausted(headers: (String, String)*): Option[Long] = {
-    val lower = headers.map { case (name, value) => name.toLowerCase -> value }.toMap
-    Throttle.exhausted(name => lower.get(name.toLowerCase), now).map(_.toMillis)
+    val lower = headers.map { case (name, value) => name.toLowerCase(java.util.Locale.ROOT) -> value }.toMap
+    Throttle.exhausted(name => lower.get(name.toLowerCase(java.util.Locale.ROOT)), now).map(_.toMillis)
   }
 
   test("Retry-After is seconds or a date; zero and what lies behind ask for no particular wait") {

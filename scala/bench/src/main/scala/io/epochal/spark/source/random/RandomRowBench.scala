@@ -20,8 +20,10 @@ class RandomRowBench {
   private var row: RandomRow = _
   private var id = 0L
 
-  @Setup def setUp(): Unit =
-    row = new RandomRow(RandomOptions.read(Map("maxLength" -> maxLength.toString)).fold(throw _, identity))
+  @Setup def setUp(): Unit = {
+    val options = RandomOptions.read(Map("maxLength" -> maxLength.toString)).fold(throw _, identity)
+    row = new RandomRow(options, options.begin(0))
+  }
 
   @Benchmark def of(): UnsafeRow = {
     id += 1

@@ -1,5 +1,6 @@
 package io.epochal.spark.http.transport
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.security.cert.X509Certificate
 import java.security.{KeyStore, PrivateKey, PublicKey, SecureRandom, Signature}
 import javax.net.ssl.{KeyManagerFactory, SSLContext, TrustManagerFactory}
@@ -76,7 +77,7 @@ private object Tls {
       case "EdDSA" | "Ed25519" => "EdDSA"
       case other               => s"SHA256with$other"
     }
-    val text = "epochal".getBytes
+    val text = "epochal".getBytes(UTF_8)
     def signed: Array[Byte] = {
       val signer = Signature.getInstance(algorithm)
       signer.initSign(key)

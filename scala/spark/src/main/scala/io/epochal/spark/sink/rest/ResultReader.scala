@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.rest
 
+import java.util.Locale
+
 import com.fasterxml.jackson.core.JsonPointer
 import com.fasterxml.jackson.databind.node.MissingNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -80,7 +82,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
   }
 
   private def describe(node: JsonNode): String =
-    if (node.isMissingNode) "nothing" else node.getNodeType.toString.toLowerCase
+    if (node.isMissingNode) "nothing" else node.getNodeType.toString.toLowerCase(Locale.ROOT)
 
   private def invalid(rows: Int, problem: String): EpochalException =
     Conditions.ResultsInvalid("url" -> place, "rows" -> rows, "reason" -> problem)

@@ -13,8 +13,15 @@ import io.epochal.core.offset.OffsetFormat
   *
   * @param startedAt
   *   when the query first started, in milliseconds since 1970: a steady rate counts from there
+  * @param rowZero
+  *   the timestamp of row 0 in microseconds since 1970, where the options did not tell it when the query began; None in
+  *   offsets of version 1, which had 1970-01-01 there
   */
-final case class RandomPosition(rows: Long, startedAt: Long, partitions: Vector[Long] = Vector.empty) {
+final case class RandomPosition(
+    rows: Long,
+    startedAt: Long,
+    partitions: Vector[Long] = Vector.empty,
+    rowZero: Option[Long] = None) {
 
   /** The first id above all delivered ones. */
   def highWater: Long = partitions.zipWithIndex.foldLeft(rows) { case (high, (count, p)) =>
@@ -26,7 +33,10 @@ final case class RandomPosition(rows: Long, startedAt: Long, partitions: Vector[
 
   /** The same position without `partitions` where they all stand at the same count. */
   def normal: RandomPosition =
-    if (partitions.distinct.size == 1) RandomPosition(rows + partitions.sum, startedAt) else this
+    if (partitions.distinct.size == 1) at(rows + partitions.sum) else this
+
+  /** The position of the same query when all ids below `end` are delivered. */
+  def at(end: Long): RandomPosition = copy(rows = end, partitions = Vector.empty)
 }
 
 /** What Spark holds: compared, logged and handed back as its JSON. */
@@ -34,7 +44,9 @@ final case class RandomOffset(source: String, position: RandomPosition) extends 
   override val json: String = RandomOffset.toJson(source, position)
 }
 
-object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, version = 1) {
+object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, version = 2) {
+
+  override protected def versionOf: RandomPosition => Int = position => if (position.rowZero.isEmpty) 1 else 2
 
   override protected def write(position: RandomPosition, fields: ObjectNode): Unit = {
     fields.put("rows", position.rows).put("startedAt", position.startedAt)
@@ -42,6 +54,7 @@ object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, v
       val counts = fields.putArray("partitions")
       position.partitions.foreach(counts.add(_))
     }
+    position.rowZero.foreach(fields.put("rowZero", _))
   }
 
   override protected def read(version: Int, fields: ObjectNode): RandomPosition = {
@@ -49,7 +62,8 @@ object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, v
       Vector.tabulate(node.size)(p => node.get(p).longValue)
     }
     require(counts.forall(_ >= 0), "\"partitions\" has a negative count")
-    RandomPosition(count(fields, "rows"), count(fields, "startedAt"), counts)
+    val rowZero = Option.when(version > 1)(count(fields, "rowZero"))
+    RandomPosition(count(fields, "rows"), count(fields, "startedAt"), counts, rowZero)
   }
 }
 

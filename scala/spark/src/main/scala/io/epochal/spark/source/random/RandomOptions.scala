@@ -12,21 +12,45 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
   *   how the rows become available
   * @param numPartitions
   *   None: as many as Spark's default parallelism
+  * @param startTimestamp
+  *   None: the default of the release in which the query began
   * @param source
   *   the identity that offsets carry: the options that decide what a row is
+  * @param firstSource
+  *   the same in offsets that do not tell the timestamp of row 0: those of the first release, and those of queries whose
+  *   options tell it
   */
 final case class RandomOptions(
     pace: Pace,
     numPartitions: Option[Int],
     strings: RandomStrings,
     maxRows: Option[Long],
-    startTimestamp: Instant,
+    startTimestamp: Option[Instant],
     limit: ReadLimit,
-    source: String
+    source: String,
+    firstSource: String
 ) {
 
-  /** Microseconds since 1970 of row 0, and from one row to the next. */
-  def firstMicros: Long = startTimestamp.getEpochSecond * 1000000L + startTimestamp.getNano / 1000
+  /** The position before the first row, of a query that starts now. */
+  def begin(startedAt: Long): RandomPosition = {
+    val unset = Option.when(startTimestamp.isEmpty)(RandomOptions.DefaultStart)
+    RandomPosition(0, startedAt, rowZero = unset.map(RandomOptions.micros))
+  }
+
+  def toOffset(position: RandomPosition): RandomOffset =
+    RandomOffset(if (position.rowZero.isEmpty) firstSource else source, position)
+
+  def fromJson(json: String): Either[EpochalException, RandomPosition] =
+    RandomOffset.fromJson(source, json) match {
+      case Left(_) if firstSource != source && json.contains(firstSource) => RandomOffset.fromJson(firstSource, json)
+      case found                                                          => found
+    }
+
+  /** Microseconds since 1970 of row 0. */
+  def rowZero(position: RandomPosition): Long =
+    position.rowZero.getOrElse(startTimestamp.fold(0L)(RandomOptions.micros))
+
+  /** Microseconds from one row to the next. */
   def microsPerRow: Double = 1e6 / pace.rowsPerSecond
 }
 
@@ -51,6 +75,9 @@ object Pace {
 object RandomOptions {
   val Format = "epochal-random"
 
+  /** Behind Spark's first watermark, 1970-01-01: a row of that very moment is late. */
+  private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
+
   val RowsPerSecond: OptionSpec[Long] =
     OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available in a second.", Some(10L))
   val RowsPerBatch: OptionSpec[Long] =
@@ -73,8 +100,7 @@ object RandomOptions {
   val StartTimestamp: OptionSpec[Instant] = OptionSpec(
     "startTimestamp",
     OptionType.instant,
-    "The timestamp of row 0; the others follow at the rate.",
-    Some(Instant.EPOCH)
+    s"The timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or what the query began with."
   )
 
   val group: OptionGroup = OptionGroup(
@@ -97,10 +123,13 @@ object RandomOptions {
       values.get(NumPartitions),
       RandomStrings(values(Seed), values(MinLength), values(MaxLength), values(Alphabet)),
       values.get(MaxRows),
-      values(StartTimestamp),
+      values.get(StartTimestamp),
       ReadLimit.all(SourceOptions.limit(values) +: values.get(RowsPerBatch).map(ReadLimit.MaxRows(_)).toSeq),
-      values.get(SourceOptions.SourceId).getOrElse(identity(values))
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, DefaultStart)),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, Instant.EPOCH))
     )
+
+  private def micros(instant: Instant): Long = instant.getEpochSecond * 1000000L + instant.getNano / 1000
 
   private def lengthsConflict(values: OptionValues): EpochalException =
     values.conflict(
@@ -108,9 +137,9 @@ object RandomOptions {
       "Make minLength the smaller one.")
 
   /** Whatever changes a row changes the source; the rate does only through the timestamps. */
-  private def identity(values: OptionValues): String = {
+  private def identity(values: OptionValues, start: Instant): String = {
     val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
     s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +
-      s"timestamps=${values(StartTimestamp)}+${Duration.ofSeconds(1)}/$rate"
+      s"timestamps=${values.get(StartTimestamp).getOrElse(start)}+${Duration.ofSeconds(1)}/$rate"
   }
 }

@@ -2,8 +2,12 @@ package io.epochal.spark.source.random
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-/** The ids first, first + step, first + 2·step, … below end. */
-final case class RandomSlice(first: Long, step: Long, end: Long) extends InputPartition
+/** The ids first, first + step, first + 2·step, … below end.
+  *
+  * @param of
+  *   the start's position, which tells what rows depend on beside their ids and the options
+  */
+final case class RandomSlice(first: Long, step: Long, end: Long, of: RandomPosition) extends InputPartition
 
 /** Which ids go to which partition. Pure: the same offsets always give the same ids, on any number of partitions. */
 object RandomPlan {
@@ -21,15 +25,17 @@ object RandomPlan {
     val level = start.highWater
     val n = start.partitions.size.toLong
     val rest = start.partitions.zipWithIndex.map { case (count, p) =>
-      RandomSlice(start.rows + p + count * n, n, level)
+      RandomSlice(start.rows + p + count * n, n, level, start)
     }
-    rest.filter(s => s.first < s.end) ++ split(level, end.rows, numPartitions)
+    rest.filter(s => s.first < s.end) ++ split(level, end.rows, numPartitions).map { case (a, b) =>
+      RandomSlice(a, 1, b, start)
+    }
   }
 
-  private def split(from: Long, until: Long, parts: Int): Seq[RandomSlice] = {
+  private def split(from: Long, until: Long, parts: Int): Seq[(Long, Long)] = {
     val rows = until - from
     val bounds = (0 to parts).map(i => from + (BigInt(rows) * i / parts).toLong)
-    bounds.zip(bounds.tail).collect { case (a, b) if a < b => RandomSlice(a, 1, b) }
+    bounds.zip(bounds.tail).filter { case (a, b) => a < b }
   }
 
   /** Rows that exist at `now` at a steady rate. */

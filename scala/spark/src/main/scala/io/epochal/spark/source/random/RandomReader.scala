@@ -22,7 +22,7 @@ final private class RandomReaderFactory(options: RandomOptions) extends Partitio
 /** One partition of a micro-batch. `next` moves, `get` gives the row; the row is reused, as Spark allows. */
 final private class RandomReader(options: RandomOptions, slice: RandomSlice) extends PartitionReader[InternalRow] {
 
-  private val row = new RandomRow(options)
+  private val row = new RandomRow(options, slice.of)
   private var id = slice.first - slice.step
 
   override def next(): Boolean = {
@@ -56,7 +56,7 @@ final private class RandomContinuousReader(options: RandomOptions, partition: Ra
     extends ContinuousPartitionReader[InternalRow] {
   import partition.{at, maxRows, rowsPerSecond}
 
-  private val row = new RandomRow(options)
+  private val row = new RandomRow(options, at.base)
   private var count = at.count
 
   private def id: Long = at.base.rows + at.partition + (count - 1) * at.of
@@ -85,11 +85,11 @@ final private class RandomContinuousReader(options: RandomOptions, partition: Ra
   * Layout of an UnsafeRow of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes a column, where the string's are
   * its offset (upper half) and size (lower half); then the string's bytes, filled with zeros to a multiple of 8.
   */
-final private class RandomRow(options: RandomOptions) {
+final private class RandomRow(options: RandomOptions, position: RandomPosition) {
   import RandomRow._
 
   private val strings = options.strings
-  private val first = options.firstMicros
+  private val first = options.rowZero(position)
   private val perRow = options.microsPerRow
   private val buffer = new Array[Byte](Fixed + roundUp(strings.maxBytes))
   private val row = new UnsafeRow(Columns)

@@ -2,7 +2,7 @@ package io.epochal.spark.source.random
 
 import java.time.{Clock, Instant}
 import java.util
-import java.util.Optional
+import java.util.{Locale, Optional}
 
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
@@ -58,10 +58,10 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
 
   /** Touches the checkpoint, so it can be interrupted: see [[QueryStop]]. */
   override def initialOffset(): Offset = QueryStop.guard(
-    deserializeOffset(initial.orElse(RandomOffset.toJson(options.source, RandomPosition(0, clock.millis())))))
+    deserializeOffset(initial.orElse(options.toOffset(options.begin(clock.millis())).json)))
 
   override def deserializeOffset(json: String): RandomOffset =
-    RandomOffset(options.source, RandomOffset.fromJson(options.source, json).fold(throw _, identity))
+    options.toOffset(options.fromJson(json).fold(throw _, identity))
 
   /** Trigger.AvailableNow: the target is fixed from what exists when the first batch is planned, then limits hold. */
   override def prepareForTriggerAvailableNow(): Unit = availableNow = true
@@ -76,11 +76,11 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
     val now = clock.instant()
     val level = from.highWater
     val rows = Admission.admit(ReadLimits.fromSpark(limit), Backlog(math.max(0L, until - level)), lastBatch, now)
-    held = Some(RandomPosition(exists, from.startedAt))
+    held = Some(from.at(exists))
     if (rows == 0 && level == from.delivered) start
     else {
       lastBatch = now
-      RandomOffset(options.source, RandomPosition(level + rows, from.startedAt))
+      options.toOffset(from.at(level + rows))
     }
   }
 
@@ -89,7 +89,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
 
   /** For the progress: where the source stands, whatever the limits let in. */
   override def reportLatestOffset(): Offset =
-    held.map(RandomOffset(options.source, _)).orNull
+    held.map(options.toOffset).orNull
 
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] =
     latestConsumed.toScala
@@ -101,7 +101,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
           case Pace.Steady(rate) => behind.toDouble / rate
           case _: Pace.PerBatch  => 0.0
         }
-        Map("rowsBehind" -> behind.toString, "secondsBehind" -> f"$seconds%.3f")
+        Map("rowsBehind" -> behind.toString, "secondsBehind" -> "%.3f".formatLocal(Locale.ROOT, seconds))
       }
       .asJava
 
@@ -136,7 +136,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
   /** Partition offsets arrive in any order, one of each partition. */
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = {
     val parts = offsets.collect { case offset: RandomPartitionOffset => offset }.sortBy(_.partition)
-    RandomOffset(options.source, parts.head.base.copy(partitions = parts.map(_.count).toVector).normal)
+    options.toOffset(parts.head.base.copy(partitions = parts.map(_.count).toVector).normal)
   }
 
   /** Nothing is kept for a replay: every row can be made again. A source that holds something (a journal, a position at a
@@ -151,7 +151,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
   /** Spark hands back our own offsets, or, after a restart, what it read from its log. */
   private def position(offset: Offset): RandomPosition = offset match {
     case ours: RandomOffset => ours.position
-    case logged             => RandomOffset.fromJson(options.source, logged.json).fold(throw _, identity)
+    case logged             => options.fromJson(logged.json).fold(throw _, identity)
   }
 
   /** How many rows exist. Never fewer than were delivered: a clock that was set back takes no row away. */
@@ -188,7 +188,8 @@ final private class RandomBatch(options: RandomOptions) extends Batch {
   override def planInputPartitions(): Array[InputPartition] = {
     val rows = options.maxRows.getOrElse(throw needsEnd)
     val partitions = options.numPartitions.getOrElse(SparkSession.active.sparkContext.defaultParallelism)
-    RandomPlan.slices(RandomPosition(0, 0), RandomPosition(rows, 0), partitions).toArray
+    val begin = options.begin(0)
+    RandomPlan.slices(begin, begin.at(rows), partitions).toArray
   }
 
   override def createReaderFactory(): PartitionReaderFactory = new RandomReaderFactory(options)

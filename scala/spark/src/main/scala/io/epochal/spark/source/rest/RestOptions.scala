@@ -3,6 +3,7 @@ package io.epochal.spark.source.rest
 import java.net.URI
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
+import java.util.HexFormat
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.ReadLimit
@@ -227,7 +228,7 @@ object RestOptions {
 
   /** 12 hexadecimal digits of SHA-256. */
   private def shortHash(text: String): String =
-    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6).map(b => f"$b%02x").mkString
+    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6))
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
     Conditions.OptionInvalid(

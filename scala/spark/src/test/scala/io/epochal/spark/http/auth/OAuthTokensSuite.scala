@@ -2,12 +2,14 @@ package io.epochal.spark.http.auth
 
 import java.time.{Clock, Duration, Instant, ZoneId, ZoneOffset}
 import java.util.concurrent.atomic.AtomicInteger
-import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch}
+import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, TimeUnit}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
@@ -32,9 +34,9 @@ final class OAuthTokensSuite extends AnyFunSuite {
   private def together(threads: Int, held: CountDownLatch, release: CountDownLatch)(body: => Unit): Unit = {
     val all = (1 to threads).map(_ => new Thread(() => body))
     all.head.start()
-    held.await()
+    assert(held.await(20, TimeUnit.SECONDS))
     all.tail.foreach(_.start())
-    all.tail.foreach(thread => while (thread.getState != Thread.State.WAITING) Thread.`yield`())
+    eventually(timeout(Span(20, Seconds)))(assert(all.tail.forall(_.getState == Thread.State.WAITING)))
     release.countDown()
     all.foreach(_.join(60000))
   }
@@ -57,7 +59,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
     val request = (_: Asking) => {
       val number = asked.incrementAndGet()
       held.countDown()
-      release.await()
+      assert(release.await(60, TimeUnit.SECONDS))
       grant(s"t$number", clock, Some(Duration.ofHours(1)))
     }
     together(8, held, release) { val _ = got.add(tokens.token(request).text) }
@@ -78,7 +80,7 @@ final class OAuthTokensSuite extends AnyFunSuite {
         val _ = tokens.token { _ =>
           asked.incrementAndGet()
           held.countDown()
-          release.await()
+          assert(release.await(60, TimeUnit.SECONDS))
           throw refusal
         }
       } catch { case _: EpochalException => val _ = failed.incrementAndGet() }

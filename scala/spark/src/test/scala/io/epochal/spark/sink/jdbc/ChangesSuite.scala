@@ -157,7 +157,7 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     epochs.zipWithIndex.foreach { case (changes, epoch) =>
       val rows = changes.map { case (op, id, word) =>
         version += 1
-        if (op.toLowerCase.startsWith("d")) replica.remove(id) else replica.put(id, word)
+        if (op.toLowerCase(java.util.Locale.ROOT).startsWith("d")) replica.remove(id) else replica.put(id, word)
         row(op, id, word, version)
       }
       write(f, run, epoch.toLong, scala.util.Random.shuffle(rows))

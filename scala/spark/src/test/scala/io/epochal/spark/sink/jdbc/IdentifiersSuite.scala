@@ -90,8 +90,10 @@ abstract class Identifiers(databases: TestDatabases) extends SinkSuite(databases
   private def quoted(text: String): String = "\"" + text.replace("\"", "\"\"") + "\""
 
   private val cases = for {
-    table <- name.suchThat(n => !n.toLowerCase.startsWith("sqlite_"))
-    columns <- Gen.listOfN(5, name).suchThat(names => names.map(_.toLowerCase).distinct.size == 5)
+    table <- name.suchThat(n => !n.toLowerCase(java.util.Locale.ROOT).startsWith("sqlite_"))
+    columns <- Gen
+      .listOfN(5, name)
+      .suchThat(names => names.map(_.toLowerCase(java.util.Locale.ROOT)).distinct.size == 5)
   } yield (table, columns)
 
   test(s"${databases.kind}: tables and columns of any name are written, made and added to") {

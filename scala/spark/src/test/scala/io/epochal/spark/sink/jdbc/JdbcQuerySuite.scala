@@ -83,7 +83,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
       options: Map[String, String] = Map.empty
   ): StreamingQuery = {
     val query = start(frame, database, checkpoint, mode, Trigger.AvailableNow, options)
-    query.awaitTermination()
+    assert(query.awaitTermination(120000))
     query
   }
 
@@ -230,7 +230,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
         database.execute("CREATE TABLE t (id BIGINT)")
         val frame = spark.readStream.format("epochal-random").load().select("id")
         refused(Conditions.TriggerUnsupported)(
-          start(frame, database, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination())
+          start(frame, database, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
         assert(ids(database).isEmpty)
       }
     }

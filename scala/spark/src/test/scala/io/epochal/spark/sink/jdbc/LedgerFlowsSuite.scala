@@ -192,7 +192,8 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, other TEXT NOT NULL)")
     refused(Conditions.ColumnMissing)(run.newWrite().createStreamingWriterFactory(() => 1))
     assert(
-      intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage.toLowerCase
+      intercept[java.sql.SQLException](f.database.query("SELECT * FROM epochal_ledger")).getMessage
+        .toLowerCase(java.util.Locale.ROOT)
         .contains("epochal_ledger"))
   }
 

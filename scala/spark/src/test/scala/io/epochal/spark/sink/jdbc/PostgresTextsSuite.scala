@@ -117,7 +117,9 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     masked = if (bits == 0) 0L else number >>> (32 - bits) << (32 - bits)
     parts = Seq(24, 16, 8, 0).map(shift => (masked >>> shift) & 0xff)
     v6 <- Gen.oneOf(true, false)
-  } yield if (v6) f"2001:${masked >>> 16}%x:${masked & 0xffff}%x::/${16 + bits}" else s"${parts.mkString(".")}/$bits"
+  } yield
+    if (v6) "2001:%x:%x::/%s".formatLocal(java.util.Locale.ROOT, masked >>> 16, masked & 0xffff, 16 + bits)
+    else s"${parts.mkString(".")}/$bits"
 
   sameAsServer("inet", addresses, "0:./f1 ", only = false)("v = t::inet")
   sameAsServer("cidr", networks, "0:./f1 ", only = false)("v = t::cidr")

@@ -113,7 +113,8 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
     }
     write(f, f.newRun(query), 0, rows)
     // interval_send: int64 microseconds, int32 days, int32 months
-    def sent(micros: Long, days: Int, months: Int): String = f"$micros%016x$days%08x$months%08x"
+    def sent(micros: Long, days: Int, months: Int): String =
+      "%016x%08x%08x".formatLocal(java.util.Locale.ROOT, micros, days, months)
     val found = f.database.query(
       "SELECT encode(interval_send(a), 'hex'), encode(interval_send(b), 'hex'), encode(interval_send(c), 'hex'), encode(interval_send(d), 'hex') FROM t ORDER BY id")
     assert(found == values.map { case (micros, months, all) =>

@@ -6,8 +6,6 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
 
-import org.scalatest.Assertions
-
 import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 
 /** An empty database for one test. */
@@ -78,12 +76,11 @@ object PostgresIcu
       " LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
 
 abstract class PostgresDatabases(override val kind: String, url: => Either[String, String], like: String = "")
-    extends TestDatabases
-    with Assertions {
+    extends TestDatabases {
   private val number = new AtomicInteger
 
   override def newDatabase(): TestDatabase = {
-    val server = url.fold(reason => cancel(reason), identity)
+    val server = url.fold(TestServer.missing("postgres"), identity)
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
@@ -127,12 +124,12 @@ object PostgresBy {
     new Configured(databases, "prepared", "transport" -> "prepared")
 }
 
-object Mariadb extends TestDatabases with Assertions {
+object Mariadb extends TestDatabases {
   override val kind = "MariaDB"
   private val number = new AtomicInteger
 
   override def newDatabase(): TestDatabase = {
-    val server = MariadbServer.url.fold(reason => cancel(reason), identity)
+    val server = MariadbServer.url.fold(TestServer.missing("mariadb"), identity)
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
     def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)

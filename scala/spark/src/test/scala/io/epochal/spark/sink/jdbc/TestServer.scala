@@ -7,8 +7,15 @@ import java.util.concurrent.TimeUnit
 
 import scala.util.{Try, Using}
 
+import org.scalatest.Assertions
+
 /** What servers that tests start have in common. They run as `nobody` where we are root. */
 private[jdbc] object TestServer {
+
+  /** Ends a test for want of a server: it fails where `EPOCHAL_TEST_REQUIRE`, names in a row, has this one. */
+  def missing(server: String)(reason: String): Nothing =
+    if (sys.env.get("EPOCHAL_TEST_REQUIRE").exists(_.split(' ').contains(server))) Assertions.fail(reason)
+    else Assertions.cancel(reason)
 
   val isRoot: Boolean = System.getProperty("user.name") == "root"
 

@@ -15,7 +15,7 @@ abstract class TlsChecks(databases: TestDatabases, parameter: String) extends Si
       Seq(Map("url" -> s"${f.database.url}&$parameter=verify-full"), Map(s"connection.$parameter" -> "verify-full"))
     asked.foreach { options =>
       val error = refused(Conditions.DatabaseUnreachable)(f.newRun(query, Map("sinkId" -> "sink") ++ options))
-      assert(error.getMessage.toLowerCase.contains("ssl"))
+      assert(error.getMessage.toLowerCase(java.util.Locale.ROOT).contains("ssl"))
     }
     holds(f, 0 until 10)
     assert(ledger(f, "generation") == 1L)

@@ -51,7 +51,7 @@ final class RestSinkQuerySuite extends StreamTest {
       mode: OutputMode = OutputMode.Append
   ): StreamingQuery = {
     val query = start(frame, api, checkpoint, options, mode)
-    query.awaitTermination()
+    assert(query.awaitTermination(120000))
     query
   }
 
@@ -166,7 +166,7 @@ final class RestSinkQuerySuite extends StreamTest {
     using() { (api, checkpoint) =>
       val frame = spark.readStream.format("epochal-random").load()
       refused("TRIGGER_UNSUPPORTED")(
-        start(frame, api, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination())
+        start(frame, api, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
       assert(api.requests.isEmpty)
     }
   }

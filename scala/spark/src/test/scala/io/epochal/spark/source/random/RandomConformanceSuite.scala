@@ -30,7 +30,7 @@ final class RandomConformanceSuite extends SourceChecks {
       val options = RandomOptions.read(Map("rowsPerSecond" -> "1", extra)).fold(throw _, identity)
       // The rows count from the begin, whenever the query first starts.
       val initial = new InitialOffset(checkpoint.toString, new Configuration())
-      initial.orElse(RandomOffset.toJson(options.source, RandomPosition(0, begin.toEpochMilli)))
+      initial.orElse(options.toOffset(options.begin(begin.toEpochMilli)).json)
       new RandomStream(options, initial, 2, clock)
     }
 

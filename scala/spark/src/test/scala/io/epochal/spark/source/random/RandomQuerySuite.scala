@@ -90,7 +90,28 @@ final class RandomQuerySuite extends StreamTest {
     assert(rows(7).rdd.getNumPartitions == 7)
     checkAnswer(rows(7), rows(1).collect().toSeq)
     assert(rows(3).where("length = char_length(value) and length between 0 and 5").count() == 100)
-    checkAnswer(rows(1).selectExpr("cast(max(timestamp) as double)"), Seq(org.apache.spark.sql.Row(9.9)))
+    checkAnswer(rows(1).selectExpr("cast(max(timestamp) as double)"), Seq(org.apache.spark.sql.Row(946684809.9)))
+  }
+
+  test("no row is late for a watermark, row 0 neither") {
+    val counted = spark.readStream
+      .format("epochal-random")
+      .options(Map("rowsPerBatch" -> "10", "maxRows" -> "30"))
+      .load()
+      .withWatermark("timestamp", "0 seconds")
+      .dropDuplicatesWithinWatermark("id")
+    withTempDir { checkpoint =>
+      val query = counted
+        .select($"id")
+        .writeStream
+        .format("memory")
+        .queryName("punctual")
+        .option("checkpointLocation", checkpoint.getPath)
+        .trigger(Trigger.AvailableNow())
+        .start()
+      assert(query.awaitTermination(60000))
+      checkAnswer(spark.table("punctual"), (0L until 30L).map(org.apache.spark.sql.Row(_)))
+    }
   }
 
   test("a checkpoint of a micro-batch query goes on in a continuous one, without a gap or a repetition") {

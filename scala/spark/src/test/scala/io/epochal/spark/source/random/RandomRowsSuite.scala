@@ -16,7 +16,8 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val ragged = for {
     rows <- Gen.choose(0L, 50L)
     counts <- Gen.choose(0, 5).flatMap(Gen.listOfN(_, Gen.choose(0L, 9L)))
-  } yield RandomPosition(rows, 0, counts.toVector)
+    rowZero <- Gen.option(Gen.choose(0L, 1L << 50))
+  } yield RandomPosition(rows, 0, counts.toVector, rowZero)
 
   /** The ids that a position counts as delivered. */
   private def delivered(p: RandomPosition): Set[Long] =
@@ -47,6 +48,26 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("offsets of this release are read for ever") {
     val logged = """{"v":1,"format":"epochal-random","source":"s","rows":5,"startedAt":7,"partitions":[1,0]}"""
     assert(RandomOffset.fromJson("s", logged) == Right(RandomPosition(5, 7, Vector(1, 0))))
+    assert(RandomOffset.toJson("s", RandomPosition(5, 7, Vector(1, 0))) == logged)
+    val second = """{"v":2,"format":"epochal-random","source":"s","rows":5,"startedAt":7,"rowZero":946684800000000}"""
+    assert(RandomOffset.fromJson("s", second) == Right(RandomPosition(5, 7, rowZero = Some(946684800000000L))))
+  }
+
+  test("a query keeps the timestamps that it began with, whatever the default is now") {
+    def options(more: (String, String)*) = RandomOptions.read(more.toMap).fold(throw _, identity)
+    def first(source: String) = s"""{"v":1,"format":"epochal-random","source":"$source","rows":5,"startedAt":7}"""
+    val identity1970 = "seed=0 length=0..5 alphabet=abcdefghijklmnopqrstuvwxyz timestamps=1970-01-01T00:00:00Z+PT1S/10"
+    Seq(options() -> identity1970, options("sourceId" -> "mine") -> "mine").foreach { case (read, source) =>
+      val old = read.fromJson(first(source)).fold(throw _, identity)
+      assert(read.rowZero(old) == 0 && read.toOffset(old).json == first(source))
+      val now = read.toOffset(read.begin(7))
+      assert(read.rowZero(now.position) == 946684800000000L && read.fromJson(now.json) == Right(now.position))
+    }
+    val told = options("startTimestamp" -> "2026-01-01T00:00:00Z")
+    assert(told.rowZero(told.begin(7)) == 1767225600000000L)
+    assert(told.fromJson(first(identity1970)).left.toOption.map(_.condition).contains(Conditions.OffsetSourceChanged))
+    val now = options().toOffset(options().begin(7))
+    assert(told.fromJson(now.json).left.toOption.map(_.condition).contains(Conditions.OffsetSourceChanged))
   }
 
   test("a row exists from its due time on, and not before") {

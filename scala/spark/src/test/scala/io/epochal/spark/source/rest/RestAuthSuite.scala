@@ -22,7 +22,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
   private def oauth(more: (String, String)*): Seq[(String, String)] = {
     clients += 1
     Seq(
-      "oauth.tokenUrl" -> s"${server.baseUrl()}/token",
+      "oauth.tokenUrl" -> s"http://localhost:${server.port}/token",
       "oauth.clientId" -> s"client $clients",
       "oauth.clientSecret" -> secret) ++ more
   }
@@ -160,7 +160,9 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     tokens(aResponse().withStatus(400).withBody(body))
     val error = failure(readAll(stream(oauth(): _*)))
     assert(error.condition.name == "OAUTH_REFUSED" && asked == 1)
-    assert(error.getMessage.contains(s"${server.baseUrl()}/token gave no access token: status 400, invalid_client"))
+    assert(
+      error.getMessage.contains(
+        s"http://localhost:${server.port}/token gave no access token: status 400, invalid_client"))
     assert(error.getMessage.contains("the secret *** has expired"))
     server.resetAll()
     tokens(okJson(s"""{"token":"$secret"}"""))

@@ -32,7 +32,7 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
   override def afterAll(): Unit = server.stop()
   override def beforeEach(): Unit = server.resetAll()
 
-  protected def url: String = s"${server.baseUrl()}/c"
+  protected def url: String = s"http://localhost:${server.port}/c"
 
   protected def read(more: (String, String)*): RestOptions = {
     val quick = Map("url" -> url, "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "20ms", "numPartitions" -> "1")

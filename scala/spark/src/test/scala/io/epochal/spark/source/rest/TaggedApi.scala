@@ -42,7 +42,7 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
   server.start()
   server.stubFor(any(anyUrl()).willReturn(ok()))
 
-  def url: String = s"${server.baseUrl()}/records"
+  def url: String = s"http://localhost:${server.port}/records"
 
   /** The requests since the last call. */
   def requests(): Seq[Request] = {
@@ -72,7 +72,7 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
     val until = if (request.getUrl.contains("all")) count else math.min(count, from + size)
     val next = Option.when(until < count)(until)
     val records = (from until until).map(i => s"""{"id":$i,"name":"$record $i"}""").mkString("[", ",", "]")
-    val link = next.map(n => s"${server.baseUrl()}$path?cursor=$n")
+    val link = next.map(n => s"http://localhost:${server.port}$path?cursor=$n")
     val around =
       if (request.getUrl.contains("bare")) ""
       else s""","next":${next.getOrElse("null")},"url":${link.fold("null")(u => s"\"$u\"")}"""

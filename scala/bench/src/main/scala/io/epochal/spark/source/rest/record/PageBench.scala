@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest.record
 
 import java.io.ByteArrayInputStream
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.concurrent.TimeUnit
 
 import org.apache.spark.sql.types.StructType
@@ -33,7 +34,7 @@ class PageBench {
       s"""{"postId":${1000 + i},"id":${10000000 + i},"name":"name of the comment ${1000 + i}",""" +
         s""""email":"someone.${1000 + i}@example.com","body":"${"lorem ipsum " * 20 take body}"}"""
     }
-    val page = records.mkString("[", ",", "]").getBytes
+    val page = records.mkString("[", ",", "]").getBytes(UTF_8)
     val _ = buffer.readFrom(new ByteArrayInputStream(page), BodyBuffer.MaxBytes)
   }
 

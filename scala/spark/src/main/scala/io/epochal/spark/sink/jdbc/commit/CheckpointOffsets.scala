@@ -3,6 +3,7 @@ package io.epochal.spark.sink.jdbc.commit
 import java.io.{ByteArrayOutputStream, FileNotFoundException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
+import java.util.HexFormat
 
 import scala.util.Using
 
@@ -39,10 +40,6 @@ object CheckpointOffsets {
     }
 
   private def digest(lines: Seq[String]): String =
-    MessageDigest
-      .getInstance("SHA-256")
-      .digest(lines.mkString("\n").getBytes(UTF_8))
-      .take(16)
-      .map(b => f"$b%02x")
-      .mkString
+    HexFormat.of.formatHex(
+      MessageDigest.getInstance("SHA-256").digest(lines.mkString("\n").getBytes(UTF_8)).take(16))
 }

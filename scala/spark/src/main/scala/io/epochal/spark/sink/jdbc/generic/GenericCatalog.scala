@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.generic
 
 import java.sql.{Connection, DatabaseMetaData, ResultSet}
+import java.util.Locale
 
 import scala.util.Using
 
@@ -20,7 +21,7 @@ private[generic] object GenericCatalog {
       (found, kind) <- tables(connection, schema, table) if found.table == table && found.schema == schema
     } yield (found, kind)).headOption.map { case (found, kind) =>
       if (!kind.endsWith("TABLE") || kind.contains("TEMPORARY"))
-        unsupported(s"write to $found", s"it is a ${kind.toLowerCase}", "Name an ordinary table.")
+        unsupported(s"write to $found", s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
       TargetTable(found, Target(found.toString, None), columns(connection, found), Nil)
     }
   }
@@ -32,8 +33,8 @@ private[generic] object GenericCatalog {
     val metadata = connection.getMetaData
     def folded(part: NamePart): String =
       if (part.quoted) part.text
-      else if (metadata.storesUpperCaseIdentifiers) part.text.toUpperCase
-      else if (metadata.storesLowerCaseIdentifiers) part.text.toLowerCase
+      else if (metadata.storesUpperCaseIdentifiers) part.text.toUpperCase(Locale.ROOT)
+      else if (metadata.storesLowerCaseIdentifiers) part.text.toLowerCase(Locale.ROOT)
       else part.text
     QualifiedName(name.schema.map(folded).getOrElse(current(connection)), folded(name.table))
   }
@@ -67,7 +68,7 @@ private[generic] object GenericCatalog {
   private def hasSchemas(connection: Connection): Boolean = connection.getMetaData.supportsSchemasInTableDefinitions
 
   private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toUpperCase, part.text.toLowerCase).distinct
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toUpperCase(Locale.ROOT), part.text.toLowerCase(Locale.ROOT)).distinct
 
   /** @param pattern
     *   `%`, or a name

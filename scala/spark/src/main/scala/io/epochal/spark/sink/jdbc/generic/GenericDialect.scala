@@ -8,6 +8,7 @@ import java.sql.{
   SQLTransientException
 }
 import java.time.Duration
+import java.util.Locale
 
 import org.apache.spark.sql.types.DataType
 
@@ -115,7 +116,7 @@ private[generic] object GenericLedger extends LedgerDialect {
   override def table(name: QualifiedName): String =
     if (name.schema.isEmpty) name.table else s"\"${name.schema.replace("\"", "\"\"")}\".${name.table}"
 
-  override def column(name: String): String = s"\"${name.toUpperCase}\""
+  override def column(name: String): String = s"\"${name.toUpperCase(Locale.ROOT)}\""
 
   override def serializeClaims(connection: Connection): Boolean = false
 

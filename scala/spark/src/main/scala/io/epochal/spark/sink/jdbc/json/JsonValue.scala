@@ -1,5 +1,7 @@
 package io.epochal.spark.sink.jdbc.json
 
+import java.util.HexFormat
+
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
@@ -202,6 +204,6 @@ private[jdbc] object JsonValue {
     case '\n' => "\\n"
     case '\r' => "\\r"
     case '\t' => "\\t"
-    case _    => f"\\u${c.toInt}%04x"
+    case _    => s"\\u${HexFormat.of.toHexDigits(c)}"
   }
 }

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.mysql
 
 import java.sql.{Connection, ResultSet}
+import java.util.Locale
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
@@ -42,7 +43,7 @@ private[mysql] object MysqlCatalog {
     relation(connection, table.schema, table.table).nonEmpty
 
   private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase).distinct
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
 
   private def relation(connection: Connection, schema: String, table: String): Option[QualifiedName] =
     Sql
@@ -55,7 +56,7 @@ private[mysql] object MysqlCatalog {
       ) { rows =>
         val name = QualifiedName(rows.getString(1), rows.getString(2))
         if (!Set("BASE TABLE", "SYSTEM VERSIONED")(rows.getString(3)))
-          refuse(name, s"it is a ${rows.getString(3).toLowerCase}", "Name an ordinary table.")
+          refuse(name, s"it is a ${rows.getString(3).toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
         val engine = rows.getString(4)
         if (!engine.equalsIgnoreCase("InnoDB"))
           refuse(
@@ -93,10 +94,10 @@ private[mysql] object MysqlCatalog {
       table.schema,
       table.table
     ) { rows =>
-      val extra = rows.getString(4).toLowerCase
+      val extra = rows.getString(4).toLowerCase(Locale.ROOT)
       val kind = MysqlType(
-        rows.getString(6).toLowerCase,
-        rows.getString(7).toLowerCase,
+        rows.getString(6).toLowerCase(Locale.ROOT),
+        rows.getString(7).toLowerCase(Locale.ROOT),
         length(rows, 8),
         length(rows, 9),
         rows.getInt(10),

@@ -3,6 +3,7 @@ package io.epochal.spark.sink.jdbc.mysql
 import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException}
 import java.time.Duration
+import java.util.HexFormat
 
 import scala.util.Using
 
@@ -156,5 +157,5 @@ object MysqlDialect extends Dialect {
 
   /** Means the same whatever `sql_mode` says. */
   private[mysql] def literal(text: String): String =
-    if (text.isEmpty) "''" else s"CONVERT(0x${text.getBytes(UTF_8).map(b => f"$b%02x").mkString} USING utf8mb4)"
+    if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
 }

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.postgres
 
 import java.sql.{Connection, ResultSet}
+import java.util.Locale
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
@@ -47,10 +48,10 @@ private[postgres] object PostgresCatalog {
     QualifiedName(schema, folded(name.table))
   }
 
-  private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase
+  private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 
   private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase).distinct
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
 
   private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
     Sql

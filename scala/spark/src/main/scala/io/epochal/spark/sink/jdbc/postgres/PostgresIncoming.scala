@@ -3,6 +3,7 @@ package io.epochal.spark.sink.jdbc.postgres
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.sql.Connection
+import java.util.HexFormat
 
 import scala.util.Using
 
@@ -41,11 +42,9 @@ private[postgres] object PostgresIncoming {
   private def hash(table: BoundTable): String = {
     val parts = Seq(table.table.target.toString, table.shape, table.operation.toString) ++
       table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}")
-    MessageDigest
+    val digest = MessageDigest
       .getInstance("SHA-256")
       .digest(parts.map(part => s"${part.length} $part").mkString(",").getBytes(UTF_8))
-      .take(12)
-      .map(byte => f"$byte%02x")
-      .mkString
+    HexFormat.of.formatHex(digest.take(12))
   }
 }

@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc.postgres
 
 import java.security.MessageDigest
 import java.sql.{Connection, SQLException}
+import java.util.HexFormat
 
 import scala.util.Using
 
@@ -185,5 +186,5 @@ private[postgres] object StagingRegistry {
 
   /** 16 hexadecimal digits. */
   def hash(text: String): String =
-    MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8")).take(8).map(b => f"$b%02x").mkString
+    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8")).take(8))
 }

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.sqlite
 
 import java.sql.Connection
+import java.util.Locale
 
 import scala.util.Random
 
@@ -32,7 +33,7 @@ private[sqlite] object SqliteCatalog {
         )(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
         .headOption
         .map { case (table, kind, sql) =>
-          if (kind == "view" || sql.toUpperCase.startsWith("CREATE VIRTUAL"))
+          if (kind == "view" || sql.toUpperCase(Locale.ROOT).startsWith("CREATE VIRTUAL"))
             throw Conditions.ModeUnsupported(
               "format" -> JdbcOptions.Format,
               "mode" -> s"write to $table",

@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.table
 
 import java.sql.Connection
+import java.util.Locale
 
 import scala.util.Using
 
@@ -30,12 +31,12 @@ private[jdbc] object AddedColumns {
   /** Adds those that are still missing. */
   def add(connection: Connection, dialect: Dialect, name: TableName, bound: BoundTable): Unit =
     if (bound.added.nonEmpty) {
-      val there = dialect.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase)
+      val there = dialect.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
       alter(
         connection,
         dialect,
         bound.table.name,
-        bound.added.filterNot { case (column, _) => there.contains(column.toLowerCase) })
+        bound.added.filterNot { case (column, _) => there.contains(column.toLowerCase(Locale.ROOT)) })
     }
 
   private def alter(

@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.fan
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
+import java.util.{HexFormat, Locale}
 
 import scala.util.matching.Regex
 
@@ -84,7 +85,7 @@ private[rest] object FanOut {
   def directory(params: Map[String, String]): String = {
     val text = params.toSeq.sorted.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
     val hash = MessageDigest.getInstance("SHA-256").digest(text.mkString("&").getBytes(UTF_8))
-    hash.take(16).map(b => f"$b%02x").mkString
+    HexFormat.of.formatHex(hash.take(16))
   }
 
   /** A place before the path. */
@@ -93,7 +94,7 @@ private[rest] object FanOut {
   private val Place = """\$\{([A-Za-z_][A-Za-z0-9_]*)}""".r
 
   private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
-  private def isParam(name: String): Boolean = name.toLowerCase.startsWith(HttpOptions.Params.prefix.toLowerCase)
+  private def isParam(name: String): Boolean = name.toLowerCase(Locale.ROOT).startsWith(HttpOptions.Params.prefix.toLowerCase(Locale.ROOT))
   private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
 
   /** The options with values in their places. Places of other names stay. */

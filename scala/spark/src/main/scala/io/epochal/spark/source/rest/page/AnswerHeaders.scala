@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Locale
+
 import io.epochal.spark.http.HttpAnswer
 
 /** The headers of an answer, for a column: names in lower case, values of one name in one text with ", " between them. Those that
@@ -10,7 +12,7 @@ private[rest] object AnswerHeaders {
 
   def of(answer: HttpAnswer, own: OwnParameters): Map[String, String] =
     answer.all
-      .map { case (name, value) => name.toLowerCase -> value }
+      .map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
       .filterNot { case (name, _) => Secret.matches(name) }
       .groupMapReduce(_._1)(_._2)((one, other) => s"$one, $other")
       .map { case (name, text) => name -> own.masked(text) }

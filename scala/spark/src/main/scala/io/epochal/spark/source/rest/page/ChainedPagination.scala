@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Locale
+
 import scala.annotation.unused
 
 import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
@@ -108,7 +110,7 @@ final private[rest] case class AskedPage(token: Option[String], target: String, 
 final case class MoreFlag(pointer: String, trueInLast: Boolean) {
 
   /** None: the value is no flag. */
-  def more(value: String): Option[Boolean] = value.toLowerCase match {
+  def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
     case "true" | "1"  => Some(!trueInLast)
     case "false" | "0" => Some(trueInLast)
     case _             => None

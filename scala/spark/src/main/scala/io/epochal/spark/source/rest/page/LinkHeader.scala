@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Locale
+
 /** Finds a link in `Link` headers (RFC 8288, section 3): `<https://h/c?page=2>; rel="next", <…>; rel="last"`. */
 private[rest] object LinkHeader {
 
@@ -35,7 +37,7 @@ private[rest] object LinkHeader {
       val target = text.until('>')
       val parameters = Seq.newBuilder[(String, String)]
       while (text.take(';')) {
-        val name = text.until('=', ';', ',').trim.toLowerCase
+        val name = text.until('=', ';', ',').trim.toLowerCase(Locale.ROOT)
         val value = if (text.take('=')) text.value() else ""
         if (name.nonEmpty) parameters += name -> value
       }

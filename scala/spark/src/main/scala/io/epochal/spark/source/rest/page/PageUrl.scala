@@ -115,7 +115,7 @@ private[rest] object PageUrl {
   /** An API behind a proxy often does not know that it is asked by https: the page is asked for by https all the same. */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
     def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
-    val scheme = String.valueOf(theirs.getScheme).toLowerCase
+    val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
     val secured = ours.getScheme == "https" && scheme == "http" && port(ours) == 443 && port(theirs) == 80
     theirs.getHost != null && theirs.getHost.equalsIgnoreCase(ours.getHost) &&
     (secured || scheme == ours.getScheme && port(theirs) == port(ours))

@@ -3,6 +3,7 @@ package io.epochal.spark.source.rest.window
 import java.time.format.DateTimeFormatter
 import java.time.temporal.ChronoUnit
 import java.time.{Duration, Instant, ZoneOffset}
+import java.util.Locale
 
 /** How a moment is written in a request.
   *
@@ -33,7 +34,7 @@ object InstantFormat {
   /** `2026-01-01T00:00:00.000Z` */
   case object IsoMillis extends InstantFormat("iso-millis", ChronoUnit.MILLIS) {
     override def text(instant: Instant): String =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC).format(instant)
+      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT).withZone(ZoneOffset.UTC).format(instant)
   }
 
   case object EpochSeconds extends InstantFormat("epoch-seconds", ChronoUnit.SECONDS) {

@@ -76,14 +76,14 @@ final class PagesAheadSuite extends AnyFunSuite {
       val (asked, never) = (new CountDownLatch(1), new CountDownLatch(1))
       api.before = () => {
         asked.countDown()
-        never.await()
+        val _ = never.await(60, TimeUnit.SECONDS)
       }
       @volatile var thrown = Option.empty[Throwable]
       val task = new Thread(() =>
         try { val _ = read(api, 100, depth = 4) }
         catch { case e: Throwable => thrown = Some(e) })
       task.start()
-      asked.await()
+      assert(asked.await(20, TimeUnit.SECONDS))
       task.interrupt()
       task.join(60000)
       never.countDown()

@@ -79,7 +79,7 @@ final class RequestBodySuite extends StreamTest {
         case (at, ids) => answer(s"[$at]", ids.map(id => s"""{"id":$id}""").mkString("""{"hits":[""", ",", "]}"))
       }
       val common = Map(
-        "url" -> s"${server.baseUrl()}/search",
+        "url" -> s"http://localhost:${server.port}/search",
         "pagination" -> "offset",
         "pageSize" -> "2",
         "records" -> "/hits",

@@ -139,7 +139,7 @@ final class BodyFormatQuerySuite extends StreamTest {
             .option("checkpointLocation", checkpoint.getPath)
             .trigger(Trigger.AvailableNow())
             .start()
-          query.awaitTermination()
+          assert(query.awaitTermination(60000))
         }
         val header = intercept[Exception](run())
         assert(EpochalException.in(header).exists(_.condition.name == "CSV_HEADER_MISMATCH"))

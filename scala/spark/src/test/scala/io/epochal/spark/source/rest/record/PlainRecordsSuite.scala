@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.record
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.{LocalDate, LocalDateTime, ZoneOffset}
+import java.util.Locale
 
 import scala.util.control.NonFatal
 
@@ -41,7 +42,7 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     Gen.long.map(_.toString),
     Gen.choose(-100000, 100000).map(_.toString),
     Gen.double.map(_.toString),
-    Gen.choose(-1e9, 1e9).map(value => f"$value%.3f"),
+    Gen.choose(-1e9, 1e9).map(value => "%.3f".formatLocal(Locale.ROOT, value)),
     for {
       whole <- Gen.long; decimals <- Gen.numStr; power <- Gen.choose(-330, 320)
     } yield s"$whole.${decimals}e$power",
@@ -88,7 +89,16 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       3 -> Gen.numStr.map(n => s".${n.take(9)}"),
       1 -> Gen.oneOf(".x", ",5"))
     zone <- Gen.frequency(9 -> Gen.const("Z"), 3 -> Gen.oneOf("", "z", "+02:00", "-11", " UTC", "[UTC]"))
-  } yield f""""$year%04d-$month%02d-$day%02d$separator$hour%02d:30:$second%02d$decimals$zone""""
+  } yield "\"%04d-%02d-%02d%s%02d:30:%02d%s%s\"".formatLocal(
+    Locale.ROOT,
+    year,
+    month,
+    day,
+    separator,
+    hour,
+    second,
+    decimals,
+    zone)
 
   private val day: Gen[String] = moment.map(moment => moment.take(11) + "\"")
 
@@ -231,7 +241,13 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
     forAll(Gen.choose(-62135596800L, 253402300799L), Gen.choose(0, 999999)) { (second, micros) =>
       val moment = LocalDateTime.ofEpochSecond(second, micros * 1000, ZoneOffset.UTC)
       val text =
-        f"${moment.toLocalDate}T${moment.getHour}%02d:${moment.getMinute}%02d:${moment.getSecond}%02d.$micros%06dZ"
+        "%sT%02d:%02d:%02d.%06dZ".formatLocal(
+          Locale.ROOT,
+          moment.toLocalDate,
+          moment.getHour,
+          moment.getMinute,
+          moment.getSecond,
+          micros)
       assert(PlainTime.micros(text.getBytes, 0, text.length) == second * 1000000 + micros, text)
     }
   }

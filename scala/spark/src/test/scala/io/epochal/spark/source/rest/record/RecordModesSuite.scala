@@ -87,6 +87,52 @@ final class RecordModesSuite extends StreamTest {
     assert(error.condition.name == "SCHEMA_INVALID" && error.getMessage.contains("cannot be NOT NULL"))
   }
 
+  /** The value does not fit the column `x`, whichever way the record is read. */
+  private def isBad(kind: String, value: String): Unit = using(3) { api =>
+    api.record = i => if (i == 1) s"""{"id":1,"x":$value}""" else s"""{"id":$i,"x":null}"""
+    val schema = s"id INT, x $kind"
+    Seq(Nil, Seq("rescuedDataColumn" -> "_rescued")).foreach { rescued =>
+      def rows(mode: String) = frame(api, streaming = false, schema, rescued :+ ("mode" -> mode): _*)
+      val failure = intercept[Exception](rows("FAILFAST").collect())
+      val ours = EpochalException.in(failure).get
+      assert(ours.condition.name == "RECORD_INVALID" && ours.getMessage.contains("'x"), ours.getMessage)
+      checkAnswer(rows("DROPMALFORMED").select("id"), Seq(Row(0), Row(2)))
+      val kept = rows("PERMISSIVE").where($"_corrupt_record".isNotNull).select("id", "x", "_corrupt_record")
+      checkAnswer(kept, Row(1, null, api.record(1)))
+    }
+  }
+
+  test("a number beyond the range of its type does not fit: it does not become Infinity") {
+    Seq("1e400", "-1e400", s"1${"0" * 320}", s"1${"0" * 320}.5").foreach(isBad("DOUBLE", _))
+    isBad("FLOAT", "1e39")
+    isBad("FLOAT", "-1e400")
+    isBad("ARRAY<DOUBLE>", "[1, 1e400]")
+    isBad("MAP<STRING, DOUBLE>", """{"key":1e400}""")
+    isBad("STRUCT<y: DOUBLE>", """{"y":1e400}""")
+    isBad("VARIANT", "1e400")
+  }
+
+  test("half of a surrogate pair does not fit: it does not become a question mark") {
+    Seq("\\ud800", "a\\udc00", "\\ud800\\ud800", "\\ud83d x \\ude00").map(text => s""""$text"""").foreach { text =>
+      isBad("STRING", text)
+      isBad("ARRAY<STRING>", s"[$text]")
+      isBad("MAP<STRING, STRING>", s"""{"key":$text}""")
+      isBad("STRUCT<y: STRING>", s"""{"y":$text}""")
+      isBad("VARIANT", text)
+    }
+  }
+
+  test("numbers and texts at the edge are read as they are") {
+    using(1) { api =>
+      val pair = "\"\\ud83d\\ude00\""
+      api.record = _ => s"""{"d":1.7976931348623157e308,"f":3.4028235e38,"s":$pair,"a":[$pair],"i":Infinity}"""
+      val schema = "d DOUBLE, f FLOAT, s STRING, a ARRAY<STRING>, i DOUBLE"
+      val edge = Row(Double.MaxValue, Float.MaxValue, "😀", Seq("😀"), Double.PositiveInfinity)
+      checkAnswer(frame(api, streaming = false, schema), edge)
+      checkAnswer(frame(api, streaming = false, schema, "rescuedDataColumn" -> "r").drop("r"), edge)
+    }
+  }
+
   test("a body that is no JSON is no matter of the mode") {
     using(3) { api =>
       api.body = _ => "<html>busy</html>"

@@ -101,7 +101,6 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
         .toVector
       val asked = api.requests()
       stream.planInputPartitions(offsets(2), offsets(3)): Unit
-      Thread.sleep(50)
       assert(offsets.size == 4 && next(offsets(3)).isEmpty && api.requests().isEmpty)
       assert(asked.forall(!_.contains("_start=25")), asked)
       stream.stop()
@@ -126,7 +125,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
       val end = MicroBatch.next(query.stream, query.at, Four).get
       query.api.before = () => {
         asked.countDown()
-        answer.await()
+        answer.await(60, TimeUnit.SECONDS): Unit
         200
       }
       query.stream.planInputPartitions(query.at, end): Unit

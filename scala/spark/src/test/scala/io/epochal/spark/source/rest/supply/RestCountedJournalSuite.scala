@@ -192,7 +192,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
         try { val _ = query.next(stream, stream.initialOffset(), 400) }
         catch { case e: Throwable => thrown = Some(e) })
       thread.start()
-      asked.await()
+      assert(asked.await(20, java.util.concurrent.TimeUnit.SECONDS))
       thread.interrupt()
       thread.join(20000)
       assert(thrown.exists(_.isInstanceOf[InterruptedException]), thrown)

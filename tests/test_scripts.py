@@ -1,0 +1,75 @@
+"""What ``scripts`` say of a run of the tests, and of the sources."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from support.places import ROOT
+
+LOG = """\
+[info] - a claim that holds (5 milliseconds)
+[info] - a server is there !!! CANCELED !!! (1 millisecond)
+[info] Suites: completed 3, aborted 1
+[info] Tests: succeeded 40, failed 2, canceled 1, ignored 0, pending 0
+[info] Suites: completed 2, aborted 0
+[info] Tests: succeeded 2, failed 0, canceled 0, ignored 0, pending 0
+SKIPPED [1] tests/crash/test_pooler.py:24: pgbouncer is not installed
+===== 8 passed, 1 failed, 1 skipped, 3 deselected in 12.31s =====
+"""
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tests_that_did_not_run_are_counted_and_named_and_the_last_line_has_the_sums() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "count_tests.py")]
+    said = subprocess.run(command, input=LOG, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0] == "2 cancelled or skipped"
+    assert sorted(line.strip() for line in said[1:-1]) == [
+        "[1] tests/crash/test_pooler.py:24: pgbouncer is not installed",
+        "a server is there",
+    ]
+    assert said[-1] == "50 passed, 4 failed"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "name.toLowerCase == other",
+        "name.toUpperCase()",
+        'f"$number%019d"',
+        '"%d".format(number)',
+        "text.getBytes",
+        "new String(bytes)",
+        'DateTimeFormatter.ofPattern("uuuu")',
+        "ZoneId.systemDefault",
+    ],
+)
+def test_what_takes_the_defaults_of_the_jvm_is_found_in_the_sources(code: str) -> None:
+    assert script("check_tree").DEFAULTS.search(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "name.toLowerCase(Locale.ROOT)",
+        '"%019d".formatLocal(Locale.ROOT, number)',
+        "text.getBytes(UTF_8)",
+        "rows.getBytes(1)",
+        "case '\\f' => \"\\\\f\"",
+        'DateTimeFormatter.ofPattern("uuuu", Locale.ROOT)',
+    ],
+)
+def test_what_names_its_locale_or_charset_is_let_be(code: str) -> None:
+    assert not script("check_tree").DEFAULTS.search(code)
