@@ -92,8 +92,8 @@ def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
     written: Job, api: Api, database: Database, checkpoint: Path
 ) -> None:
     api.records = comments(1, 30)
-    (last,) = [path for path in (checkpoint / "commits").iterdir() if path.name == "2"]
-    last.unlink()
+    (checkpoint / "commits" / "2").unlink()
+    (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
     database.execute("DELETE FROM epochal_ledger")
     with pytest.raises(epochal.SinkIdentityError, match="onLedgerEmpty=skip:2"):
         written()
