@@ -1,6 +1,7 @@
 package io.epochal.spark.sink.jdbc.commit
 
 import java.sql.{Connection, SQLException}
+import java.util.Locale
 
 import scala.collection.mutable
 
@@ -133,7 +134,7 @@ final private[jdbc] class Claims(database: Database) {
     Conditions.SinkBlocked.because(error)(
       "sinkId" -> run.sinkId,
       "url" -> database.place,
-      "waited" -> database.options.lockTimeout.toString.stripPrefix("PT").toLowerCase,
+      "waited" -> database.options.lockTimeout.toString.stripPrefix("PT").toLowerCase(Locale.ROOT),
       "blockers" -> watch.blockers.map(_.description).mkString("; "))
 }
 

@@ -2,6 +2,7 @@ package io.epochal.spark.sink.jdbc.connection
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
+import java.util.HexFormat
 
 /** Whose transaction it is, as other sessions of the database see it.
   *
@@ -18,7 +19,7 @@ object Writer {
   def of(schema: String, sinkId: String, generation: Long): Writer = Writer(hash(s"$schema\n$sinkId"), generation)
 
   private def hash(text: String): String =
-    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(8).map(b => f"$b%02x").mkString
+    HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)), 0, 8)
 }
 
 /** A session that keeps another one waiting.

@@ -262,7 +262,7 @@ object ChainedPagination {
     override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
       val links = answer.headers("Link")
       LinkHeader.find(links, rel) match {
-        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase)) =>
+        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
           Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
         case found => Right(found)
       }

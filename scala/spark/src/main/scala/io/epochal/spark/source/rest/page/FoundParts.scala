@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Locale
+
 import io.epochal.spark.http.HttpAnswer
 
 /** What a response has, by name only: for the message of an error that says what it does not have. */
@@ -9,7 +11,9 @@ private[rest] object FoundParts {
   def fields(scanned: ScannedAnswer): String = listed(scanned.outline.map(_._1))
 
   def headers(answer: HttpAnswer): String =
-    listed(answer.all.map(_._1).distinctBy(_.toLowerCase).filterNot(name => Usual(name.toLowerCase)))
+    listed(answer.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
+
+  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 
   private def listed(names: Seq[String]): String =
     if (names.isEmpty) "none" else names.take(Shown).mkString(", ") + (if (names.size > Shown) ", …" else "")

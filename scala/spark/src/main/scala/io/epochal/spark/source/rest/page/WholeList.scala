@@ -1,5 +1,7 @@
 package io.epochal.spark.source.rest.page
 
+import java.util.Locale
+
 import io.epochal.spark.http.HttpAnswer
 
 /** What shows that a response is a part of a list, though it is asked for as the whole of it. */
@@ -41,7 +43,7 @@ private[rest] object WholeList {
 
   /** The last name of a pointer; of `/_links/next/href` the last but one. Letters only, in lower case. */
   private def plain(pointer: String): String = {
-    val names = pointer.split('/').toSeq.map(_.toLowerCase(java.util.Locale.ROOT).filter(_.isLetter)).filter(_.nonEmpty)
+    val names = pointer.split('/').toSeq.map(_.toLowerCase(Locale.ROOT).filter(_.isLetter)).filter(_.nonEmpty)
     names.reverseIterator.find(!Targets(_)).getOrElse("")
   }
 
