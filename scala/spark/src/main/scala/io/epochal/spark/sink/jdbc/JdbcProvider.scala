@@ -21,11 +21,11 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
-import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 import io.epochal.spark.seam.SinkEngine
 import io.epochal.spark.sink.jdbc.commit.Claims
 import io.epochal.spark.sink.jdbc.row.DeadLetterTable
 import io.epochal.spark.sink.jdbc.table.TableCheck
+import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
   *

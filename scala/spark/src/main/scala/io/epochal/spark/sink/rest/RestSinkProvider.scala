@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 import io.epochal.spark.seam.{RowOrder, RunningQuery, SinkEngine}
+import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
   * when Spark repeats an epoch. [[io.epochal.spark.rest.RestFormat]] is what Spark finds by name.

@@ -57,8 +57,8 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
   private var held = Option.empty[RandomPosition]
 
   /** Touches the checkpoint, so it can be interrupted: see [[QueryStop]]. */
-  override def initialOffset(): Offset = QueryStop.guard(
-    deserializeOffset(initial.orElse(options.toOffset(options.begin(clock.millis())).json)))
+  override def initialOffset(): Offset =
+    QueryStop.guard(deserializeOffset(initial.orElse(options.toOffset(options.begin(clock.millis())).json)))
 
   override def deserializeOffset(json: String): RandomOffset =
     options.toOffset(options.fromJson(json).fold(throw _, identity))
