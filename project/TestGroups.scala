@@ -21,13 +21,15 @@ object TestGroups {
     * suite comes first, into the group that has least to do.
     */
   def of(tests: Seq[TestDefinition], count: Int, options: ForkOptions, work: File, times: File): Seq[Tests.Group] = {
-    val seconds = IO.readLines(times).map(_.split(' ')).collect { case Array(name, took) => name -> took.toDouble }.toMap
+    val seconds =
+      IO.readLines(times).map(_.split(' ')).collect { case Array(name, took) => name -> took.toDouble }.toMap
     def weight(test: TestDefinition): Double = seconds.getOrElse(test.name.split('.').last, DefaultSeconds)
-    val groups = tests.sortBy(test => (-weight(test), test.name)).foldLeft(Vector.fill(count)(Vector.empty[TestDefinition])) {
-      (groups, test) =>
-        val least = groups.indices.minBy(n => groups(n).map(weight).sum)
-        groups.updated(least, groups(least) :+ test)
-    }
+    val groups =
+      tests.sortBy(test => (-weight(test), test.name)).foldLeft(Vector.fill(count)(Vector.empty[TestDefinition])) {
+        (groups, test) =>
+          val least = groups.indices.minBy(n => groups(n).map(weight).sum)
+          groups.updated(least, groups(least) :+ test)
+      }
     groups.zipWithIndex.map { case (group, n) =>
       val directory = work / s"group-$n"
       IO.createDirectory(directory)

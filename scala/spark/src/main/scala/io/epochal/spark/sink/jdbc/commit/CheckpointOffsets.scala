@@ -40,6 +40,5 @@ object CheckpointOffsets {
     }
 
   private def digest(lines: Seq[String]): String =
-    HexFormat.of.formatHex(
-      MessageDigest.getInstance("SHA-256").digest(lines.mkString("\n").getBytes(UTF_8)).take(16))
+    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(lines.mkString("\n").getBytes(UTF_8)).take(16))
 }

@@ -68,7 +68,8 @@ private[generic] object GenericCatalog {
   private def hasSchemas(connection: Connection): Boolean = connection.getMetaData.supportsSchemasInTableDefinitions
 
   private def spellings(part: NamePart): Seq[String] =
-    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toUpperCase(Locale.ROOT), part.text.toLowerCase(Locale.ROOT)).distinct
+    if (part.quoted) Seq(part.text)
+    else Seq(part.text, part.text.toUpperCase(Locale.ROOT), part.text.toLowerCase(Locale.ROOT)).distinct
 
   /** @param pattern
     *   `%`, or a name

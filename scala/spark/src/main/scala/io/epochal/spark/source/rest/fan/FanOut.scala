@@ -94,7 +94,8 @@ private[rest] object FanOut {
   private val Place = """\$\{([A-Za-z_][A-Za-z0-9_]*)}""".r
 
   private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
-  private def isParam(name: String): Boolean = name.toLowerCase(Locale.ROOT).startsWith(HttpOptions.Params.prefix.toLowerCase(Locale.ROOT))
+  private def isParam(name: String): Boolean =
+    name.toLowerCase(Locale.ROOT).startsWith(HttpOptions.Params.prefix.toLowerCase(Locale.ROOT))
   private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
 
   /** The options with values in their places. Places of other names stay. */
