@@ -270,6 +270,7 @@ object Conditions extends HttpConditions {
     PaginationLoop,
     ContinuationMissing,
     ListIncomplete,
+    ListShifted,
     TooManyPages,
     LinkRefused,
     JournalUnwritable,

@@ -30,10 +30,11 @@ final private[rest] class CountedSupply(
 
   override protected def receive(tail: JournalTail, most: Long): Unit = {
     val from = tail.until
-    val until = frontier.exists(from, most - (from - tail.start.records))
+    val until = frontier.exists(from, most - (from - tail.start.records), tail.marks)
     if (until > from) {
       fetching = true
       pages.fetch(RecordRange(from, until))(tail.add)
+      tail.mark(frontier.marks(tail.until, tail.marks))
     }
   }
 

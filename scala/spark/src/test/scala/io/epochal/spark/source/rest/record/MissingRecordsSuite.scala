@@ -48,15 +48,15 @@ final class MissingRecordsSuite extends AnyFunSuite {
 
   test("an answer that breaks off is no empty page") {
     Seq("""{"items":null""", "{", """{"b":1,"items":null,"c":""", "").foreach { json =>
-      intercept[JsonProcessingException](
-        BodyFormat.Json("/items", mayMiss = true).count(Bodies.of(json), endpoint))
+      intercept[JsonProcessingException](BodyFormat.Json("/items", mayMiss = true).count(Bodies.of(json), endpoint))
       val scan = new ArrayScan("/items", Nil, endpoint, None, nullIsEmpty = false, mayMiss = true)
       intercept[JsonProcessingException](scan.read(Bodies.of(json)))
     }
   }
 
   Seq("none", "offset", "page").flatMap(kind => Seq(false, true).map(kind -> _)).foreach { case (kind, journal) =>
-    test(s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end") {
+    test(
+      s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end") {
       RecordsApi.using(0) { api =>
         api.body = array => if (array == "[]") """{"total":0}""" else s"""{"data":$array}"""
         val options = Seq("pagination" -> kind, "records" -> "/data", "missingRecords" -> "empty") ++
@@ -76,8 +76,11 @@ final class MissingRecordsSuite extends AnyFunSuite {
   }
 
   test("it is of JSON") {
-    val refused = RestOptions.read(
-      Map("url" -> "http://127.0.0.1/c", "bodyFormat" -> "csv", "missingRecords" -> "empty")).left.toOption.get
+    val refused = RestOptions
+      .read(Map("url" -> "http://127.0.0.1/c", "bodyFormat" -> "csv", "missingRecords" -> "empty"))
+      .left
+      .toOption
+      .get
     assert(refused.condition.name == "OPTIONS_CONFLICT" && refused.getMessage.contains("missingRecords"))
   }
 }

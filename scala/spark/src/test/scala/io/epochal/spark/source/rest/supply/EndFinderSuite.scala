@@ -87,7 +87,8 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     model.find(0, 50000)
     (1 to 20).foreach { batch =>
       assert(model.find(batch * 50000L, 50000).exists >= (batch + 1) * 50000L)
-      assert(model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
+      assert(
+        model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
     }
   }
 
@@ -118,7 +119,8 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
+  test(
+    "a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
     var records = 130L
     var asked = 0
     val finder = new EndFinder(
@@ -143,7 +145,10 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server that gives full pages for ever is refused, after a few requests") {
     var asked = 0
     val finder =
-      new EndFinder(ByOffset("o", "l", 100), request => { asked += 1; Counted(request.size) }, new IllegalStateException(_))
+      new EndFinder(
+        ByOffset("o", "l", 100),
+        request => { asked += 1; Counted(request.size) },
+        new IllegalStateException(_))
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(asked < 30)
   }
