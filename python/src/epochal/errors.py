@@ -239,6 +239,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "PAGINATION_LOOP": RecordError,
     "CONTINUATION_MISSING": RecordError,
     "LIST_INCOMPLETE": RecordError,
+    "LIST_SHIFTED": DataLossError,
     "TOO_MANY_PAGES": RecordError,
     "LINK_REFUSED": RecordError,
     "JOURNAL_UNWRITABLE": CheckpointError,

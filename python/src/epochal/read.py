@@ -165,7 +165,8 @@ def rest(
         cursor_param: the parameter that sends the cursor, or the key.
         cursor_header: the header that sends it, in place of ``cursor_param``.
         first_cursor: the cursor or key of the first page, where that needs one.
-        key_field: JSON Pointer within a record to its key, by which the next page is asked for.
+        key_field: JSON Pointer within a record to its key, by which the next page is asked for; where records are
+            counted, what tells whether the list has shifted.
         link_rel: the relation of the ``Link`` header that leads to the next page.
         next_url: JSON Pointer to the next page's URL in an answer.
         has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
@@ -173,7 +174,8 @@ def rest(
         end_of_list: ``"assumed"`` takes a first page that says nothing about a next one for the last page.
         total_count: JSON Pointer to the number of all records in an answer.
         total_count_header: the header of an answer that has it, in place of ``total_count``.
-        on_drift: what becomes of a list with fewer records than were delivered: ``"restart"`` reads it again.
+        on_drift: what becomes of a list that has shifted, or has fewer records than were delivered: ``"restart"``
+            reads it again.
         window_start: where the first window begins; a ``datetime`` without a zone is local time.
         window_length: length of a window, from its first moment up to the next one's.
         lag: how long ago a window must have ended before it is asked for.

@@ -307,6 +307,7 @@ object Conditions extends HttpConditions {
     PaginationLoop,
     ContinuationMissing,
     ListIncomplete,
+    ListShifted,
     TooManyPages,
     LinkRefused,
     JournalUnwritable,

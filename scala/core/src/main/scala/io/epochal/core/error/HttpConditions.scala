@@ -63,6 +63,11 @@ private[error] trait HttpConditions {
     "The response of <url> has <records> records, and they are not the whole list: <reason>.",
     "Set 'pagination' to how the API pages, for example pagination=<pagination>. If this one response is all that is wanted, set endOfList=assumed."
   )
+  val ListShifted = Condition(
+    "LIST_SHIFTED",
+    "Record <record> of <source>, counted from 0, was delivered, and another one stands there now: records before it were inserted or deleted, so later ones would come twice or never.",
+    "Ask for an order in which new records only come at the end. If records change in place, set keyField to the JSON Pointer of what tells a record, for example /id. onDrift=warn goes on from here, onDrift=restart reads the list again."
+  )
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",
     "<url> has more pages after <pages> of them, the maximum.",

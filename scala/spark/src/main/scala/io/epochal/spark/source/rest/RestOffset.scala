@@ -19,12 +19,16 @@ import io.epochal.spark.source.rest.fan.ParamsTable
   * @param members
   *   where a table fans the stream out: of each of its rows, which tells its names and values, the position; `records` counts
   *   those of all. None is the start
+  * @param marks
+  *   what was seen of records before this position, or before the end of its journal, oldest first: one that is another record
+  *   now shows that the list has shifted
   */
 final case class RestPosition(
     records: Long,
     journal: Option[JournalPosition] = None,
     crawl: Long = 0,
-    members: Map[Map[String, String], RestPosition] = Map.empty
+    members: Map[Map[String, String], RestPosition] = Map.empty,
+    marks: Seq[Mark] = Nil
 ) {
 
   /** The first record that is delivered between this position and a later one. */
@@ -38,6 +42,9 @@ final case class RestPosition(
     import scala.math.Ordering.Implicits.seqOrdering
     members.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
   }
+
+  /** Whether it has marks, or a member has. */
+  def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
 
   /** Whether the records are in the journal, or some of them. */
   def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
@@ -59,6 +66,17 @@ final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage])
   def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))
 }
 
+/** What tells a record of a counted list from others.
+  *
+  * @param record
+  *   its number in the list
+  * @param digest
+  *   hexadecimal
+  * @param of
+  *   JSON Pointer within the record to what the digest is of; empty for all of it
+  */
+final case class Mark(record: Long, digest: String, of: String)
+
 /** A page of a [[ChainedPagination]] that is to be asked for.
   *
   * @param token
@@ -76,13 +94,16 @@ final case class RestOffset(source: String, position: RestPosition) extends Offs
   override val json: String = RestOffset.toJson(source, position)
 }
 
-/** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl; a position is written in the first version that can
+/** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl, version 4 marks; a position is written in the first version that can
   * tell it.
   */
-object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 3) {
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 4) {
 
   override protected def versionOf: RestPosition => Int = position =>
-    if (position.members.nonEmpty || position.crawl > 0) 3 else if (position.journal.isDefined) 2 else 1
+    if (position.marked) 4
+    else if (position.members.nonEmpty || position.crawl > 0) 3
+    else if (position.journal.isDefined) 2
+    else 1
 
   override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
     fields.put("records", position.records)
@@ -94,6 +115,13 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
         val next = fields.putObject("next")
         page.token.foreach(next.put("token", _))
         next.put("taken", page.taken)
+      }
+    }
+    if (position.marks.nonEmpty) {
+      val marks = fields.putArray("marks")
+      position.marks.foreach { mark =>
+        val written = marks.addObject().put("record", mark.record).put("digest", mark.digest)
+        if (mark.of.nonEmpty) written.put("of", mark.of)
       }
     }
     if (position.members.nonEmpty) {
@@ -108,12 +136,13 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
   }
 
   override protected def read(version: Int, fields: ObjectNode): RestPosition =
-    if (version == 3 && fields.has("members")) fanned(fields)
+    if (version >= 3 && fields.has("members")) fanned(fields)
     else
       RestPosition(
         count(fields, "records"),
         Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
-        if (version > 2) count(fields, "crawl") else 0L)
+        if (version == 3 || fields.has("crawl")) count(fields, "crawl") else 0L,
+        marks = marks(fields))
 
   private def fanned(fields: ObjectNode): RestPosition = {
     require(fields.path("members").isArray && !fields.path("members").isEmpty, "\"members\" is not an array of members")
@@ -128,8 +157,18 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     case fields: ObjectNode =>
       val params = ParamsTable.row(fields.path("params"))
       require(params.nonEmpty, "\"params\" of a member is not an object of texts")
-      params.get -> RestPosition(count(fields, "records"), Option.when(fields.has("segments"))(journal(fields)))
+      params.get -> RestPosition(
+        count(fields, "records"),
+        Option.when(fields.has("segments"))(journal(fields)),
+        marks = marks(fields))
     case _ => throw new IllegalArgumentException("a member is not an object")
+  }
+
+  private def marks(fields: ObjectNode): Seq[Mark] = fields.path("marks").elements().asScala.toVector.map {
+    case mark: ObjectNode =>
+      require(mark.path("digest").isTextual, "\"digest\" of a mark is not a text")
+      Mark(count(mark, "record"), mark.path("digest").textValue, mark.path("of").asText(""))
+    case _ => throw new IllegalArgumentException("a mark is not an object")
   }
 
   private def journal(fields: ObjectNode): JournalPosition = {

@@ -116,7 +116,7 @@ final case class RestOptions(
     if (failOnDataLoss) throw loss else loss.getMessage
   }
 
-  /** Whether a list that has become shorter is read again from its first record. */
+  /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
   def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
 
   /** What is logged of a list that has fewer records than were delivered, where that is no failure.
@@ -126,8 +126,7 @@ final case class RestOptions(
     */
   def drifted(has: Long, delivered: Long): String = {
     val reason = s"the API has only $has records left"
-    val fails = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
-    copy(failOnDataLoss = fails).lost(has, delivered, reason)
+    copy(failOnDataLoss = driftFails).lost(has, delivered, reason)
   }
 
   private[rest] def incomplete(records: Long, part: NoPage.Incomplete): EpochalException =
@@ -136,6 +135,18 @@ final case class RestOptions(
       "records" -> records,
       "reason" -> part.reason,
       "pagination" -> part.pagination)
+
+  /** What is logged of a list whose records are others than were delivered, where that is no failure.
+    *
+    * @throws EpochalException
+    *   LIST_SHIFTED, where it is
+    */
+  def shifted(record: Long): String = {
+    val shift = Conditions.ListShifted("source" -> source, "record" -> record)
+    if (driftFails) throw shift else shift.getMessage
+  }
+
+  private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
 
   def mismatch(reason: String): EpochalException =
     Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)

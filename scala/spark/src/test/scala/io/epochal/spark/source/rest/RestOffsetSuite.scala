@@ -48,6 +48,16 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     shouldBe(again, source, RestPosition(12, crawl = 2))
   }
 
+  test("an offset with marks is read, and written as it was") {
+    val marks = Seq(Mark(3, "0123456789abcdef", ""), Mark(11, "fedcba9876543210", "/id"))
+    val text = """{"v":4,"format":"epochal-rest","source":"http://127.0.0.1:8080/comments (offset)","records":12,""" +
+      """"marks":[{"record":3,"digest":"0123456789abcdef"},{"record":11,"digest":"fedcba9876543210","of":"/id"}]}"""
+    shouldBe(text, source, RestPosition(12, marks = marks))
+    val member = Map("repo" -> "a")
+    val fanned = RestPosition(12, members = Map(member -> RestPosition(12, marks = marks)))
+    assert(RestOffset.fromJson("s", RestOffset("s", fanned).json).contains(fanned))
+  }
+
   test("an offset with members is read, and written as it was") {
     val (a, b) = (Map("repo" -> "a"), Map("repo" -> "b"))
     val journal = JournalPosition(Seq(segment), Some(NextPage(Some("/a?page=3"), 3)))
@@ -88,7 +98,7 @@ final class RestOffsetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def refusal(json: String, of: String = source): String =
       RestOffset.fromJson(of, json).fold(_.condition.name, _.toString)
     assert(refusal(frozen.replace("(offset)", "(page)")) == "OFFSET_SOURCE_CHANGED")
-    assert(refusal(frozen.replace("\"v\":1", "\"v\":4")) == "OFFSET_VERSION")
+    assert(refusal(frozen.replace("\"v\":1", "\"v\":5")) == "OFFSET_VERSION")
     Seq("1000" -> "-1", "1000" -> "1.5", "1000" -> "\"1\"", "\"records\"" -> "\"rows\"", "\"v\":1" -> "\"v\":2")
       .foreach { case (from, to) =>
         assert(refusal(frozen.replace(from, to)) == "OFFSET_INVALID", to)

@@ -25,7 +25,7 @@ object TotalFrom {
   }
 }
 
-/** What becomes of a query whose list has become shorter than what was delivered of it. */
+/** What becomes of a query whose list has become shorter than what was delivered of it, or has shifted. */
 sealed abstract class OnDrift(val name: String) extends Serializable
 
 object OnDrift {
@@ -46,8 +46,10 @@ object OnDrift {
   *
   * @param onDrift
   *   None: as `failOnDataLoss` says
+  * @param key
+  *   JSON Pointer within a record to what tells it from others; None: all of it does
   */
-final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift]) {
+final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], key: Option[String] = None) {
 
   /** JSON Pointer to the number of all records. */
   def inBody: Option[String] = total.collect { case TotalFrom.Body(pointer) => pointer }
@@ -71,7 +73,7 @@ private[rest] object CountingOptions {
   val Drift: OptionSpec[OnDrift] = OptionSpec(
     "onDrift",
     OptionType.choice(OnDrift.all)(_.name),
-    "What becomes of a query whose list has fewer records than were delivered: it fails (fail), waits until there are more again " +
+    "What becomes of a query whose list has fewer records than were delivered, or other ones where they were (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again " +
       "(warn), or reads the list again from its first record, so that rows come twice (restart; not with partitionParams or journal=true) (pagination=none, offset, page). " +
       "Unset: fail, or warn with failOnDataLoss=false.",
     sample = Some("restart")
@@ -96,7 +98,7 @@ private[rest] object CountingOptions {
     } yield {
       val total =
         values.get(TotalCount).map(TotalFrom.Body(_)).orElse(values.get(TotalCountHeader).map(TotalFrom.Header(_)))
-      Counting(total, drift)
+      Counting(total, drift, values.get(PagingOptions.KeyField))
     }
   }
 }

@@ -73,7 +73,8 @@ private[rest] object PagingOptions {
     "keyField",
     OptionType.jsonPointer,
     "JSON Pointer within a record to its key: the next page is asked for with the last one's, and has the records with greater keys " +
-      "(pagination=keyset).",
+      "(pagination=keyset). Where records are counted, what tells whether the list has shifted: a record that changes in place is the same then " +
+      "(pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.",
     sample = Some("/id")
   )
   val LinkRel: OptionSpec[String] = OptionSpec(
@@ -147,9 +148,9 @@ private[rest] object PagingOptions {
 
   /** Each kind of pagination with the options that not all have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
-    "none" -> Seq(CountingOptions.Drift, EndOfList),
-    "offset" -> (Seq(OffsetParam, LimitParam, PageSize) ++ CountingOptions.all),
-    "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize) ++ CountingOptions.all),
+    "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
+    "offset" -> (Seq(OffsetParam, LimitParam, PageSize, KeyField) ++ CountingOptions.all),
+    "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize, KeyField) ++ CountingOptions.all),
     "cursor" -> Seq(
       NextCursor,
       NextCursorHeader,
@@ -298,7 +299,8 @@ private[rest] object PagingOptions {
   }
 
   private def ofWindows(within: String): Seq[OptionSpec[_]] =
-    kinds(within).diff(CountingOptions.all) ++ (if (within == "none") Nil else Seq(HasMore, LastPage))
+    kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++ (if (within == "none") Nil
+                                                                                            else Seq(HasMore, LastPage))
 
   /** An answer with something beside its records is an object; what is within them is not looked at. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {

@@ -116,7 +116,7 @@ object RecordOptions {
     val looksInside = paging match {
       case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
       case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
-      case _                        => false
+      case _                        => values.isSet(PagingOptions.KeyField)
     }
     val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.name)
     Either.cond(

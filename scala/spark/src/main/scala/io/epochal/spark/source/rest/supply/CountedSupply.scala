@@ -38,7 +38,7 @@ final private[rest] class CountedSupply(
     val from = tail.until
     val wanted = most - (from - tail.start.records)
     // Under AvailableNow the end is found first: it is where the run ends.
-    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted)
+    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted, tail.marks)
     val until = if (waiting - from > wanted) from + wanted else waiting
     if (until > from) {
       fetching = true
@@ -46,6 +46,7 @@ final private[rest] class CountedSupply(
         tail.add(block)
         budget.spend((block.until - block.from).toLong)
       }
+      tail.mark(frontier.marks(tail.until, tail.marks))
     }
     val spent = budget.spent && tail.until < until
     if (!spent && tail.until < until) waiting = 0L // The list has become shorter.

@@ -2,7 +2,7 @@ package io.epochal.spark.source.rest.supply
 
 import io.epochal.core.journal.{Segment, SegmentWriter}
 import io.epochal.spark.source.rest.page.RecordBlock
-import io.epochal.spark.source.rest.{JournalPosition, NextPage, RestPosition}
+import io.epochal.spark.source.rest.{JournalPosition, Mark, NextPage, RestPosition}
 
 /** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
   *
@@ -20,10 +20,16 @@ final private[rest] class JournalTail(
   private var segments = before
   private var open = Option.empty[SegmentWriter]
   private var page = start.journal.flatMap(_.next)
+  private var marked = start.marks
   private var taken = Option.empty[RestPosition]
 
   /** The record after the last one received. */
   def until: Long = open.fold(segments.lastOption.fold(start.records)(_.until))(_.until)
+
+  /** Of records before `until`. */
+  def marks: Seq[Mark] = marked
+
+  def mark(marks: Seq[Mark]): Unit = marked = marks
 
   /** Segments that were sealed, those of `start` included. */
   def received: Seq[Segment] = segments
@@ -45,7 +51,7 @@ final private[rest] class JournalTail(
   /** The position after so many records. Whatever was received is sealed first: an offset may name it (J3). */
   def take(records: Long): RestPosition = {
     if (open.nonEmpty) seal()
-    val end = RestPosition(start.records + records, Some(JournalPosition(segments, page)), start.crawl)
+    val end = RestPosition(start.records + records, Some(JournalPosition(segments, page)), start.crawl, marks = marked)
     taken = Some(end)
     end
   }

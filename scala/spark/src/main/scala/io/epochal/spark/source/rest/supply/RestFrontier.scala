@@ -5,7 +5,6 @@ import scala.util.Try
 import org.slf4j.LoggerFactory
 
 import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, Revalidation}
-import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{
   Answer,
   AnswerScan,
@@ -17,6 +16,7 @@ import io.epochal.spark.source.rest.page.{
   WholeList
 }
 import io.epochal.spark.source.rest.record.{BodyFormat, Utf8Body}
+import io.epochal.spark.source.rest.{Mark, RestOptions}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
   *
@@ -36,6 +36,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val scan =
     AnswerScan.of(options, options.counting.inBody.toSeq)
   private var moves = false
+  private var moved = false
+  private val listMarks = new ListMarks(options)
   private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** What the last look found; None before the first. */
@@ -43,23 +45,39 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
     *
+    * @param known
+    *   marks of records before `start`
     * @throws EpochalException
-    *   DATA_LOSS, where the API has fewer than `start` records, and that is not to be gone on from
+    *   DATA_LOSS, where the API has fewer than `start` records, LIST_SHIFTED, where one before it is another than was delivered;
+    *   and that is not to be gone on from
     */
-  def exists(start: Long, most: Long): Long = {
+  def exists(start: Long, most: Long, known: Seq[Mark] = Nil): Long = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    moved = false
     val found = seen.filter(_.exists >= target).getOrElse {
+      listMarks.begin(start, target, known)
       val look = finder.find(start, most)
+      if (look.exists <= start && look.ends >= start && options.counting.total.isEmpty) compareOld(known)
       seen = Some(look)
+      val shift = listMarks.shifted
+      if (look.ends < start || shift.nonEmpty) listMarks.forget(known)
       if (look.ends < start) lost(look.ends, start)
+      else shift.foreach(shifted)
       if (!moves) moves = shownToMove(look)
       look
     }
     math.max(start, math.min(found.exists, target))
   }
 
-  /** Whether the last look found fewer records than `start`. */
-  def shorter(start: Long): Boolean = seen.exists(_.ends < start)
+  /** Whether the last look found fewer records than `start`, or others before it than were delivered. */
+  def drifted(start: Long): Boolean = seen.exists(_.ends < start) || moved
+
+  /** The marks of a position, for those that read on from it.
+    *
+    * @param before
+    *   those of the position before
+    */
+  def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
   /** Asks for the page of a record, so that a server that does not answer is found before tasks are started. */
   def contact(record: Long): Unit =
@@ -68,6 +86,19 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
 
   override def close(): Unit = client.close()
+
+  /** Nothing is new: there is time for what no page has shown that was asked for, once in a run. */
+  private def compareOld(known: Seq[Mark]): Unit =
+    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
+      val _ = count(request)
+    }
+
+  private def shifted(record: Long): Unit = {
+    val told = options.shifted(record)
+    moved = true
+    RestFrontier.log.warn(
+      if (options.restarts) s"Reading its list from its first record again. $told" else s"Going on. $told")
+  }
 
   private def lost(has: Long, start: Long): Unit = {
     val told = options.drifted(has, start)
@@ -110,13 +141,16 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private def count(request: PageRequest): Counted = {
     val call = options.call(request).copy(unless = looks.validator(request))
     try {
-      val counted = client.call(call, buffer, !contacted)(answer => looks.read(request, answer)(told(answer)))
+      val counted = client.call(call, buffer, !contacted) { answer =>
+        if (answer.notModified) listMarks.unchanged(request)
+        looks.read(request, answer)(told(request, answer))
+      }
       contacted = true
       counted
     } finally buffer.close()
   }
 
-  private def told(answer: HttpAnswer): Counted = {
+  private def told(request: PageRequest, answer: HttpAnswer): Counted = {
     val inPlace = buffer.absent || Utf8Body.of(buffer).isInPlace
     val scanned =
       if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
@@ -132,6 +166,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
         if (inPlace) PageDigest.of(scan.blocks(scanned, page)) else PageDigest.of(buffer)
       case _ => 0L
     }
+    if (scanned.records > 0 && scanned.records <= request.size) listMarks.look(request, scanned.records.toLong, buffer)
     Counted(scanned.records.toLong, said, content)
   }
 

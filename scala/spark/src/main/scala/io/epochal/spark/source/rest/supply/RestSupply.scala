@@ -110,16 +110,19 @@ final private[rest] class LiveSupply(options: RestOptions, frontier: RestFrontie
   override def available(start: RestPosition, most: Long): Long =
     if (last.contains(start)) frontier.exists(0, most)
     else {
-      val until = frontier.exists(start.records, most)
-      if (options.restarts && frontier.shorter(start.records)) {
+      val until = frontier.exists(start.records, most, start.marks)
+      if (options.restarts && frontier.drifted(start.records)) {
         last = Some(start)
         frontier.exists(0, most)
       } else until - start.records
     }
 
   override def take(start: RestPosition, records: Long): RestPosition =
-    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1)
-    else RestPosition(start.records + records, crawl = start.crawl)
+    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1, marks = frontier.marks(records, Nil))
+    else {
+      val end = start.records + records
+      RestPosition(end, crawl = start.crawl, marks = frontier.marks(end, start.marks))
+    }
 
   override def known: Option[Extent] = frontier.known
 

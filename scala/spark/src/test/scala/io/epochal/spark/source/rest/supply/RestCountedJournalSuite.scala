@@ -80,7 +80,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
         val reader = query.start()
         assert(query.read(reader, one, two) == (3 until 6))
         assert(query.read(reader, two, three) == (106 until 109))
-        assert(Seq(one, two, three).map(_.json.take(6)) == Seq("{\"v\":1", "{\"v\":2", "{\"v\":1"))
+        assert(Seq(one, two, three).map(_.json.contains("\"segments\"")) == Seq(false, true, false))
       }
     }
 
