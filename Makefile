@@ -51,7 +51,7 @@ test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=3 at a time (
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops
-	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -s -m "not matrix" $(PYTEST)
+	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=10 $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat

@@ -12,6 +12,14 @@ from support import postgres
 from support.postgres import Server
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each module is one worker's (``--dist loadgroup``): its tests share processes. Shares of a phase go to any."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if "crash" in item.path.parts and "share" not in (call.params if call else {}):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 @pytest.fixture
 def here(spark: SparkSession) -> Iterator[Queries]:
     """Queries of this process's session."""
