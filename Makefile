@@ -5,7 +5,7 @@ PYSPARK ?= 4.3.0
 MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
 PYTEST  ?=
 MINUTES ?= 60
-WORKERS ?= 3
+WORKERS ?= 2
 
 VERSION := $(shell cat version.txt)
 JAR     := dist/epochal-spark_2.13-$(VERSION).jar
@@ -47,7 +47,7 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
 
-test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=3 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops

@@ -47,7 +47,7 @@ lazy val spark = project
   .settings(Common.settings, Packaging.settings)
   .settings(
     name := "epochal-spark",
-    Common.testGroups := TestGroups.Parallel,
+    Common.testGroups := TestGroups.Groups,
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
     libraryDependencies ++= (wiremock +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
   )
