@@ -40,7 +40,7 @@ def submit(*arguments: str, work: Path) -> None:
         [*map(str, command), *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         cwd=work,
         env=os.environ | {"PYTHONPATH": str(hidden.parent), "PYSPARK_PYTHON": sys.executable},
         check=False,

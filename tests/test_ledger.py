@@ -54,7 +54,7 @@ def nothing_was_added(database: Database) -> bool:
 
 def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database: Database, checkpoint: Path) -> None:
     shutil.rmtree(checkpoint)
-    with pytest.raises(epochal.SinkIdentityError, match=r"NEW_QUERY.*onNewQuery"):
+    with pytest.raises(epochal.SinkIdentityError, match=r"NEW_QUERY.*on_new_query"):
         written()
     assert nothing_was_added(database)
 
@@ -95,7 +95,7 @@ def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
     (checkpoint / "commits" / "2").unlink()
     (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
     database.execute("DELETE FROM epochal_ledger")
-    with pytest.raises(epochal.SinkIdentityError, match="onLedgerEmpty=skip:2"):
+    with pytest.raises(epochal.SinkIdentityError, match='on_ledger_empty="skip:2"'):
         written()
     written(on_ledger_empty="skip:2")
     assert nothing_was_added(database)

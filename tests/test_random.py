@@ -74,7 +74,7 @@ def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSess
 
 
 def test_both_rates_at_once_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*rowsPer"):
+    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*rows_per"):
         epochal.read.random(spark, rows_per_second=1, rows_per_batch=1)
 
 

@@ -29,7 +29,7 @@ def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_r
             env=os.environ,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=240,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

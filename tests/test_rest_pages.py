@@ -89,7 +89,7 @@ def test_a_loop_is_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi)
 
 def test_more_pages_than_max_pages_are_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
-    with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*2 pages"):
+    with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*2 of them"):
         copy("next-url", max_pages=2)
 
 

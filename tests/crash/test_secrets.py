@@ -87,7 +87,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
                 "DATABASE_ERROR",
                 "TABLE_MISSING",
                 "TARGET_SHARED",
-                "DATABASE_UNREACHABLE",
+                "LOGIN_REFUSED",
                 "",
                 "DATABASE_UNREACHABLE",
                 "BAD_ROW",

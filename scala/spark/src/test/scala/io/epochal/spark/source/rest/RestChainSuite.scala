@@ -213,7 +213,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
   test("more pages than maxPages in one batch are an error; batches that need fewer are not") {
     query(400, "cursor", "maxPages" -> "10") { query =>
       val error = failure(query.batch())
-      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 10 pages"))
+      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 10 of them"))
       val ids = Iterator.continually(query.batch(ReadLimit.maxRows(40))).takeWhile(_.nonEmpty).flatten.toVector
       assert(ids == (0 until 400))
     }
