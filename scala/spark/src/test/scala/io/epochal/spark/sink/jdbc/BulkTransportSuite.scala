@@ -144,8 +144,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
   }
 
   on("a PREPARE whose answer was lost is found, and its task need not be tried again", keyed) { f =>
-    // The only connection that this JVM may hold is the lost one.
-    val run = f.newRun(query, prepared + ("maxConnections" -> "1"))
+    val run = f.newRun(query, prepared)
     Failpoints.arm("task.prepared=disconnect")
     write(f, run, 0, numbers(f, 0 until 10))
     Failpoints.disarm()
