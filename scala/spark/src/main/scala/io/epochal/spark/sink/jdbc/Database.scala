@@ -42,9 +42,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
   /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
   def connected[A](step: String)(body: Connection => A): A =
-    retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout)(body))
+    retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body))
 
-  /** A connection from the pool. */
+  /** A connection from the pool, for a task that has none: it waits as long as others load. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
 
   /** Runs `body`, and again when its failure can pass. */
@@ -73,6 +73,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     else
       ConnectionPool.sqlErrors(error) match {
         case Nil                                               => Verdict.GiveUp
+        case (_: ConnectionPool.AllBusy) :: _                  => Verdict.GiveUp
         case (_: SQLTransientConnectionException) :: Nil       => Verdict.Retry
         case (_: SQLTransientConnectionException) :: said :: _ => dialect.verdict(said)
         case said :: _                                         => dialect.verdict(said)
@@ -114,7 +115,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         Conditions.TooManyConnections
           .because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
     }
-    val failure = errors.flatMap(dialect.known).headOption
+    val failure = errors
+      .collectFirst { case _: ConnectionPool.AllBusy => DatabaseFailure.TooManyConnections("max_connections") }
+      .orElse(errors.flatMap(dialect.known).headOption)
     if (failure.isDefined) named(failure.get)
     else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)

@@ -76,12 +76,14 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
   private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
   private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId), files)
 
-  /** Beside the checkpoint, or in a directory that users name. */
+  /** Beside the checkpoint, or in a directory that users name. A copied checkpoint has the query's id, and may write under
+    * another sink id: their files are kept apart.
+    */
   private def files: Option[RowFiles] = Option.when(database.bulk.isEmpty) {
     val directory = options.spillDirectory.getOrElse(query.checkpoint)
     val runs = new HadoopFileStore(directory, engine.hadoop)
       .below(RowFiles.Directory)
-      .below(Writer.of(database.place, queryId, 0L).sink)
+      .below(Writer.of(database.place, s"$queryId\n$sinkId", 0L).sink)
     RowFiles(runs, query.runId)
   }
   private var transport: Transport = _

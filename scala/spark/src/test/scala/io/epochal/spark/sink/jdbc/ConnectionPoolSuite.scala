@@ -61,6 +61,8 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       val waiting = Future(lend())
       eventually(timeout(10.seconds))(assert(ConnectionPool.waiting(settings) == 1))
       assert(!waiting.isCompleted)
+      intercept[ConnectionPool.AllBusy](
+        ConnectionPool.use(settings, SqliteDialect, Duration.ofSeconds(1), Some(Duration.ofMillis(1)))(_ => ()))
       taken.head.close()
       Await.result(waiting, 10.seconds).close()
       taken.last.close()

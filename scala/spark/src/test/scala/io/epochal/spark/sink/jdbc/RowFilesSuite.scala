@@ -85,6 +85,18 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     holds(f, 0 until 0)
   }
 
+  on(
+    "two sinks of one query id, as a copied checkpoint has it, leave each other's files",
+    table,
+    "CREATE TABLE u (id BIGINT NOT NULL, word TEXT)") { f =>
+    val (epoch, message) = task(f, f.newRun(query, small), 0, 0 until 2000)
+    f.newRun(query, small ++ Map("sinkId" -> "other", "dbtable" -> "u"))
+      .newWrite()
+      .createStreamingWriterFactory(() => 1)
+    epoch.commit(Seq(message))
+    holds(f, 0 until 2000)
+  }
+
   on("with spillDirectory the files are there, for a batch too", table) { f =>
     val elsewhere = Files.createTempDirectory("epochal-spill")
     try {

@@ -87,6 +87,20 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
     } finally frozen.kill()
   }
 
+  on("a claim that the ledger refuses ends no session: the run that it waited for commits", table) { f =>
+    val first = f.newRun(query, Map("sinkId" -> "sink"))
+    write(f, first, 0, numbers(f, 0 until 10))
+    f.database.execute(middle.slow: _*)
+    val healthy = Future(write(f, first, 1, numbers(f, 10 until 110)))
+    eventually(timeout(30.seconds), interval(150.millis))(assert(f.database.query(middle.merging).nonEmpty))
+    val newcomer = f.newRun(otherQuery, Map("sinkId" -> "sink", "lockTimeout" -> "3s", "retry.maxAttempts" -> "1"))
+    refused(Conditions.NewQuery)(newcomer.newWrite().createStreamingWriterFactory(() => 1))
+    assert(!healthy.isCompleted)
+    Await.result(healthy, 60.seconds)
+    assert(first.metrics("outcome") == "applied")
+    holds(f, 0 until 110)
+  }
+
   on("a claim that waits delays no other sink, and its error names whom it waits for, who is not ended", table) { f =>
     f.database.execute(
       "CREATE TABLE other (id BIGINT NOT NULL, word TEXT)",

@@ -100,6 +100,18 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     assert(text(f, "id, word, price") == Seq("0 null null", "1 one 1.50"))
   }
 
+  onSchema(
+    "an epoch that onLedgerEmpty skips adds the columns, too, and the next one is written",
+    wide,
+    "CREATE TABLE t (id BIGINT PRIMARY KEY)") { f =>
+    f.database.execute("INSERT INTO t VALUES (0)")
+    val run = f.newRun(query, adding + ("onLedgerEmpty" -> "skip:2"))
+    write(f, run, 2, Seq(row(1, "one", "1.50")))
+    assert(columns(f) == 3)
+    write(f, run, 3, Seq(row(2, "two", "2.00")))
+    assert(text(f, "id, word, price") == Seq("0 null null", "2 two 2.00"))
+  }
+
   onSchema("a key is never added, nor anything without addColumns", wide, "CREATE TABLE t (word TEXT)") { f =>
     refused(Conditions.KeyNotUnique)(f.newRun(query, adding))
     refused(Conditions.ColumnMissing)(f.newRun(query, Map("sinkId" -> "sink")))

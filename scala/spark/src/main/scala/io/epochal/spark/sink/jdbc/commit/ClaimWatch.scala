@@ -8,6 +8,8 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.spark.DaemonThreads
 import io.epochal.spark.sink.jdbc.Database
 import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionPool, Transaction, Writer}
@@ -17,18 +19,22 @@ import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionPool, Transacti
   * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
   * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
   * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
-  * error names it.
+  * error names it. Nor is any for a claim that the ledger will refuse: the run that it waits for is the rightful one.
   *
   * A claim that succeeds sooner than `grace` costs no look: a predecessor that is well gets that long to end its transaction.
   */
-final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, schema: String, sinkId: String) {
+final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, schema: String, run: Run) {
   import ClaimWatch._
 
   private val dialect = database.dialect
   @volatile private var found = Seq.empty[Blocker]
+  @volatile private var refused = Option.empty[EpochalException]
 
   /** Those that were seen last and could not be ended. */
   def blockers: Seq[Blocker] = found
+
+  /** Why the ledger, as it was seen last, would refuse the claim. */
+  def refusal: Option[EpochalException] = refused
 
   /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
   def over[A](connection: Connection)(body: => A): A = dialect.session(connection) match {
@@ -55,16 +61,19 @@ final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, sc
   private def look(session: Long, done: CountDownLatch): Unit =
     ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
       Transaction.run(connection, dialect, Pause) { _ =>
-        ledger.generation(connection, sinkId).foreach { generation =>
-          val successor = Writer.of(schema, sinkId, generation)
+        ledger.row(connection, run.sinkId).foreach { row =>
+          val successor = Writer.of(schema, run.sinkId, row.generation)
+          val decided = decide(connection, row)
+          refused = decided.flatMap(_.left.toOption)
           val (ours, others) = dialect
             .blockers(connection, session, successor)
-            .partition(blocker => blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+            .partition(blocker =>
+              decided.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
           if (done.getCount > 0) {
             ours.foreach { blocker =>
               log.warn(
                 "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
-                sinkId: Any,
+                run.sinkId: Any,
                 blocker.description)
               dialect.end(connection, blocker)
             }
@@ -73,6 +82,15 @@ final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, sc
         }
       }
     }
+
+  /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
+  private def decide(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] = {
+    val options = database.options
+    dialect.find(connection, options.table).map { table =>
+      val claim = Claim(run.sinkId, run.queryId, run.runId, table.target, row.server, options.onNewQuery)
+      Claim.decide(claim, Some(row), Nil)
+    }
+  }
 
   private def told(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
 

@@ -69,7 +69,7 @@ final private[jdbc] class Claims(database: Database) {
           val there = dialect.find(connection, database.options.table)
           val name = there.fold(dialect.newName(connection, database.options.table))(_.name)
           val ledger = new LedgerTable(dialect, name.schema, database.place)
-          val watching = new ClaimWatch(database, ledger, name.schema, run.sinkId)
+          val watching = new ClaimWatch(database, ledger, name.schema, run)
           watch = Some(watching)
           val claimed = watching.over(connection)(claim(schema, run, connection, ledger, made = there.isEmpty))
           transaction.commit()
@@ -77,7 +77,10 @@ final private[jdbc] class Claims(database: Database) {
         }
       catch {
         case error: EpochalException if error.condition == Conditions.DatabaseError =>
-          throw watch.filter(_.blockers.nonEmpty).fold(error)(blocked(run, _, error))
+          throw watch
+            .flatMap(_.refusal)
+            .orElse(watch.filter(_.blockers.nonEmpty).map(blocked(run, _, error)))
+            .getOrElse(error)
       }
     dialect.bulk
       .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))

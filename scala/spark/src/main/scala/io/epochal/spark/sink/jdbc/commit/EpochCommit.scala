@@ -5,6 +5,7 @@ import java.sql.Connection
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty}
 import io.epochal.spark.sink.jdbc.connection.Transaction
+import io.epochal.spark.sink.jdbc.table.AddedColumns
 import io.epochal.spark.sink.jdbc.transport.Shipment
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints, TransactionOutcome}
 
@@ -100,6 +101,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
       next: LedgerRow,
       transaction: Transaction,
       doubt: CommitDoubt): EpochOutcome = {
+    AddedColumns.add(transaction.connection, dialect, options.table, claimed.bound)
     if (!ledger.record(transaction.connection, next, attempt.applied, claimed.bound, claimed.shape))
       throw loading.targetReplaced
     Failpoints.reach(Failpoint.LedgerWritten)

@@ -86,9 +86,11 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
         (rows.getLong(1), rows.getString(2)))
       .headOption
 
-  /** The sink's newest generation, without a lock; None where it has no row. */
-  def generation(connection: Connection, sinkId: String): Option[Long] =
-    if (exists(connection)) owner(connection, sinkId).map(_._1) else None
+  /** The sink's row, without a lock; None where there is no ledger, too. */
+  def row(connection: Connection, sinkId: String): Option[LedgerRow] =
+    if (exists(connection))
+      Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?", sinkId)(read).headOption
+    else None
 
   /** Whether there is a ledger. */
   def exists(connection: Connection): Boolean = sql.exists(connection, QualifiedName(schema, "epochal_ledger"))

@@ -4,6 +4,7 @@ import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
 
+import scala.annotation.tailrec
 import scala.collection.mutable
 import scala.util.Using
 
@@ -31,9 +32,17 @@ private[jdbc] object ConnectionPool {
   private val pools = mutable.Map.empty[Key, Pool]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
-  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again. */
-  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration)(body: Connection => A): A =
-    Using.resource(lend(settings, dialect, lockTimeout)) { lease =>
+  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again.
+    *
+    * @param patience
+    *   how long it may wait for one; None: without end
+    */
+  def use[A](
+      settings: ConnectionSettings,
+      dialect: Dialect,
+      lockTimeout: Duration,
+      patience: Option[Duration] = None)(body: Connection => A): A =
+    Using.resource(lend(settings, dialect, lockTimeout, patience)) { lease =>
       try body(lease.connection)
       catch {
         case error: Throwable =>
@@ -43,9 +52,13 @@ private[jdbc] object ConnectionPool {
     }
 
   /** Lends a connection until the lease is closed. */
-  def lend(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Lease = {
+  def lend(
+      settings: ConnectionSettings,
+      dialect: Dialect,
+      lockTimeout: Duration,
+      patience: Option[Duration] = None): Lease = {
     val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
-    try new Lease(take(pool.source), pool)
+    try new Lease(take(pool.source, System.nanoTime(), patience), pool)
     catch {
       case error: Throwable =>
         leave(pool)
@@ -53,16 +66,24 @@ private[jdbc] object ConnectionPool {
     }
   }
 
-  /** Waits as long as this JVM itself has all connections that it may have: tasks give theirs back when they end. */
-  private def take(source: HikariDataSource): Connection =
-    try source.getConnection
+  /** Waits while this JVM itself has all connections that it may have: tasks give theirs back when they end. */
+  @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
+    (try Some(source.getConnection)
     catch {
       case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
+        if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
         log.warn(
           "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
           source.getMaximumPoolSize)
-        take(source)
+        None
+    }) match {
+      case Some(connection) => connection
+      case None             => take(source, since, patience)
     }
+
+  /** Nobody has given a connection back in time. */
+  final class AllBusy(connections: Int)
+      extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
 
   private def isFull(source: HikariDataSource): Boolean =
     source.getHikariPoolMXBean.getActiveConnections >= source.getMaximumPoolSize

@@ -84,6 +84,9 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         stored += statement.executeBatch().map(n => if (n == Statement.SUCCESS_NO_INFO) 1L else n.toLong).sum
         done += count
       }
+      // A file's length and checksum are compared where its last chunk has been taken.
+      val more = source.gather(1, Long.MaxValue)
+      if (more != 0) throw new IllegalStateException(s"more rows than the ${rows.rows} that the messages tell of")
       stored
     }
   }

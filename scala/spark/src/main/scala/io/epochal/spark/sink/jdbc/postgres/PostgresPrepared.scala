@@ -185,8 +185,9 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
       connection.setAutoCommit(true)
-      // A task that was frozen in its COPY holds the keys of its rows; its run is fenced.
-      PostgresSessions.endOlder(connection, run.writer)
+      // A task that was frozen in its COPY holds the keys of its rows; its run is fenced. A fenced run ends nobody: in a
+      // ledger that was set back, the generation of the one that may write can be lower.
+      if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
       val transactions = new DecidedTransactions(run)
       if (transactions.prepared(connection).nonEmpty) {
         val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {

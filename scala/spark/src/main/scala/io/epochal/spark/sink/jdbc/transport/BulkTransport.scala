@@ -92,13 +92,24 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
       BulkMessage(report, sent, place, token)
     }
 
-  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. */
+  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. The lost
+    * connection is given up before another is asked for: else tasks that lost theirs together would wait for each other.
+    */
   private def finished(report: TaskReport): String =
     try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
     catch {
       case NonFatal(error) if copy.isInDoubt && database.losesConnection(error) =>
+        giveUp()
         database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
     }
+
+  private def giveUp(): Unit = {
+    val lost = lease
+    lease = null
+    lost.abandon()
+    try lost.close()
+    catch { case NonFatal(_) => () }
+  }
 
   /** What is not finished is rolled back; where the connection is lost, the database does so. */
   override def close(): Unit = if (lease != null) {
