@@ -113,7 +113,7 @@ final class RestShortPageSuite extends AnyFunSuite {
     }
   }
 
-  ways.take(2).foreach { case (name, options) =>
+  ways.take(1).foreach { case (name, options) =>
     test(s"$name: a position within a page that has become shorter is gone on from by its own request") {
       query(95, options :+ ("pageSize" -> "10"): _*) { query =>
         val end = query.plan(ReadLimit.maxRows(7)).get
