@@ -17,6 +17,12 @@ final class RecordsApi extends StubServer("/records") {
   /** The largest page that the server gives. */
   @volatile var cap: Int = Int.MaxValue
 
+  /** How many records a page gives at the most that begins at a record, by that record. */
+  @volatile var capAt: Map[Long, Int] = Map.empty
+
+  /** Whether a page begins at a multiple of its size, wherever it is asked to begin. */
+  @volatile var rounds: Boolean = false
+
   /** What record `i` looks like, and what the array stands in. */
   @volatile var record: Int => String = i => s"""{"id":$i,"name":"record $i"}"""
   @volatile var body: String => String = identity
@@ -39,14 +45,14 @@ final class RecordsApi extends StubServer("/records") {
   /** Called at every request, before it is answered. */
   @volatile var before: () => Unit = () => ()
 
-  private val asked = new ConcurrentLinkedQueue[String]
+  private val queries = new ConcurrentLinkedQueue[String]
 
   /** The queries of all requests since the last call. */
-  def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
+  def requests(): Seq[String] = Iterator.continually(queries.poll()).takeWhile(_ != null).toSeq
 
   override protected def serve(exchange: HttpExchange): Unit = {
     val query = String.valueOf(exchange.getRequestURI.getRawQuery)
-    asked.add(query)
+    queries.add(query)
     before()
     val params = query
       .split('&')
@@ -56,13 +62,14 @@ final class RecordsApi extends StubServer("/records") {
         URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
       }
       .toMap
-    val (from, size) = params match {
+    val (asked, size) = params match {
       case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
       case p if p.contains("page") =>
         ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
       case _ => (0L, Int.MaxValue)
     }
-    val until = math.min(count.toLong, from + math.min(size, cap))
+    val from = if (rounds) asked / size * size else asked
+    val until = math.min(count.toLong, from + math.min(size, math.min(cap, capAt.getOrElse(from, cap))))
     val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
     exchange.getResponseHeaders.add("Content-Type", "application/json")
     Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))

@@ -13,12 +13,14 @@ private[rest] trait AnswerScan {
 
   /** @param skip
     *   records at the front that are not asked for: bytes in memory may be changed, so that a body begins behind them
+    * @param take
+    *   records behind those that are asked for, at the most; all are counted, and bytes may be changed as well
     * @throws EpochalException
     *   RECORDS_NOT_FOUND
     * @throws com.fasterxml.jackson.core.JsonProcessingException
     *   where the answer is not of its format
     */
-  def read(buffer: BodyBuffer, skip: Long = 0): ScannedAnswer
+  def read(buffer: BodyBuffer, skip: Long = 0, take: Long = Long.MaxValue): ScannedAnswer
 
   /** The records that were asked for of the answer that was read. A block is of no use any more when the next one is taken. */
   def blocks(scanned: ScannedAnswer, answer: Answer): Iterator[RecordBlock]

@@ -51,16 +51,16 @@ final private[rest] class ArrayScan(
       }
   }
 
-  override def read(buffer: BodyBuffer, skip: Long): ScannedAnswer =
-    if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip)
+  override def read(buffer: BodyBuffer, skip: Long, take: Long): ScannedAnswer =
+    if (buffer.absent) ScannedAnswer.nothing else scan(buffer, skip, take)
 
-  private def scan(buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+  private def scan(buffer: BodyBuffer, skip: Long, take: Long): ScannedAnswer = {
     val body = Utf8Body.of(buffer)
     if (!body.isInPlace) throw new BodyProblem("it is not in UTF-8")
     try
       buffer.file match {
-        case None       => step(new RecordCursor(body, records, endpoint), buffer, skip)
-        case Some(file) => inParts(new FileArray(file, records, endpoint, skip), buffer)
+        case None       => step(new RecordCursor(body, records, endpoint), buffer, skip, take)
+        case Some(file) => inParts(new FileArray(file, records, endpoint, skip, take), buffer)
       }
     catch {
       case missing: EpochalException =>
@@ -76,9 +76,10 @@ final private[rest] class ArrayScan(
     ScannedAnswer(array.records, array.parts, Map.empty, found).around(array.around(new Pass(_).all()))
   }
 
-  private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long): ScannedAnswer = {
+  private def step(cursor: RecordCursor, buffer: BodyBuffer, skip: Long, take: Long): ScannedAnswer = {
     var count = 0
     var from = cursor.begin
+    var behind = -1
     var first = -1
     var last = -1
     while (cursor.next()) {
@@ -86,14 +87,28 @@ final private[rest] class ArrayScan(
       if (first < 0) first = last
       // The byte before a record that is not the first is a comma, or white space after one.
       if (count == skip && skip > 0) from = last - 1
+      if (count - skip == take) behind = last
       cursor.pass()
       count += 1
     }
     val fields = cursor.around(new Pass(_).all())
     val found = if (count > 0) keys(buffer, first, last) else None
     if (skip > 0 && count > skip) buffer.bytes(from) = '['
-    val part = Option.when(count > skip)(AnswerPart((count - skip).toInt, from, cursor.end))
+    val until = if (behind < 0) cursor.end else closed(buffer, behind)
+    val part = Option.when(count > skip)(AnswerPart(math.min(count - skip, take).toInt, from, until))
     ScannedAnswer(count, part.toList, Map.empty, found).around(fields)
+  }
+
+  /** Ends the array before a record.
+    *
+    * @return
+    *   the byte behind the array
+    */
+  private def closed(buffer: BodyBuffer, record: Int): Int = {
+    var comma = record - 1
+    while (buffer.bytes(comma) != ',') comma -= 1
+    buffer.bytes(comma) = ']'
+    comma + 1
   }
 
   private def parser(buffer: BodyBuffer, from: Int): JsonParser =

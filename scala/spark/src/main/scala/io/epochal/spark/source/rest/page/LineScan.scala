@@ -7,7 +7,7 @@ import io.epochal.spark.source.rest.record.{AnswerPart, BodyFormat, BodyProblem,
 final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoint) extends AnswerScan {
 
   /** Each piece of the answer has a part, some without records. */
-  override def read(buffer: BodyBuffer, skip: Long): ScannedAnswer =
+  override def read(buffer: BodyBuffer, skip: Long, take: Long): ScannedAnswer =
     if (buffer.absent) ScannedAnswer.nothing
     else {
       val body = Utf8Body.of(buffer)
@@ -21,7 +21,9 @@ final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoin
           var part = AnswerPart(0, 0, piece.length)
           while (lines.next()) {
             lines.pass()
-            if (records >= skip) part = part.copy(part.records + 1, if (part.records == 0) lines.start else part.from)
+            if (records - skip == take) part = part.copy(until = lines.start)
+            else if (records >= skip && records - skip < take)
+              part = part.copy(part.records + 1, if (part.records == 0) lines.start else part.from)
             records += 1
           }
           part

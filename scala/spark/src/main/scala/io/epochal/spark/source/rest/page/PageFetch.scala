@@ -106,19 +106,29 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       var at = range.from
       var whole = true
       var request = options.pagination.request(at)
+      var before = Option.empty[PageRecords]
       while (whole && at < range.until) {
         val skip = at - request.first
+        // The page goes on where the one before ended: it may have what the next part asks for.
+        val take = if (before.isEmpty) Long.MaxValue else range.until - at
+        var records = Option.empty[PageRecords]
         val scanned = client.call(options.call(request), answer.body) { head =>
           answer.came(head, options.shown(request), options)
-          scan.read(answer.body, skip)
+          records = Option.when(before.nonEmpty || skip > 0)(PageRecords.of(options, answer.body))
+          scan.read(answer.body, skip, take)
         }
         if (scanned.records > request.size)
           throw options.mismatch(EndFinder.tooMany(request, Some(scanned.records.toLong)))
-        val fresh = math.max(0L, scanned.records - skip).toInt
-        whole = fresh > 0
-        if (whole) pages += taken(scanned) else lost(at, range.until)
+        val repeated = before.exists(page => records.exists(page.isRepeatedBy)) && skip == 0
+        val fresh = if (repeated) 0L else math.min(math.max(0L, scanned.records - skip), take)
+        val next = options.pagination.goOn(at + fresh)
+        whole = fresh > 0 || next != request && !repeated
+        if (whole && at + fresh < range.until)
+          before = records.orElse(Some(PageRecords.of(options, answer.body)))
+        if (fresh > 0) pages += taken(scanned)
         at += fresh
-        request = options.pagination.goOn(at)
+        if (!whole) lost(at, range.until)
+        request = next
       }
       whole
     }

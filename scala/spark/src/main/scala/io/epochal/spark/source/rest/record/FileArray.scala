@@ -25,6 +25,8 @@ final private[rest] case class AnswerPart(records: Int, from: Int, until: Int)
   *   JSON Pointer to the array
   * @param skip
   *   records at the front that are left out of the parts
+  * @param take
+  *   records behind those that the parts have, at the most
   * @throws io.epochal.core.error.EpochalException
   *   RECORDS_NOT_FOUND, where there is no array
   * @throws com.fasterxml.jackson.core.JsonProcessingException
@@ -34,7 +36,8 @@ final private[rest] class FileArray(
     file: AnswerFile,
     pointer: String,
     endpoint: Endpoint,
-    skip: Long = 0
+    skip: Long = 0,
+    take: Long = Long.MaxValue
 ) {
   private val tokens = new TokenRecords(FileArray.parser(file, 0), (_, _) => Array.emptyByteArray, pointer, endpoint)
   private val front = tokens.begin
@@ -50,7 +53,7 @@ final private[rest] class FileArray(
       val end = tokens.start + tokens.size
       if (count == 0) firstStart = tokens.start
       lastStart = tokens.start
-      if (count >= skip) {
+      if (count >= skip && count - skip < take) {
         part = AnswerPart(part.records + 1, if (part.records == 0) tokens.start else part.from, end)
         if (end - part.from >= file.partBytes) {
           found += part

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.page.{Answer, PageRequest, PageSource, PagesAhead, RecordRange}
+import io.epochal.spark.source.rest.page.{Answer, PageRecords, PageRequest, PageSource, PagesAhead, RecordRange}
 import io.epochal.spark.source.rest.record.RowColumns
 import io.epochal.spark.source.rest.supply.EndFinder
 
@@ -68,17 +68,33 @@ final private[rest] class PageReader(
         records.next()
     }
 
-  private def turn(): Unit =
+  private def turn(): Unit = {
     if (page != null && at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
-    else if (page != null && at == page.from) lost()
+    val endedEarly = page != null && at < page.request.end
+    val request = if (endedEarly) options.pagination.goOn(at) else options.pagination.request(at)
+    if (page != null && at == page.from && request == page.request) lost()
     else {
-      val endedEarly = page != null && at < page.request.end
-      val request = if (endedEarly) options.pagination.goOn(at) else options.pagination.request(at)
+      val before = Option.when(endedEarly && request.first == at)(PageRecords.of(options, page.answer.body))
       page = new Page(request, at, answers.answer(request))
       opened += 1
-      try open(at - request.first)
-      catch { case _: JsonProcessingException => reload(at) }
+      if (before.exists(isRepeated)) lost()
+      else
+        try open(at - request.first)
+        catch { case _: JsonProcessingException => reload(at) }
     }
+  }
+
+  /** Whether the page that was to go on is the one before it. */
+  private def isRepeated(before: PageRecords): Boolean = {
+    def now = PageRecords.of(options, page.answer.body)
+    before.isRepeatedBy(
+      try now
+      catch {
+        case _: JsonProcessingException =>
+          reload(at)
+          now
+      })
+  }
 
   /** Asks for the page again, this time until the answer is what it should be from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
