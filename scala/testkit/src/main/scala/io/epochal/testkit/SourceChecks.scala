@@ -187,7 +187,9 @@ trait SourceChecks extends AnyFunSuite with Refusals {
       }
       .take(100)
       .toVector
-    assert(sizes == Vector(10, 10, 5))
+    // A list that is followed shows its end only when a read comes there: what was added before that belongs to it.
+    if (fixture.endIsKnownAtStart) assert(sizes == Vector(10, 10, 5))
+    else assert(sizes.take(2) == Vector(10, 10) && sizes.sum >= 25 && sizes.size < 100)
   }
 
   check("a batch can be replayed after the batch before it was committed, and committing twice changes nothing") {

@@ -37,6 +37,11 @@ trait SourceFixture {
     */
   def keepsRows: Boolean = true
 
+  /** Whether the source can say where it ends before it is read to there. One that is not ends a run under AvailableNow where it
+    * first sees its end.
+    */
+  def endIsKnownAtStart: Boolean = true
+
   /** Called after each check. */
   def close(): Unit = ()
 }

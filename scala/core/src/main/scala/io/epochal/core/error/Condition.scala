@@ -72,5 +72,5 @@ object Condition {
       .replaceAll("\\. write", ". Write")
 
   /** A message is one line, whatever a server or a driver wrote. */
-  private def oneLine(value: String): String = LineBreaks.replaceAllIn(value.trim, " ")
+  private def oneLine(value: String): String = LineBreaks.replaceAllIn(value.stripTrailing, " ")
 }

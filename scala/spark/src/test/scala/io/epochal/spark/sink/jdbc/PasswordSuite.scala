@@ -40,7 +40,7 @@ final class PasswordSuite extends AnyFunSuite {
         Files.writeString(file, text)
         look("passwordFile" -> file.toString)
         Files.writeString(file, s"$text\n\n")
-        refused(Conditions.DatabaseUnreachable)(look("passwordFile" -> file.toString))
+        refused(Conditions.LoginRefused)(look("passwordFile" -> file.toString))
       }
     finally {
       keeper.createStatement().execute("SHUTDOWN"): Unit

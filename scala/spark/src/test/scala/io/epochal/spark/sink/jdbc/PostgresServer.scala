@@ -35,7 +35,9 @@ object PostgresServer {
     val rows = connection
       .createStatement()
       .executeQuery(
-        "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i')")
+        "SELECT current_setting('server_version_num')::int >= 150000 AND EXISTS (" +
+          // Every server has this one.
+          "SELECT FROM pg_collation WHERE collprovider = 'i' AND collname <> 'unicode')")
     rows.next() && rows.getBoolean(1)
   }
 

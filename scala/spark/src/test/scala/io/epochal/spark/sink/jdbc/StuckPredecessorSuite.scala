@@ -125,9 +125,13 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
   }
 
   on("sinks that start at the same moment in an empty database all start, and make one ledger") { f =>
-    val all = Future.traverse((0 until 8).toList) { i =>
-      val options =
-        Map("sinkId" -> s"sink $i", "dbtable" -> s"t${i % 4}", "createTable" -> "true", "onNewQuery" -> "append")
+    val sinks = (0 until 8).toList.map(i => s"sink$i")
+    val all = Future.traverse(sinks.zipWithIndex) { case (sink, i) =>
+      val options = Map(
+        "sinkId" -> sink,
+        "dbtable" -> s"t${i % 4}",
+        "createTable" -> "true",
+        "onNewQuery" -> sinks.mkString("append:", ",", ""))
       Future(f.newRun(query.replace("a", i.toString), options).newWrite().createStreamingWriterFactory(() => 1))
     }
     Await.result(all, 60.seconds): Unit
@@ -137,9 +141,11 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
   private def session(connection: Connection): Long =
     Dialect.of(connection.getMetaData.getURL).get.session(connection).get
 
+  /** Waits until the writer has committed epoch 0, and shows the sign in its next. */
   private def during(f: JdbcSinkFixture, writer: StuckWriter, sign: String): Unit =
     eventually(timeout(90.seconds), interval(150.millis)) { // InnoDB's lists are read anew only after a pause of 100 ms
       assert(writer.isAlive, writer.output)
+      assert(f.database.query("SELECT last_epoch FROM epochal_ledger WHERE last_epoch = 0").nonEmpty)
       assert(f.database.query(sign).nonEmpty)
     }
 

@@ -81,7 +81,7 @@ abstract class TextOrder(databases: TestDatabases) extends SinkSuite(databases) 
       }
       write(f, f.newRun(query, ordered), 0, rows)
       val kept = f.database.query("SELECT id, version FROM t ORDER BY id").map(_(1).toString)
-      val wanted = pairs.map(_.map(fromString).max(Ordering.fromLessThan[UTF8String](_.compareTo(_) < 0)).toString)
+      val wanted = pairs.map(_.map(fromString).max(Ordering.fromLessThan[UTF8String](_.binaryCompare(_) < 0)).toString)
       assert(pairs.zip(kept).zip(wanted).filter { case ((_, found), expected) => found != expected }.isEmpty)
     }
 }

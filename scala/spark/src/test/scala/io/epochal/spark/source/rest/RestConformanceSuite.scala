@@ -94,6 +94,8 @@ abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
 
     override def keepsRows: Boolean = false
 
+    override def endIsKnownAtStart: Boolean = false
+
     override def close(): Unit = api.close()
   }
 }

@@ -271,7 +271,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
       (91 until 100).foreach(id => query.event(id, 92))
       query.nowAt(101)
       val error = failure(query.batch())
-      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 3 pages"))
+      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 3 of them"))
     }
   }
 
