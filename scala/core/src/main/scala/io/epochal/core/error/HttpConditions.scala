@@ -66,7 +66,7 @@ private[error] trait HttpConditions {
   val ListShifted = Condition(
     "LIST_SHIFTED",
     "Record <record> of <source>, counted from 0, was delivered, and another one stands there now: records before it were inserted or deleted, so later ones would come twice or never.",
-    "Ask for an order in which new records only come at the end. If records change in place, set keyField to the JSON Pointer of what tells a record, for example /id. onDrift=warn goes on from here, onDrift=restart reads the list again."
+    "Ask for an order in which new records only come at the end. A list whose records gain a field, or whose last record changes, looks the same: set keyField to the JSON Pointer of what tells a record, for example /id, also for an existing checkpoint. onDrift=warn goes on from here, onDrift=restart reads the list again."
   )
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",

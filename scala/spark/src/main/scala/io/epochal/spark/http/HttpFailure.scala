@@ -8,7 +8,7 @@ import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedExce
 import scala.util.Try
 
 import org.apache.hc.client5.http.ConnectTimeoutException
-import org.apache.hc.core5.http.{ConnectionClosedException, MalformedChunkCodingException, TruncatedChunkException}
+import org.apache.hc.core5.http.{ConnectionClosedException, ConnectionRequestTimeoutException, MalformedChunkCodingException, TruncatedChunkException}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
@@ -81,7 +81,7 @@ private[spark] object HttpFailure {
 
   /** The connection could not be made, or broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
-    case _: ConnectTimeoutException | _: SocketTimeoutException =>
+    case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
       val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
       new HttpFailure(
         Verdict.Retry,

@@ -1,7 +1,6 @@
 package io.epochal.spark.seam
 
 import java.io.InterruptedIOException
-import java.net.SocketTimeoutException
 import java.nio.channels.ClosedByInterruptException
 import java.util.concurrent.CancellationException
 
@@ -28,11 +27,11 @@ private[spark] object QueryStop {
       case error: Exception if flagged || isInterruption(error) || RunningQuery.stopped => throw interruption(error)
     }
 
-  /** Whether an interrupt is among the causes. A socket's timeout is an InterruptedIOException, and is none. */
+  /** Whether an interrupt is among the causes. Timeouts are subclasses of InterruptedIOException, and are none. */
   def isInterruption(error: Throwable): Boolean =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).exists {
-      case _: SocketTimeoutException                                => false
-      case _: InterruptedException | _: InterruptedIOException      => true
+      case io: InterruptedIOException                               => io.getClass == classOf[InterruptedIOException]
+      case _: InterruptedException                                  => true
       case _: ClosedByInterruptException | _: CancellationException => true
       case _                                                        => false
     }

@@ -41,9 +41,8 @@ final case class RandomOptions(
     RandomOffset(if (position.rowZero.isEmpty) firstSource else source, position)
 
   def fromJson(json: String): Either[EpochalException, RandomPosition] =
-    RandomOffset.fromJson(source, json) match {
-      case Left(_) if firstSource != source && json.contains(firstSource) => RandomOffset.fromJson(firstSource, json)
-      case found                                                          => found
+    RandomOffset.fromJson(source, json).left.flatMap { error =>
+      RandomOffset.fromJson(firstSource, json).toOption.filter(_.rowZero.isEmpty).toRight(error)
     }
 
   /** Microseconds since 1970 of row 0. */

@@ -121,24 +121,25 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
     }
   }
 
-  on("a run that was fenced ends no session of the one that may write, whose generation a ledger set back made lower", table) {
-    f =>
-      val options = Map("sinkId" -> "sink", "transport" -> "prepared")
-      write(f, f.newRun(query, options), 0, numbers(f, 0 until 10))
-      val zombie = f.newRun(query, options)
-      write(f, zombie, 1, numbers(f, 10 until 20))
-      f.database.execute("DELETE FROM t", "UPDATE epochal_ledger SET generation = 0, last_epoch = 0, run_id = 'first'")
-      val successor = f.newRun(otherQuery, options + ("onNewQuery" -> s"append:$query")).newWrite()
-      f.logOffsets(0, "of the other")
-      val task = successor.createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
-      try {
-        numbers(f, 0 until 50000).foreach(task.write)
-        val late = zombie.newWrite()
-        late.createStreamingWriterFactory(() => 1)
-        late.abort(2, Array.empty)
-        successor.commit(0, Array(task.commit()))
-      } finally task.close()
-      holds(f, 0 until 50000)
+  on(
+    "a run that was fenced ends no session of the one that may write, whose generation a ledger set back made lower",
+    table) { f =>
+    val options = Map("sinkId" -> "sink", "transport" -> "prepared")
+    write(f, f.newRun(query, options), 0, numbers(f, 0 until 10))
+    val zombie = f.newRun(query, options)
+    write(f, zombie, 1, numbers(f, 10 until 20))
+    f.database.execute("DELETE FROM t", "UPDATE epochal_ledger SET generation = 0, last_epoch = 0, run_id = 'first'")
+    val successor = f.newRun(otherQuery, options + ("onNewQuery" -> s"append:$query")).newWrite()
+    f.logOffsets(0, "of the other")
+    val task = successor.createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
+    try {
+      numbers(f, 0 until 50000).foreach(task.write)
+      val late = zombie.newWrite()
+      late.createStreamingWriterFactory(() => 1)
+      late.abort(2, Array.empty)
+      successor.commit(0, Array(task.commit()))
+    } finally task.close()
+    holds(f, 0 until 50000)
   }
 
   on("staging tables of another user are left alone", table) { f =>

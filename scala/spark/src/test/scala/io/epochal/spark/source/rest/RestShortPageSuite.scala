@@ -70,7 +70,8 @@ final class RestShortPageSuite extends AnyFunSuite {
     }
   }
 
-  private val shrunk = "a list of a server that rounds offsets down, and that has become shorter since it was planned, is data loss"
+  private val shrunk =
+    "a list of a server that rounds offsets down, and that has become shorter since it was planned, is data loss"
 
   Seq(true, false).foreach { fails =>
     val loss = "failOnDataLoss" -> fails.toString

@@ -37,11 +37,8 @@ private[jdbc] object ConnectionPool {
     * @param patience
     *   how long it may wait for one; None: without end
     */
-  def use[A](
-      settings: ConnectionSettings,
-      dialect: Dialect,
-      lockTimeout: Duration,
-      patience: Option[Duration] = None)(body: Connection => A): A =
+  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, patience: Option[Duration] = None)(
+      body: Connection => A): A =
     Using.resource(lend(settings, dialect, lockTimeout, patience)) { lease =>
       try body(lease.connection)
       catch {
