@@ -8,7 +8,12 @@ import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedExce
 import scala.util.Try
 
 import org.apache.hc.client5.http.ConnectTimeoutException
-import org.apache.hc.core5.http.{ConnectionClosedException, ConnectionRequestTimeoutException, MalformedChunkCodingException, TruncatedChunkException}
+import org.apache.hc.core5.http.{
+  ConnectionClosedException,
+  ConnectionRequestTimeoutException,
+  MalformedChunkCodingException,
+  TruncatedChunkException
+}
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
