@@ -13,9 +13,10 @@ WHEEL   := dist/epochal-$(VERSION)-py3-none-any.whl
 VENV    := build/venv-$(PYSPARK)
 BIN     := $(VENV)/bin
 
-# Spark's classes, loaded and verified once for all JVMs that the tests start; a JVM that cannot use them goes without a word.
+# For all JVMs that the tests start, which live too short for the optimizing compiler to pay: Spark's classes, loaded and
+# verified once; a JVM that cannot use them goes without a word.
 CLASSES := $(VENV)/classes.jsa
-SHARED  := -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
+SHARED  := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
 
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)

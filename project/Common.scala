@@ -33,6 +33,9 @@ object Common {
     Test / testForkedParallel := false,
     Test / javaOptions ++= SparkJvm.options ++ Seq(
       "-Xmx1500m",
+      // A suite ends before the optimizing compiler has paid for itself.
+      "-XX:TieredStopAtLevel=1",
+      "-XX:+UseSerialGC",
       s"-Depochal.root=${(LocalRootProject / baseDirectory).value}",
       s"-Dlog4j2.configurationFile=${(LocalRootProject / baseDirectory).value / "scala" / "log4j2-test.properties"}",
       "-Dspark.ui.enabled=false",

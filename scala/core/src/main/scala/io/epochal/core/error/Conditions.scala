@@ -115,7 +115,7 @@ object Conditions extends HttpConditions {
   val TooManyConnections = Condition(
     "TOO_MANY_CONNECTIONS",
     "<url> had no connection free for <step>, in all tries: <reason>.",
-    "Lower maxConnections (of each executor), raise <setting> of the server, or use a pooler."
+    "If the server is full, lower maxConnections (of each executor), raise <setting> of the server, or use a pooler. If the connections of this JVM are all busy, raise maxConnections, or run fewer tasks at a time."
   )
   val SinkBlocked = Condition(
     "SINK_BLOCKED",

@@ -10,8 +10,9 @@ import org.apache.hc.core5.http.HttpResponse
   *   those that only this request has
   * @param unless
   *   the answer that is not wanted again; the server can say so (304)
-  * @param mayBePastEnd
-  *   whether 400, 404 and 416 say that the list ends before the page that is asked for, which is no failure then
+  * @param endAfter
+  *   how many responses of 400, 404 or 416 say that the list ends before the page that is asked for, which is no
+  *   failure then; 0 where they are one
   */
 final case class HttpCall(
     method: String,
@@ -19,7 +20,7 @@ final case class HttpCall(
     headers: Seq[(String, String)] = Nil,
     body: Option[HttpBody] = None,
     unless: Option[Validator] = None,
-    mayBePastEnd: Boolean = false
+    endAfter: Int = 0
 )
 
 /** @param contentType

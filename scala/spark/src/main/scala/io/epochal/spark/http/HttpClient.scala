@@ -50,6 +50,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     */
   def call[A](request: HttpCall, buffer: BodyBuffer, first: Boolean = false)(read: HttpAnswer => A): A = {
     var attempts = 0
+    var ends = 0
     val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
     def classify(error: Throwable): Verdict = error match {
       case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
@@ -59,6 +60,11 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       new Retrier(settings.retry, classify, retried).run { failures =>
         attempts = failures + 1
         val answer = attempt(request, buffer)
+        if (isPastEnd(answer.status, request)) {
+          ends += 1
+          if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
+            throw HttpFailure.status(endpoint, answer.status, Verdict.Retry, throttled = false, NotTheEndYet)
+        }
         if (settings.byLines && !answer.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
         try read(answer)
@@ -136,7 +142,10 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
   /** Whether an answer with this status counts as one without records. */
   private def isAbsent(status: Int, call: HttpCall): Boolean =
     politeness.ignored.contains(status) ||
-      call.mayBePastEnd && PastEnd(status) && !politeness.retried.contains(status)
+      isPastEnd(status, call)
+
+  private def isPastEnd(status: Int, call: HttpCall): Boolean =
+    call.endAfter > 0 && PastEnd(status) && !politeness.retried.contains(status)
 
   private def prepared(call: HttpCall, token: Option[AccessToken]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
@@ -225,6 +234,8 @@ private[spark] object HttpClient {
 
   private val UnfinishedLine =
     "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
+
+  private val NotTheEndYet = "an earlier request found the page there, so it is asked for once more"
 
   /** What servers say to a page behind the last one. */
   private val PastEnd = Set(400, 404, 416)

@@ -1,9 +1,15 @@
 package io.epochal.spark.http
 
+import java.io.IOException
+import java.net.SocketTimeoutException
+import java.time.Duration
+
+import org.apache.hc.client5.http.ConnectTimeoutException
+import org.apache.hc.core5.http.ConnectionRequestTimeoutException
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.prop.TableDrivenPropertyChecks._
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.Verdict
 
 final class HttpFailureSuite extends AnyFunSuite {
@@ -27,6 +33,17 @@ final class HttpFailureSuite extends AnyFunSuite {
         503 -> "The server failed"
       )) { (status, hint) =>
       assert(failure(status).getMessage.split(" Hint: ")(1).contains(hint))
+    }
+  }
+
+  test("a timeout of any kind is a timeout, and is tried again") {
+    Seq[IOException](
+      new SocketTimeoutException("Read timed out"),
+      new ConnectTimeoutException("Connect timed out"),
+      new ConnectionRequestTimeoutException("Timeout deadline: 1000 MILLISECONDS")
+    ).foreach { timeout =>
+      val failure = HttpFailure.of(endpoint, Duration.ofSeconds(1), timeout)
+      assert(failure.verdict == Verdict.Retry && failure.report(1).condition == Conditions.HttpTimeout)
     }
   }
 

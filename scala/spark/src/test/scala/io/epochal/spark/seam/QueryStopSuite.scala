@@ -6,6 +6,7 @@ import java.nio.channels.ClosedByInterruptException
 import java.sql.SQLException
 import java.util.concurrent.{CancellationException, CountDownLatch, TimeUnit}
 
+import org.apache.hc.core5.http.ConnectionRequestTimeoutException
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.StreamTest
 
@@ -36,11 +37,15 @@ final class QueryStopSuite extends StreamTest {
     } finally { val _ = Thread.interrupted() }
   }
 
-  test("a socket's timeout, and any failure while nobody stops, stay what they are") {
-    Seq[Exception](unwritable(new SocketTimeoutException), new SQLException("gone"), new IOException("full")).foreach {
-      failure =>
-        val thrown = intercept[Exception](QueryStop.guard(throw failure))
-        assert(thrown eq failure)
+  test("a timeout, and any failure while nobody stops, stay what they are") {
+    Seq[Exception](
+      unwritable(new SocketTimeoutException),
+      unwritable(new ConnectionRequestTimeoutException("Timeout deadline: 1000 MILLISECONDS")),
+      new SQLException("gone"),
+      new IOException("full")
+    ).foreach { failure =>
+      val thrown = intercept[Exception](QueryStop.guard(throw failure))
+      assert(thrown eq failure)
     }
   }
 

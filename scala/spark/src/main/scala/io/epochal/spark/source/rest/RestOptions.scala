@@ -98,7 +98,13 @@ final case class RestOptions(
 
   /** The request for a page. One behind the first may be past the end; a first page that is not there is a mistake. */
   def call(page: PageRequest): HttpCall =
-    pageCall.of(endpoint, pagination, page).copy(mayBePastEnd = page.first > 0)
+    pageCall.of(endpoint, pagination, page).copy(endAfter = if (page.first > 0) 1 else 0)
+
+  /** The request for a page that a poll found there: a single response that it is not there loses no record. */
+  def planned(page: PageRequest): HttpCall = {
+    val asked = call(page)
+    asked.copy(endAfter = 2 * asked.endAfter)
+  }
 
   /** Its address without what may be secret: user info, the URL's own query, parameters. */
   def shown(page: PageRequest): String = {

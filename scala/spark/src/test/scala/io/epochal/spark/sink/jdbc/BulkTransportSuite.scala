@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.connection.ConnectionPool
+import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 import io.epochal.testkit.Epoch
 
 /** How rows come to PostgreSQL without passing the driver, and what is left behind. */
@@ -148,6 +150,24 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     Failpoints.arm("task.prepared=disconnect")
     write(f, run, 0, numbers(f, 0 until 10))
     Failpoints.disarm()
+    holds(f, 0 until 10)
+    assert(preparedLeft(f) == 0L)
+  }
+
+  on("a task that lost the response to its PREPARE gives its connection up before it asks for another", keyed) { f =>
+    val few = prepared ++ Map("maxConnections" -> "2", "retry.deadline" -> "20s")
+    val options = JdbcOptions.read(f.database.options("t") ++ few).fold(throw _, identity)
+    f.logOffsets(0, "{0}")
+    val epoch = new Epoch(0, f.newRun(query, few).newWrite(), 1)
+    Failpoints.arm("task.prepared=disconnect")
+    val message =
+      try
+        Using.resource(ConnectionPool.lend(options.connection, PostgresDialect, options.lockTimeout)) { _ =>
+          assert(ConnectionPool.count(options.connection) == 1)
+          epoch.task(0, 0, numbers(f, 0 until 10))
+        }
+      finally Failpoints.disarm()
+    epoch.commit(Seq(message))
     holds(f, 0 until 10)
     assert(preparedLeft(f) == 0L)
   }

@@ -1,5 +1,6 @@
 package io.epochal.spark.sink.jdbc
 
+import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
@@ -74,11 +75,15 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     val run = f.newRun(query, small)
     val (changed, first) = task(f, run, 0, 0 until 2000)
     val file = files(f).head
-    val bytes = Files.readAllBytes(file)
+    val whole = Files.readAllBytes(file)
+    val bytes = whole.clone()
     bytes(bytes.length - 20) = (bytes(bytes.length - 20) + 1).toByte
     Files.write(file, bytes)
     refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
     Files.write(file, bytes.take(bytes.length - 100))
+    refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
+    // A whole chunk more than the task wrote.
+    Files.write(file, whole ++ whole.take(4 + ByteBuffer.wrap(whole).getInt(0)))
     refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
     Files.delete(file)
     refused(Conditions.RowsFileLost)(changed.commit(Seq(first)))

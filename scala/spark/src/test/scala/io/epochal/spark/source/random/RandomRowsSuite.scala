@@ -55,9 +55,20 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a query keeps the timestamps that it began with, whatever the default is now") {
     def options(more: (String, String)*) = RandomOptions.read(more.toMap).fold(throw _, identity)
-    def first(source: String) = s"""{"v":1,"format":"epochal-random","source":"$source","rows":5,"startedAt":7}"""
-    val identity1970 = "seed=0 length=0..5 alphabet=abcdefghijklmnopqrstuvwxyz timestamps=1970-01-01T00:00:00Z+PT1S/10"
-    Seq(options() -> identity1970, options("sourceId" -> "mine") -> "mine").foreach { case (read, source) =>
+    def first(source: String) = {
+      val escaped = source.replace("\\", "\\\\").replace("\"", "\\\"")
+      s"""{"v":1,"format":"epochal-random","source":"$escaped","rows":5,"startedAt":7}"""
+    }
+    def identity1970(alphabet: String) =
+      s"seed=0 length=0..5 alphabet=$alphabet timestamps=1970-01-01T00:00:00Z+PT1S/10"
+    val letters = "abcdefghijklmnopqrstuvwxyz"
+    val quotes = "a\"\\/'"
+    Seq(
+      options() -> identity1970(letters),
+      options("alphabet" -> quotes) -> identity1970(quotes),
+      options("sourceId" -> "mine") -> "mine",
+      options("sourceId" -> quotes) -> quotes
+    ).foreach { case (read, source) =>
       val old = read.fromJson(first(source)).fold(throw _, identity)
       assert(read.rowZero(old) == 0 && read.toOffset(old).json == first(source))
       val now = read.toOffset(read.begin(7))
@@ -65,7 +76,13 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
     val told = options("startTimestamp" -> "2026-01-01T00:00:00Z")
     assert(told.rowZero(told.begin(7)) == 1767225600000000L)
-    assert(told.fromJson(first(identity1970)).left.toOption.map(_.condition).contains(Conditions.OffsetSourceChanged))
+    assert(
+      told
+        .fromJson(first(identity1970(letters)))
+        .left
+        .toOption
+        .map(_.condition)
+        .contains(Conditions.OffsetSourceChanged))
     val now = options().toOffset(options().begin(7))
     assert(told.fromJson(now.json).left.toOption.map(_.condition).contains(Conditions.OffsetSourceChanged))
   }

@@ -2,7 +2,7 @@ package io.epochal.spark.source.rest
 
 import java.net.URLDecoder
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import com.sun.net.httpserver.HttpExchange
 
@@ -35,6 +35,9 @@ final class RecordsApi extends StubServer("/records") {
 
   /** What is answered in place of a page behind the last one that has records, and not the first. */
   @volatile var behind: Option[Int] = None
+
+  /** The status of the next response with a page that begins at a record, by that record: each is sent once. */
+  val once = new ConcurrentHashMap[Long, Int]
 
   /** What every request is answered with. */
   @volatile var status: Int = 200
@@ -75,7 +78,9 @@ final class RecordsApi extends StubServer("/records") {
     Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
     headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
     val refused =
-      if (strict && from % size != 0) Some(400) else behind.filter(_ => from > 0 && from >= count)
+      if (once.containsKey(from)) Some(once.remove(from))
+      else if (strict && from % size != 0) Some(400)
+      else behind.filter(_ => from > 0 && from >= count)
     refused.orElse(Some(status).filter(_ != 200)) match {
       case Some(code) => exchange.sendResponseHeaders(code, -1)
       case None =>

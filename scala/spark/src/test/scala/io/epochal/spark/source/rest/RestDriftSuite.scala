@@ -1,54 +1,26 @@
 package io.epochal.spark.source.rest
 
-import java.nio.file.{Files, Path}
-
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.EpochalException
 import io.epochal.testkit.MicroBatch
 
 /** Lists that say how long they are, and lists that have become shorter. */
-final class RestDriftSuite extends AnyFunSuite {
+final class RestDriftSuite extends AnyFunSuite with CountedFixture {
 
-  private val schema = StructType.fromDDL("id INT, name STRING")
   private val inBody = Seq("totalCount" -> "/meta/total", "records" -> "/data")
   private val inHeader = Seq("totalCountHeader" -> "X-Total")
 
-  final private class Query(val api: RecordsApi, options: Seq[(String, String)]) {
-    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    var stream: RestStream = start()
-    var at: Offset = stream.initialOffset()
+  final private class Totalled(api: RecordsApi, options: Seq[(String, String)]) extends Query(api, options) {
     var total: () => String = () => api.count.toString
     if (options.exists(_._1 == "totalCount")) api.body = array => s"""{"meta":{"total":${total()}},"data":$array}"""
     if (options.exists(_._1 == "totalCountHeader")) api.total = () => total()
-
-    def start(more: (String, String)*): RestStream = RestStreams.over(api.url, checkpoint, schema, options ++ more: _*)
-
-    def restart(more: (String, String)*): Unit = {
-      stream = start(more: _*)
-      at = stream.deserializeOffset(at.json)
-    }
-
-    def read(from: Offset, end: Offset): Seq[Int] =
-      MicroBatch.read(stream, schema, from, end).map(_.head.asInstanceOf[Int])
-
-    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Int] =
-      MicroBatch.next(stream, at, limit).fold(Seq.empty[Int]) { end =>
-        stream.commit(at)
-        val ids = read(at, end)
-        at = stream.deserializeOffset(end.json)
-        ids
-      }
   }
 
-  private def query(records: Int, options: (String, String)*)(body: Query => Any): Unit =
+  private def totalled(records: Int, options: (String, String)*)(body: Totalled => Any): Unit =
     RecordsApi.using(records) { api =>
-      val _ = body(new Query(api, Seq("pageSize" -> "10") ++ options))
+      val _ = body(new Totalled(api, Seq("pageSize" -> "10") ++ options))
     }
-
-  private def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
 
   private def problem(body: => Any): String = {
     val error = failure(body)
@@ -60,7 +32,7 @@ final class RestDriftSuite extends AnyFunSuite {
     kind <- Seq("offset", "page")
     (place, options) <- Seq("body" -> inBody, "header" -> inHeader)
   } test(s"$kind: a total in the $place tells the end by one request, through any growth") {
-    query(0, options :+ ("pagination" -> kind): _*) { query =>
+    totalled(0, options :+ ("pagination" -> kind): _*) { query =>
       val delivered = Seq(0, 1, 9, 10, 11, 30, 31, 5000).map { count =>
         query.api.count = count
         val rows = query.batch()
@@ -79,19 +51,19 @@ final class RestDriftSuite extends AnyFunSuite {
   }
 
   test("a total with a journal, and in a batch read's plan, counts as well") {
-    query(95, inBody ++ Seq("pagination" -> "page", "journal" -> "true"): _*) { query =>
+    totalled(95, inBody ++ Seq("pagination" -> "page", "journal" -> "true"): _*) { query =>
       assert(query.batch(ReadLimit.maxRows(50)) == (0 until 50) && query.batch() == (50 until 95))
     }
   }
 
   test("a total that is capped, or counts what is not listed, is refused and no end") {
     Seq("offset", "page").foreach { kind =>
-      query(30, inBody :+ ("pagination" -> kind): _*) { query =>
+      totalled(30, inBody :+ ("pagination" -> kind): _*) { query =>
         query.total = () => "20"
         assert(query.batch() == (0 until 20))
         assert(problem(query.batch()).contains("it says that it has 20 records, and gives record"))
       }
-      query(15, inBody :+ ("pagination" -> kind): _*) { query =>
+      totalled(15, inBody :+ ("pagination" -> kind): _*) { query =>
         assert(query.batch() == (0 until 15))
         query.total = () => "40"
         assert(problem(query.batch()).contains("and it says that it has 40"))
@@ -100,7 +72,7 @@ final class RestDriftSuite extends AnyFunSuite {
   }
 
   test("a list that changes between its count and its page is asked again") {
-    query(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
+    totalled(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
       assert(query.batch() == (0 until 30))
       query.api.count = 31
       val totals = Iterator("30") ++ Iterator.continually("31")
@@ -110,14 +82,14 @@ final class RestDriftSuite extends AnyFunSuite {
   }
 
   test("a total that is missing, or no number, is refused by its place") {
-    query(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
+    totalled(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
       Seq("null", "\"many\"", "-1", "1.5").foreach { total =>
         query.total = () => total
         val reason = if (total == "null") "does not say at '/meta/total'" else "at '/meta/total' it has no number"
         assert(problem(query.batch()).contains(reason))
       }
     }
-    query(30, inHeader :+ ("pagination" -> "page"): _*) { query =>
+    totalled(30, inHeader :+ ("pagination" -> "page"): _*) { query =>
       query.total = () => null
       assert(problem(query.batch()).contains("does not say at the header X-Total"))
     }
@@ -135,7 +107,7 @@ final class RestDriftSuite extends AnyFunSuite {
         Seq("onDrift" -> "warn") -> "warn",
         Seq("onDrift" -> "restart") -> "restart"
       ).foreach { case (drift, outcome) =>
-        query(30, options ++ drift :+ ("pagination" -> "offset"): _*) { query =>
+        totalled(30, options ++ drift :+ ("pagination" -> "offset"): _*) { query =>
           assert(query.batch() == (0 until 30))
           query.api.count = 12
           outcome match {
@@ -169,7 +141,7 @@ final class RestDriftSuite extends AnyFunSuite {
             val rows = query.batch(ReadLimit.maxRows(10))
             val end = query.at
             query.restart()
-            if (rows.nonEmpty) assert(query.read(query.stream.deserializeOffset(start.json), end) == rows)
+            if (rows.nonEmpty) assert(query.read(end, from = query.stream.deserializeOffset(start.json)) == rows)
             rows
           }
           .takeWhile(_.nonEmpty)
@@ -189,7 +161,7 @@ final class RestDriftSuite extends AnyFunSuite {
   }
 
   test("AvailableNow reads a list that has become shorter once more, up to where it ended at the start, and ends") {
-    query(30, "pagination" -> "offset", "onDrift" -> "restart") { query =>
+    totalled(30, "pagination" -> "offset", "onDrift" -> "restart") { query =>
       assert(query.batch() == (0 until 30))
       query.api.count = 25
       query.restart()

@@ -1,46 +1,12 @@
 package io.epochal.spark.source.rest
 
-import java.nio.file.{Files, Path}
-
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.EpochalException
 import io.epochal.testkit.MicroBatch
 
 /** Servers that have an error in place of a page behind the last one, and such as know only whole pages. */
-final class RestPastEndSuite extends AnyFunSuite {
-
-  private val schema = StructType.fromDDL("id INT, name STRING")
-
-  final private class Query(val api: RecordsApi, options: Seq[(String, String)]) {
-    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    var stream: RestStream = start()
-    var at: Offset = stream.initialOffset()
-
-    def start(more: (String, String)*): RestStream = RestStreams.over(api.url, checkpoint, schema, options ++ more: _*)
-
-    def restart(more: (String, String)*): Unit = {
-      stream = start(more: _*)
-      at = stream.deserializeOffset(at.json)
-    }
-
-    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Int] =
-      MicroBatch.next(stream, at, limit).fold(Seq.empty[Int]) { end =>
-        stream.commit(at)
-        val ids = MicroBatch.read(stream, schema, at, end).map(_.head.asInstanceOf[Int])
-        at = stream.deserializeOffset(end.json)
-        ids
-      }
-  }
-
-  private def query(records: Int, options: (String, String)*)(body: Query => Any): Unit =
-    RecordsApi.using(records) { api =>
-      val _ = body(new Query(api, Seq("pageSize" -> "10") ++ options))
-    }
-
-  private def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
+final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
 
   private val total = Seq("totalCount" -> "/count", "records" -> "/results")
 
@@ -93,6 +59,30 @@ final class RestPastEndSuite extends AnyFunSuite {
         query.api.count = 20
         val error = failure(MicroBatch.read(query.stream, schema, query.at, end))
         assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("record 20"), error)
+      }
+    }
+
+    test(s"$kind: a page of a planned batch that is not there once is asked for again, and loses no record") {
+      val mild = Seq("pagination" -> kind, "failOnDataLoss" -> "false", "retry.initialDelay" -> "1ms")
+      query(60, mild: _*) { query =>
+        val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
+        query.api.once.put(20, 404)
+        assert(query.read(end) == (0 until 60) && query.api.once.isEmpty)
+      }
+      query(60, mild ++ total :+ ("journal" -> "true"): _*) { query =>
+        query.api.body = array => s"""{"count":${query.api.count},"results":$array}"""
+        query.api.once.put(20, 400)
+        assert(query.batch() == (0 until 60) && query.api.once.isEmpty)
+      }
+    }
+
+    test(s"$kind: where one attempt is all, a page that is not there is the end at once") {
+      val once = Seq("failOnDataLoss" -> "false", "retry.maxAttempts" -> "1")
+      query(60, once :+ ("pagination" -> kind): _*) { query =>
+        query.api.behind = Some(404)
+        val end = MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).get
+        query.api.count = 20
+        assert(query.read(end) == (0 until 20))
       }
     }
   }

@@ -1,54 +1,30 @@
 package io.epochal.spark.source.rest
 
-import java.nio.file.{Files, Path}
-
-import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.testkit.MicroBatch
 
 /** Lists from which records before the position are deleted, or into which some are inserted. */
-final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaCheckPropertyChecks {
 
-  private val schema = StructType.fromDDL("id INT, name STRING")
-
-  final private class Query(val api: RecordsApi, options: Seq[(String, String)]) {
-    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+  final private class Shifting(api: RecordsApi, options: Seq[(String, String)]) extends Query(api, options) {
     var ids: Vector[Int] = Vector.empty
     var text: Int => String = id => s"""{"id":$id,"name":"record $id"}"""
     api.record = i => text(ids(i))
     if (options.exists(_._1 == "totalCount")) api.body = array => s"""{"total":${ids.size},"data":$array}"""
-    var stream: RestStream = start()
-    var at: Offset = stream.initialOffset()
 
     def become(list: Seq[Int]): Unit = {
       ids = list.toVector
       api.count = ids.size
     }
-
-    def start(more: (String, String)*): RestStream = RestStreams.over(api.url, checkpoint, schema, options ++ more: _*)
-
-    def restart(more: (String, String)*): Unit = {
-      stream = start(more: _*)
-      at = stream.deserializeOffset(at.json)
-    }
-
-    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Int] =
-      MicroBatch.next(stream, at, limit).fold(Seq.empty[Int]) { end =>
-        stream.commit(at)
-        val ids = MicroBatch.read(stream, schema, at, end).map(_.head.asInstanceOf[Int])
-        at = stream.deserializeOffset(end.json)
-        ids
-      }
   }
 
-  private def query(options: (String, String)*)(body: Query => Any): Unit =
+  private def shifting(options: (String, String)*)(body: Shifting => Any): Unit =
     RecordsApi.using(0) { api =>
-      val _ = body(new Query(api, options))
+      val _ = body(new Shifting(api, options))
     }
 
   private def shifted(body: => Any): EpochalException = {
@@ -72,7 +48,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         list => list.take(20) ++ Seq(-1) ++ list.drop(20)
       ).foreach { change =>
         Seq(true, false).foreach { restarted =>
-          query(options: _*) { query =>
+          shifting(options: _*) { query =>
             // With a total the last record is seen where it comes in the page of the one delivered before.
             val delivered = Seq(22, 25).flatMap { count =>
               query.become(0 until count)
@@ -90,7 +66,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   Seq("offset", "page").foreach { kind =>
     test(s"$kind: a shift before a position on a page's border is noticed when the list stands still") {
-      query("pagination" -> kind, "pageSize" -> "10") { query =>
+      shifting("pagination" -> kind, "pageSize" -> "10") { query =>
         query.become(0 until 30)
         assert(query.batch() == (0 until 30))
         query.restart()
@@ -102,7 +78,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("onDrift=warn goes on from there, and onDrift=restart reads the list again, once") {
-    query("pagination" -> "offset", "pageSize" -> "10", "onDrift" -> "warn") { query =>
+    shifting("pagination" -> "offset", "pageSize" -> "10", "onDrift" -> "warn") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
       query.become(-1 +: (0 until 27))
@@ -110,7 +86,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       query.restart("onDrift" -> "fail")
       assert(query.batch().isEmpty)
     }
-    query("pagination" -> "page", "pageSize" -> "10", "onDrift" -> "restart") { query =>
+    shifting("pagination" -> "page", "pageSize" -> "10", "onDrift" -> "restart") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
       query.become(-1 +: (0 until 27))
@@ -122,7 +98,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("what a record looks like does not count: white space, the order of its fields, escapes") {
-    query("pagination" -> "offset", "pageSize" -> "10") { query =>
+    shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
       query.text = id => s"""{ "name" : "r\\u0065cord $id", "id":$id }"""
@@ -132,7 +108,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a last record that changes in place is told by keyField, which may be set later") {
-    query("pagination" -> "offset", "pageSize" -> "10") { query =>
+    shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       assert(query.batch().size == 25)
       query.text = id => s"""{"id":$id,"name":"another"}"""
@@ -148,7 +124,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("offsets without marks are read on from, and get one") {
-    query("pagination" -> "page", "pageSize" -> "10") { query =>
+    shifting("pagination" -> "page", "pageSize" -> "10") { query =>
       query.become(0 until 25)
       val source = query.stream.initialOffset().asInstanceOf[RestOffset].source
       query.at = query.stream.deserializeOffset(RestOffset.toJson(source, RestPosition(12)))
@@ -162,7 +138,7 @@ final class RestShiftSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(15)) { (size, course, journal) =>
         val options = Seq("pagination" -> kind, "journal" -> s"$journal") ++
           Option.when(kind != "none")("pageSize" -> s"$size")
-        query(options: _*) { query =>
+        shifting(options: _*) { query =>
           val delivered = course.flatMap { case (growth, limit, restarted) =>
             query.become(0 until query.ids.size + growth)
             if (restarted) query.restart()

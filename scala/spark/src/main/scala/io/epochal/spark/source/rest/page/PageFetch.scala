@@ -112,7 +112,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         // The page goes on where the one before ended: it may have what the next part asks for.
         val take = if (before.isEmpty) Long.MaxValue else range.until - at
         var records = Option.empty[PageRecords]
-        val scanned = client.call(options.call(request), answer.body) { head =>
+        val scanned = client.call(options.planned(request), answer.body) { head =>
           answer.came(head, options.shown(request), options)
           records = Option.when(before.nonEmpty || skip > 0)(PageRecords.of(options, answer.body))
           scan.read(answer.body, skip, take)

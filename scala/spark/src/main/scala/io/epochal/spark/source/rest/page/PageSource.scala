@@ -19,7 +19,7 @@ private[rest] trait PageSource extends AutoCloseable {
 final private[rest] class FetchedPages(options: RestOptions, client: HttpClient) extends PageSource {
 
   override def fetch(request: PageRequest, answer: Answer)(check: => Unit): Unit =
-    client.call(options.call(request), answer.body) { head =>
+    client.call(options.planned(request), answer.body) { head =>
       answer.came(head, options.shown(request), options)
       check
     }
