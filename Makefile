@@ -6,6 +6,7 @@ MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
 PYTEST  ?=
 MINUTES ?= 60
 WORKERS ?= 2
+SLOWEST ?= 10
 
 VERSION := $(shell cat version.txt)
 JAR     := dist/epochal-spark_2.13-$(VERSION).jar
@@ -49,10 +50,10 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
 
 test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
-	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
+	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), and 200 stops
-	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=10 $(PYTEST)
+	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat

@@ -56,7 +56,7 @@ def test_a_commit_whose_answer_is_lost_is_applied_once(
         scene.check_all()
 
 
-def test_a_server_that_fails_and_comes_back_is_seen_in_metrics_only(
+def test_a_server_that_fails_and_comes_back_ends_no_query_that_lost_no_rows(
     driver: Driver, own_server: Server, tmp_path: Path
 ) -> None:
     scene = Scene(ON_POSTGRES, new_postgres(own_server.dsn, "sink"), tmp_path)
@@ -69,7 +69,6 @@ def test_a_server_that_fails_and_comes_back_is_seen_in_metrics_only(
         scene.outlive_crash(driver)
     scene.advance(driver)
     driver.stop_queries()
-    assert retries(driver) >= 1
     scene.check_all()
 
 
@@ -96,6 +95,7 @@ def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_stag
     scene.outlive_crash(driver)
     scene.advance(driver)
     driver.stop_queries()
+    assert retries(driver) >= 1  # Those that lost no rows met the crash too, and tell of it in their metrics only.
     scene.check_all()
 
 
