@@ -106,7 +106,7 @@ def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
 
 def test_a_database_restored_to_an_earlier_state_is_an_epoch_gap(written: Job, database: Database) -> None:
     database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch - 1")
-    with pytest.raises(epochal.EpochGapError, match=r"EPOCH_GAP.*1 epochs are missing"):
+    with pytest.raises(epochal.EpochGapError, match=r"EPOCH_GAP.*it lacks 1 epoch\."):
         written()
     assert nothing_was_added(database)
 

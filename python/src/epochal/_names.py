@@ -25,6 +25,8 @@ FAMILIES: Final = {
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 _runs: set[str] = set()
 _helped = False
+#: A value, or one of several with commas and no spaces between them.
+_VALUE = r"[^\s,;()'\"?]*[^\s,;()'\".:?]"
 _RUN = re.compile(r"runId = ([0-9a-f-]{36})")
 
 
@@ -73,6 +75,8 @@ def in_python(text: str) -> str:
     arguments, pattern = _known()
     text = re.sub(r"\b([Tt]he )option (?='[\w.]+')", r"\1argument ", text)
     text = re.sub(r"\.schema\((\"[^\"]*\")\)", r"schema=\1", text)
+    text = text.replace(".trigger(availableNow=True)", "available_now=True")
+    text = re.sub(r"\.trigger\(processingTime=(\"[^\"]*\")\)", r"processing_time=\1", text)
 
     def replaced(match: re.Match[str]) -> str:
         name, hint = arguments[match["name"]]
@@ -95,7 +99,7 @@ def _known() -> tuple[dict[str, tuple[str, str]], re.Pattern[str]]:
     }
     names = "|".join(re.escape(name) for name in sorted(arguments, key=len, reverse=True))
     return arguments, re.compile(
-        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>[^\s,;()'\"?]*[^\s,;()'\".:?])|(?![\w=-]|\.\w))"
+        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>{_VALUE}(?:,{_VALUE})*)|(?![\w=-]|\.\w))"
     )
 
 
@@ -105,7 +109,7 @@ def _literal(value: str, hint: str) -> str:
     if re.match(r"(int|float)\b", hint):
         return value
     if "Sequence[str]" in hint:
-        return f'["{value}"]'
-    if hint.startswith("Mapping") and ":" in value:
-        return '{{"{}": "{}"}}'.format(*value.split(":", 1))
+        return "[" + ", ".join(f'"{one}"' for one in value.split(",")) + "]"
+    if hint.startswith("Mapping") and all(":" in pair for pair in value.split(",")):
+        return "{" + ", ".join('"{}": "{}"'.format(*pair.split(":", 1)) for pair in value.split(",")) + "}"
     return f'"{value}"'

@@ -15,7 +15,7 @@ Size = int | str
 #: A place in a file system, local or any that Spark knows.
 Location = str | os.PathLike[str]
 
-#: Statuses of HTTP answers: numbers and classes, ``[429, "5xx"]``, or the text that lists them.
+#: Statuses of HTTP responses: numbers and classes, ``[429, "5xx"]``, or the text that lists them.
 Statuses = Iterable[int | str] | str
 
 _Value = (

@@ -118,21 +118,21 @@ def rest(
         num_partitions: tasks that send, where rows are sorted by ``key_columns``.
         sink_id: the sink's name in its keys; unset, the query's id, which lives in the checkpoint.
         idempotency_header: the header that carries the key, or ``"none"``.
-        results: JSON Pointer to the array in an answer that tells of each row what became of it.
+        results: JSON Pointer to the array in a response that has the result of each row.
         result_status: JSON Pointer, within an entry of it, to the row's status.
         result_success: values there that mean success; unset, 200 to 299 and true.
         result_reason: JSON Pointer, within an entry, to why a row was refused.
         dead_letter_path: the directory for rows that are refused, as JSON lines; unset, such a row fails its epoch.
-        reject_statuses: statuses of a whole answer for which its rows are at fault, such as ``[400, 422]``.
+        reject_statuses: statuses of a whole response for which its rows are at fault, such as ``[400, 422]``.
         max_bad_rows: rows of one epoch that it takes at the most.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
-        timeout: time for one answer.
-        max_response_bytes: size of an answer at the most.
+        timeout: time for one response.
+        max_response_bytes: size of a response at the most.
         requests_per_second: requests of the whole query in a second at the most.
         max_concurrency: requests of the whole query under way at the same time at the most.
         max_throttle_wait: longest pause that the server may ask for.
-        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` unless told otherwise.
+        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` by default.
         ignore_statuses: statuses that count as success, such as ``[409]``.
         bearer_token: bearer token; secret.
         bearer_token_file: file on the driver that holds it.
@@ -158,7 +158,7 @@ def rest(
         oauth_params: further parameters of the token request, such as ``audience``; secret.
         oauth_client_auth: where the token request has the client's id and secret.
         signer_class: class that signs requests, an ``io.epochal.kit.RequestSigner``.
-        signer: what ``signer_class`` is told; secret.
+        signer: settings of ``signer_class``; secret.
         tls_ca_file: file on the driver with the authorities to trust, in PEM.
         tls_cert_file: file on the driver with the client's certificate, in PEM.
         tls_key_file: file on the driver with the client's private key, in PEM; unset, it is in ``tls_cert_file``.

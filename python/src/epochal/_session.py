@@ -104,7 +104,7 @@ def check_version(spark: SparkSession) -> str:
         raise ConnectUnsupportedError(
             "CONNECT_UNSUPPORTED",
             "check_version asks the driver's JVM, which a Spark Connect client does not have.",
-            f"Look at the server's --jars: it needs {_PREFIX}{VERSION}.jar.",
+            f"Check that the server was started with --jars {_PREFIX}{VERSION}.jar.",
         )
     return _check_jvm(jvm)
 

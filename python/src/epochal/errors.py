@@ -14,7 +14,7 @@
     ├── SourceError
     │   ├── DataLossError             rows that were promised are gone from the source
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
-    │   └── RecordError               the API's answer does not fit the schema or the pagination
+    │   └── RecordError               the API's response does not fit the schema or the pagination
     └── SinkError
         ├── DatabaseError             the database cannot be reached or failed
         ├── TableError                the table, its columns, types or keys do not fit the query
@@ -115,7 +115,7 @@ class SessionWithoutJarError(ConfigurationError):
         """With what to do about it."""
         return cls(
             "SESSION_WITHOUT_JAR",
-            "This process's JVM already runs without Epochal's jar, and cannot take it any more.",
+            "This process's JVM already runs without Epochal's jar, and the jar cannot be added any more.",
             "Call epochal.configure before the first session of this process, or start Spark with the jar: "
             f"spark-submit --jars epochal-spark_{SCALA}-{VERSION}.jar. In a notebook, restart the kernel first.",
         )
@@ -164,11 +164,11 @@ class DataLossError(SourceError):
 
 
 class HttpError(SourceError):
-    """The API cannot be reached, is too slow, answers with an error, or with too much."""
+    """The API cannot be reached, is too slow, responds with an error, or with too much."""
 
 
 class RecordError(SourceError):
-    """The API's answer has no records where they were looked for, or they do not fit the schema or the pagination."""
+    """The API's response has no records where they should be, or they do not fit the schema or the pagination."""
 
 
 class SinkError(EpochalError):

@@ -147,7 +147,7 @@ def rest(
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
         request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
-            ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` in it tell the page; secret.
+            ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` in it select the page; secret.
         partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or that as JSON: each
             has a sequence of requests and a position of its own; ``${repo}`` in ``url``, ``params`` and
             ``request_body`` is its value.
@@ -160,59 +160,59 @@ def rest(
         page_param: the parameter that carries the page's number.
         page_size_param: the parameter that carries the page's size under ``"page"``.
         first_page: the number of the first page.
-        next_cursor: JSON Pointer to the next page's cursor in an answer.
-        next_cursor_header: the header of an answer that has it, in place of ``next_cursor``.
+        next_cursor: JSON Pointer to the next page's cursor in a response.
+        next_cursor_header: the header of a response that has it, in place of ``next_cursor``.
         cursor_param: the parameter that sends the cursor, or the key.
         cursor_header: the header that sends it, in place of ``cursor_param``.
         first_cursor: the cursor or key of the first page, where that needs one.
         key_field: JSON Pointer within a record to its key, by which the next page is asked for; where records are
-            counted, what tells whether the list has shifted.
+            counted, the field that shows whether the list has shifted.
         link_rel: the relation of the ``Link`` header that leads to the next page.
-        next_url: JSON Pointer to the next page's URL in an answer.
-        has_more: JSON Pointer to a flag in an answer; where it is false no page follows.
+        next_url: JSON Pointer to the next page's URL in a response.
+        has_more: JSON Pointer to a flag in a response; where it is false no page follows.
         last_page: JSON Pointer to a flag that is true in the last page, in place of ``has_more``.
         end_of_list: ``"assumed"`` takes a first page that says nothing about a next one for the last page.
-        total_count: JSON Pointer to the number of all records in an answer.
-        total_count_header: the header of an answer that has it, in place of ``total_count``.
+        total_count: JSON Pointer to the number of all records in a response.
+        total_count_header: the header of a response that has it, in place of ``total_count``.
         on_drift: what becomes of a list that has shifted, or has fewer records than were delivered: ``"restart"``
             reads it again.
         window_start: where the first window begins; a ``datetime`` without a zone is local time.
         window_length: length of a window, from its first moment up to the next one's.
         lag: how long ago a window must have ended before it is asked for.
         overlap: how much of the time before it a window asks for again, for records that appear late.
-        key_columns: the fields that tell a record, where windows overlap.
+        key_columns: the fields that identify a record, where windows overlap.
         window_from_param: the parameter with the moment where a window begins.
         window_to_param: the parameter with the moment where it ends.
         window_format: how the two moments are written.
         window_pagination: how the pages of one window follow each other.
         max_pages: pages that one batch, or window, may ask for; an API that goes on for longer is an error.
         refresh_interval: how long after its end was seen an API is asked for new records, in a stream.
-        conditional_requests: whether an answer that is the same need not be sent again (``ETag``, ``Last-Modified``);
-            unless told otherwise it need not.
+        conditional_requests: whether a response that is the same need not be sent again (``ETag``, ``Last-Modified``);
+            by default it need not.
         max_poll_time: how long one poll for journalled records may take, in a stream; the next poll goes on.
         max_poll_bytes: bytes of journalled records that one poll may receive; the page that brings more is its last.
-        journal: keeps answers in the checkpoint until they are delivered; always so where pages are followed.
-        body_format: how an answer holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
-        records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole answer.
-        missing_records: ``"empty"`` takes an answer without that array, or with null in its place, for an empty page.
+        journal: keeps responses in the checkpoint until they are delivered; always so where pages are followed.
+        body_format: how a response holds records: ``"json"``, an array; ``"ndjson"``, one object a line; ``"csv"``.
+        records: JSON Pointer (RFC 6901) to the array of records; the empty text is the whole response.
+        missing_records: ``"empty"`` takes a response without that array, or with null in its place, for an empty page.
         sep: the character between the fields of CSV.
-        header: whether the first line of each answer in CSV names its fields.
+        header: whether the first line of each response in CSV names its fields.
         null_value: unquoted text that is NULL in CSV.
         mode: what becomes of a record that does not fit: ``"FAILFAST"`` fails the query, ``"PERMISSIVE"`` keeps what
             fits, and the record itself in a column, ``"DROPMALFORMED"`` drops it.
         column_name_of_corrupt_record: that column.
         rescued_data_column: a column for the fields that have none, as JSON.
-        metadata_columns: columns that tell where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
+        metadata_columns: columns that say where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
-        timeout: how long to wait for a connection, and for the next bytes of an answer.
-        max_response_bytes: size of an answer at the most.
+        timeout: how long to wait for a connection, and for the next bytes of a response.
+        max_response_bytes: size of a response at the most.
         requests_per_second: requests of the whole query in a second at the most.
         max_concurrency: requests of the whole query under way at the same time at the most.
         max_throttle_wait: longest pause that the server may ask for.
-        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` unless told otherwise.
-        ignore_statuses: statuses that count as an answer without records, such as ``[404]``.
+        retry_statuses: statuses after which a request is made again: ``[408, 429, "5xx"]`` by default.
+        ignore_statuses: statuses that count as a response without records, such as ``[404]``.
         retry_max_attempts: tries in all, the first one included.
         retry_initial_delay: upper bound of the first delay; it doubles with every try.
         retry_max_delay: upper bound of any delay.
@@ -241,7 +241,7 @@ def rest(
         oauth_params: further parameters of the token request, such as ``audience``; secret.
         oauth_client_auth: where the token request has the client's id and secret.
         signer_class: class that signs requests, an ``io.epochal.kit.RequestSigner``.
-        signer: what ``signer_class`` is told; secret.
+        signer: settings of ``signer_class``; secret.
         tls_ca_file: file on the driver with the authorities to trust, in PEM.
         tls_cert_file: file on the driver with the client's certificate, in PEM.
         tls_key_file: file on the driver with the client's private key, in PEM; unset, it is in ``tls_cert_file``.

@@ -163,7 +163,7 @@ def jdbc(
         mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query; ``"changes"`` also deletes them.
         key_columns: names of the columns that identify a row.
         order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
-        key_comparison: ``"database"`` accepts keys that the database takes for equal though Spark tells them apart.
+        key_comparison: ``"database"`` accepts keys that the database takes for equal though they differ in Spark.
         update_columns: names of the only columns that are replaced where the key is there already; unset, all others.
         op_column: the column that says what a row does: insert (i, c, r), update (u) or delete (d); not stored itself.
         column_map: the DataFrame's columns whose names differ from the table's, and those names.
@@ -176,13 +176,13 @@ def jdbc(
         password: its password; secret.
         password_file: a file with it that the driver reads for every connection, instead of ``password``.
         password_env: the driver's environment variable that holds it, instead of ``password``.
-        driver: class of the JDBC driver, where the URL does not tell it.
+        driver: class of the JDBC driver, where the URL does not imply it.
         connection: properties for the driver; secret.
         max_connections: connections that the driver, and each executor, may hold; tasks wait for a free one.
         on_new_query: ``"append:<id>"`` accepts the one other query, sink or table that an error named by this id.
         on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it
             is to be written, or is in the table already.
-        on_epoch_mismatch: what to do when an epoch comes again and its offsets cannot be read.
+        on_epoch_mismatch: what to do when an epoch is replayed with other rows and its offsets cannot be read.
         transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
             (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
         inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.

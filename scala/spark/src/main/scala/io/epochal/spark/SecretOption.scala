@@ -32,7 +32,7 @@ final case class SecretOption(name: String, what: String) {
   def setName(values: OptionValues): String = all.find(values.isSet(_)).fold(name)(_.name)
 
   def of(values: OptionValues): Either[EpochalException, Option[Secret]] =
-    values.exclusive("The secret has one place: keep one of them.")(all: _*).map { _ =>
+    values.exclusive("The secret comes from one place: keep one of them.")(all: _*).map { _ =>
       values
         .get(text)
         .map(Secret.Given(_))

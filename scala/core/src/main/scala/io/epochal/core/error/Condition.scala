@@ -46,18 +46,28 @@ final case class Condition(name: String, problem: String, hint: String, batchHin
   private def isBatch(values: Map[String, String]): Boolean = values.get("epoch").exists(Condition.Batches)
 
   private def fill(template: String, values: Map[String, String]): String =
-    Condition.Placeholder.replaceAllIn(
+    Condition.Filled.replaceAllIn(
       if (isBatch(values)) Condition.ofBatch(template) else template,
-      m => java.util.regex.Matcher.quoteReplacement(Condition.oneLine(values(m.group(1)))))
+      m => {
+        val (value, noun) = (Condition.oneLine(values(m.group(1))), Option(m.group(2)).getOrElse(""))
+        java.util.regex.Matcher.quoteReplacement(value + (if (value == "1") noun.stripSuffix("s") else noun))
+      }
+    )
 }
 
 object Condition {
   private val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
 
+  /** A placeholder, with the noun that it counts: `<rows> rows` is filled as `1 row` too. */
+  private val Filled = s"$Placeholder( (?:attempt|byte|epoch|page|record|row)s\\b)?".r
+
   /** Stands for the epoch's number where a batch is written, which has none. */
   val BatchWrite = "(batch write)"
 
   private val Batches = Set(BatchWrite, "batch")
+
+  /** An epoch in a message: `epoch 3`, or `the batch`. */
+  def named(epoch: String): String = if (Batches(epoch)) "the batch" else s"epoch $epoch"
   private val LineBreaks = "\\s*[\r\n]\\s*".r
 
   /** The same of a batch write: it has neither an epoch nor a query that could be started again. */

@@ -17,7 +17,7 @@ object Conditions extends HttpConditions {
   val SchemaRequired = Condition(
     "SCHEMA_REQUIRED",
     "<format> was given no schema.",
-    "Give one with .schema(\"id INT, name STRING\") or the option 'schema'; inferSchema=true looks at the first page."
+    "Give one with .schema(\"id INT, name STRING\") or the option 'schema', or set inferSchema=true to infer it from the first page."
   )
   val SchemaNotInferred = Condition(
     "SCHEMA_NOT_INFERRED",
@@ -27,7 +27,7 @@ object Conditions extends HttpConditions {
   val SchemaChanged = Condition(
     "SCHEMA_CHANGED",
     "The schema that <format> infers now is <found>, but the query began with <expected>.",
-    "Set the option 'schema' to the first one, and leave inferSchema out; a new schema needs a new checkpoint."
+    "Leave inferSchema out and give the first one, with .schema(\"<expected>\") or the option 'schema'; a new schema needs a new checkpoint."
   )
   val SchemaInvalid =
     Condition(
@@ -73,12 +73,12 @@ object Conditions extends HttpConditions {
   val OffsetSourceChanged = Condition(
     "OFFSET_SOURCE_CHANGED",
     "The checkpoint's offsets belong to the source '<found>', but the query now reads '<expected>'.",
-    "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set sourceId to the name in the checkpoint, without the format before it."
+    "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set the option 'sourceId' to '<sourceId>'."
   )
   val DataLoss = Condition(
     "DATA_LOSS",
     "Rows of <source> from offset <from> to <until> are gone: <reason>.",
-    "Find out what removed them. failOnDataLoss=false skips the rows that are gone, with a warning."
+    "Find out what removed them. To go on without them set failOnDataLoss=false: they are skipped, with a warning."
   )
 
   // What a mode of Spark cannot do here.
@@ -95,7 +95,7 @@ object Conditions extends HttpConditions {
   val LoginRefused = Condition(
     "LOGIN_REFUSED",
     "The database <url> refused the login: <reason>.",
-    "Check user and password (or passwordFile, passwordEnv), and that this user may connect to this database from the driver's host."
+    "Check user and password (or passwordFile, passwordEnv), and that this user may connect to this database from the hosts of driver and executors."
   )
   val DriverMissing = Condition(
     "DRIVER_MISSING",
@@ -105,22 +105,22 @@ object Conditions extends HttpConditions {
   val DatabaseError = Condition(
     "DATABASE_ERROR",
     "<url> failed in <step>: SQLSTATE <state>, <reason>.",
-    "The transaction was rolled back. Correct the cause and start again; a query goes on from its checkpoint."
+    "The transaction was rolled back. Correct the cause and start again; a streaming query goes on from its checkpoint."
   )
   val RowTooLarge = Condition(
     "ROW_TOO_LARGE",
     "A row is larger than <url> takes in one statement, in <step>: <reason>.",
-    "Raise <setting> of the server, or leave such rows out of the query. Smaller rows travel many in a statement, cut by their size: one row alone was too large."
+    "Raise <setting> of the server, or filter such rows out in the query. It is one row alone that is too large: several rows are sent in a statement only as far as they fit."
   )
   val TooManyConnections = Condition(
     "TOO_MANY_CONNECTIONS",
-    "<url> had no connection free for <step>, in all tries: <reason>.",
-    "If the server is full, lower maxConnections (of each executor), raise <setting> of the server, or use a pooler. If the connections of this JVM are all busy, raise maxConnections, or run fewer tasks at a time."
+    "<url> had no free connection for <step>, in all attempts: <reason>.",
+    "<advice>"
   )
   val SinkBlocked = Condition(
     "SINK_BLOCKED",
-    "The sink '<sinkId>' in <url> could not be claimed: for <waited> each try has waited for <blockers>.",
-    "Wait until that transaction has ended, or end it (PostgreSQL: SELECT pg_terminate_backend(number); MySQL, MariaDB: KILL number), then start the query again. A session of this sink's own older runs is ended without being asked."
+    "The sink '<sinkId>' in <url> could not be claimed: each attempt waited <waited> for <blockers>.",
+    "Wait until that transaction has ended, or end it (PostgreSQL: SELECT pg_terminate_backend(number); MySQL, MariaDB: KILL number), then start the query again. Sessions of this sink's own older runs are ended automatically."
   )
   val TableMissing = Condition(
     "TABLE_MISSING",
@@ -140,11 +140,11 @@ object Conditions extends HttpConditions {
   val ColumnTypeMismatch = Condition(
     "COLUMN_TYPE_MISMATCH",
     "The query's column '<column>' is <sparkType>, but the table <table> has <columnType>.",
-    "Cast the column in the query: CAST(<column> AS <suggestion>)."
+    "<suggestion>"
   )
   val TypeUnsupported = Condition(
     "TYPE_UNSUPPORTED",
-    "The query's column '<column>' is <sparkType>, which <database> has no type for here.",
+    "The query's column '<column>' is <sparkType>, for which <database> has no column type here.",
     "Convert it in the query: to_json(<column>) or CAST(<column> AS STRING)."
   )
   val KeyColumnsRequired = Condition(
@@ -159,8 +159,8 @@ object Conditions extends HttpConditions {
   )
   val KeyComparedOtherwise = Condition(
     "KEY_COMPARED_OTHERWISE",
-    "The key column '<column>' of <table> compares values by its <comparison>, which takes some for equal that Spark tells apart: one row would replace another.",
-    "Declare it with <exact>; or set keyComparison=database if such values are the same key to you."
+    "The key column '<column>' of <table> compares values by its <comparison>, which treats some values as equal that are different in Spark: one row would replace another.",
+    "Declare the column with <exact>, or set keyComparison=database if such values are the same key to you."
   )
   val DuplicateKeys = Condition(
     "DUPLICATE_KEYS",
@@ -176,18 +176,20 @@ object Conditions extends HttpConditions {
   )
   val TooManyBadRows = Condition(
     "TOO_MANY_BAD_ROWS",
-    "Epoch <epoch> holds more bad rows than <limit>. The first one known: row <row> of partition <partition>, column '<column>': <reason>.",
+    "Epoch <epoch> holds more bad rows than <limit>. One of them, row <row> of partition <partition>, column '<column>': <reason>.",
     "Nothing of the epoch was written, nor to deadLetterTable. Correct the query, or raise maxBadRows."
   )
   val EpochTooLarge = Condition(
     "EPOCH_TOO_LARGE",
     "Epoch <epoch> holds more than <limit> bytes, which the inline transport cannot carry.",
-    "Leave 'transport' out: larger epochs then go by staging, or by files beside the checkpoint. For a batch on a cluster set spillDirectory to a directory that the driver and all executors reach."
+    "Leave 'transport' out: larger epochs then go by staging, or by files in the checkpoint's directory.",
+    Some(
+      "Leave 'transport' out: a larger batch then goes by staging, or by files. For files on a cluster set spillDirectory to a directory that the driver and all executors reach.")
   )
   val EpochGap = Condition(
     "EPOCH_GAP",
-    "The query commits epoch <epoch> to sink '<sinkId>', but the ledger's last epoch is <last>: <missing> epochs are missing.",
-    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore the checkpoint of epoch <last> with it."
+    "The query commits epoch <epoch> to sink '<sinkId>', but the ledger's last epoch is <last>: it lacks <missing> epochs.",
+    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore a copy of the checkpoint from the time of epoch <last>, too."
   )
   val EpochRegressed = Condition(
     "EPOCH_REGRESSED",
@@ -197,22 +199,22 @@ object Conditions extends HttpConditions {
   val EpochRangeChanged = Condition(
     "EPOCH_RANGE_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with other source offsets (<ledgerHash>) than the checkpoint has now (<checkpointHash>).",
-    "Two runs gave this epoch different rows: a checkpoint was edited, or two queries share a sinkId. Nothing was written."
+    "Nothing was written. Either the checkpoint was edited or rewound: start the query from the original one. Or two queries share a sinkId: give each its own."
   )
   val EpochContentChanged = Condition(
     "EPOCH_CONTENT_CHANGED",
-    "Epoch <epoch> of sink '<sinkId>' is in the ledger with <ledgerRows> rows (digest <ledgerDigest>), but came again with <rows> rows (digest <digest>), and its offsets cannot be read to tell whether it is the same.",
+    "Epoch <epoch> of sink '<sinkId>' is in the ledger with <ledgerRows> rows (digest <ledgerDigest>), but its replay has <rows> rows (digest <digest>), and its offsets cannot be read to decide whether it is the same.",
     "If the plan is not repeatable (rand(), a UDF), set onEpochMismatch=keep: what was written first stays."
   )
   val NewQuery = Condition(
     "NEW_QUERY",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
-    "With a new checkpoint a query reads its source from the beginning, and its rows come to those that are there. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. If this is another job, give it a sinkId of its own."
+    "With a new checkpoint a query reads its source from the beginning, and adds its rows to those in the table. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. If this is another job, give it a sinkId of its own."
   )
   val LedgerEmpty = Condition(
     "LEDGER_EMPTY",
     "The query is at epoch <epoch>, but the ledger has nothing of sink '<sinkId>'.",
-    "The ledger was lost, or sinkId, url or dbtable changed. Look into the table: if the rows of epoch <epoch> are there already, set onLedgerEmpty=skip:<epoch>; if they are not, and the earlier ones are where you want them, set onLedgerEmpty=write:<epoch>."
+    "The ledger was lost, or sinkId, url or dbtable changed. Check the table: if the rows of epoch <epoch> are there already, set onLedgerEmpty=skip:<epoch>; if they are not, and the earlier ones are where you want them, set onLedgerEmpty=write:<epoch>."
   )
   val TargetShared = Condition(
     "TARGET_SHARED",
@@ -222,32 +224,34 @@ object Conditions extends HttpConditions {
   val TargetChanged = Condition(
     "TARGET_CHANGED",
     "Sink '<sinkId>' has written to <known> so far, and now writes to <table>.",
-    "A table that was dropped and made again counts as another one. If that is meant, set onNewQuery=append:<accept>, which accepts this one change."
+    "A table that was dropped and recreated counts as a different table. If that is meant, set onNewQuery=append:<accept>, which accepts this one change."
   )
   val TriggerChanged = Condition(
     "TRIGGER_CHANGED",
-    "Epoch <epoch> of sink '<sinkId>' was written under the <known> trigger and comes again under <trigger>.",
-    "Run the query once more with the <known> trigger, let it commit, and change the trigger then."
+    "Epoch <epoch> of sink '<sinkId>' was written under the <known> trigger, and its replay runs under <trigger>.",
+    "Run the query once more with the <known> trigger, let it commit, and only then change the trigger."
   )
   val SinkFenced = Condition(
     "SINK_FENCED",
     "This run of sink '<sinkId>' (generation <generation>) was replaced by a newer run (generation <current>).",
-    "Another driver runs this query now; stop one of them. Nothing was written by this run since."
+    "Another driver runs this query now; stop one of them. This run has written nothing since then."
   )
   val RowsDropped = Condition(
     "ROWS_DROPPED",
-    "Epoch <epoch> is not in <table> as it was sent: <found>.",
-    "A trigger, a rule or row security does something else than it is told. Nothing of the epoch was written; disable it for this user."
+    "Epoch <epoch> is not stored in <table> as it was sent: <found>.",
+    "Nothing of the epoch was written. Find the trigger, rule or row-level security policy of the table that does it, and disable it for this user."
   )
   val StagingLost = Condition(
     "STAGING_LOST",
-    "What partition <partition> of epoch <epoch> had brought to the database is not there: <found> of <sent> rows in <place>.",
-    "A restart of the server empties staging tables. Nothing of the epoch was kept; start the query again and it is repeated."
+    "Rows that partition <partition> of epoch <epoch> loaded are missing: <found> of <sent> rows are in <place>.",
+    "A restart of the server empties staging tables. Nothing of the epoch was written: start the query again."
   )
   val RowsFileLost = Condition(
     "ROWS_FILE_LOST",
     "The rows of partition <partition> of epoch <epoch> cannot be read from <file> in <directory>: <reason>.",
-    "Driver and executors must reach the same directory: put the checkpoint on a shared file system, or set spillDirectory to such a directory. Nothing of the epoch was kept; start the query again and it is repeated."
+    "Driver and executors must reach the same directory: put the checkpoint on a shared file system, or set spillDirectory to such a directory. Nothing of the epoch was written: start the query again.",
+    Some(
+      "Driver and executors must reach the same directory: set spillDirectory to one. Nothing of the batch was written: write it again.")
   )
   val MessageCorrupted = Condition(
     "MESSAGE_CORRUPTED",
@@ -257,9 +261,9 @@ object Conditions extends HttpConditions {
 
   val CommitUnknown = Condition(
     "COMMIT_UNKNOWN",
-    "The connection to <url> was lost while epoch <epoch> was being committed, and the database could not be asked since whether it has it: <reason>.",
-    "Start the query again on its checkpoint: the ledger tells, and the epoch is neither lost nor written twice.",
-    Some("A batch has no ledger: look whether its rows are in the table before you write it again.")
+    "The connection to <url> was lost while epoch <epoch> was being committed, and since then the database could not be asked whether it was committed: <reason>.",
+    "Start the query again on its checkpoint: the ledger shows whether the epoch is there, so it is neither lost nor written twice.",
+    Some("A batch has no ledger: check whether its rows are in the table before you write it again.")
   )
   val LedgerVersion = Condition(
     "LEDGER_VERSION",

@@ -3,7 +3,7 @@ package io.epochal.core.error
 /** Of what speaks HTTP: a part of [[Conditions]]. */
 private[error] trait HttpConditions {
 
-  // Requests, answers and the records in them.
+  // Requests, responses and the records in them.
   val HttpUnreachable = Condition(
     "HTTP_UNREACHABLE",
     "<url> could not be reached: <reason> (<attempts> attempts).",
@@ -11,42 +11,42 @@ private[error] trait HttpConditions {
   )
   val HttpTimeout = Condition(
     "HTTP_TIMEOUT",
-    "<url> did not answer within <timeout> (<attempts> attempts).",
-    "Raise timeout, or ask for smaller pages (pageSize)."
+    "<url> did not respond within <timeout> (<attempts> attempts).",
+    "Raise timeout, or transfer less in one request: lower pageSize where pages are read, batchSize where rows are sent."
   )
   val HttpStatus = Condition(
     "HTTP_STATUS",
-    "<url> answered with status <status> (<attempts> attempts): <body>",
+    "<url> responded with status <status> (<attempts> attempts): <body>",
     "<advice>"
   )
   val OAuthRefused = Condition(
     "OAUTH_REFUSED",
-    "<url> gave no access token: <reason>.",
-    "Check oauth.clientId, its secret, oauth.scope and oauth.clientAuth. A refresh token that expired or was used up must be obtained anew."
+    "<url> issued no access token: <reason>.",
+    "Check oauth.clientId, its secret, oauth.scope and oauth.clientAuth. A refresh token that expired or was used up must be replaced by a new one."
   )
   val HttpResponseTooLarge = Condition(
     "HTTP_RESPONSE_TOO_LARGE",
-    "A response of <url> is larger than <limit> bytes.",
+    "A response from <url> is larger than <limit> bytes.",
     "Ask for smaller pages (with 'pageSize' where pages are counted, elsewhere by the API's own parameter, in 'params'), or raise 'maxResponseBytes'."
   )
   val HttpBodyInvalid = Condition(
     "HTTP_BODY_INVALID",
-    "<url> answered with a body that cannot be read (<attempts> attempts): <reason>.",
-    "Open the URL by hand and see what it serves; a proxy or a login page may answer in its place."
+    "<url> responded with a body that cannot be read (<attempts> attempts): <reason>.",
+    "Open the URL with curl or in a browser and check what it returns; a proxy or a login page may respond in its place."
   )
   val RecordsNotFound = Condition(
     "RECORDS_NOT_FOUND",
-    "The response of <url> has no array at '<pointer>': <found>.",
+    "The response from <url> has no array at '<pointer>': <found>.",
     "Set records to the JSON Pointer of the array, like records=/data/items, or to the empty text where the response is the array. If the API leaves empty lists out, set missingRecords=empty."
   )
   val CsvHeaderMismatch = Condition(
     "CSV_HEADER_MISMATCH",
-    "The header of the CSV that <url> gives <reason>.",
-    "Name the schema's columns as the header does; set header=false where the CSV has none, and 'sep' where it is not split by commas (a stream needs a new checkpoint then)."
+    "The header of the CSV from <url> <reason>.",
+    "Name the schema's columns as the header does; if the CSV has no header, set header=false; if its fields are not separated by commas, set 'sep'. A stream then needs a new checkpoint."
   )
   val PaginationMismatch = Condition(
     "PAGINATION_MISMATCH",
-    "<url> does not page as the options say: <reason>.",
+    "<url> does not page as the options say: asked <asked>, it returned <found>.",
     "Compare pagination=<pagination> and its options with the API's documentation: the parameters' names, and the largest pageSize.")
   val PaginationLoop = Condition(
     "PAGINATION_LOOP",
@@ -60,22 +60,22 @@ private[error] trait HttpConditions {
   )
   val ListIncomplete = Condition(
     "LIST_INCOMPLETE",
-    "The response of <url> has <records> records, and they are not the whole list: <reason>.",
+    "The response from <url> has <records> records, and they are not the whole list: <reason>.",
     "Set 'pagination' to how the API pages, for example pagination=<pagination>. If this one response is all that is wanted, set endOfList=assumed."
   )
   val ListShifted = Condition(
     "LIST_SHIFTED",
-    "Record <record> of <source>, counted from 0, was delivered, and another one stands there now: records before it were inserted or deleted, so later ones would come twice or never.",
-    "Ask for an order in which new records only come at the end. A list whose records gain a field, or whose last record changes, looks the same: set keyField to the JSON Pointer of what tells a record, for example /id, also for an existing checkpoint. onDrift=warn goes on from here, onDrift=restart reads the list again."
+    "Record <record> of <source>, counted from 0, was delivered, and now another record is at its position: records before it were inserted or deleted, so later ones would be delivered twice or never.",
+    "Request an order in which new records come only at the end. If records only gained a field, or the last one changed, set keyField to the JSON Pointer of the field that identifies a record, for example keyField=/id; an existing checkpoint can stay. onDrift=warn goes on from here, onDrift=restart reads the list again."
   )
   val TooManyPages = Condition(
     "TOO_MANY_PAGES",
-    "<url> has more pages after <pages> of them, the maximum.",
-    "If the list really is that long, raise maxPages. With maxRowsPerBatch a stream that is not AvailableNow asks only for the pages that a batch needs."
+    "<url> has more than <pages> pages, the maximum.",
+    "If the list really is that long, raise maxPages. With maxRowsPerBatch a stream that is not AvailableNow requests only the pages that a batch needs."
   )
   val LinkRefused = Condition(
     "LINK_REFUSED",
-    "<url> gives <link> as its next page, which is not followed: <reason>.",
+    "<url> names <link> as its next page, which is not followed: <reason>.",
     "Headers and parameters may be secret, so they are sent only to the scheme, host and port of url. Set url to the host of the links."
   )
   val JournalUnwritable = Condition(
@@ -90,8 +90,8 @@ private[error] trait HttpConditions {
   )
   val ResponseNotKept = Condition(
     "RESPONSE_NOT_KEPT",
-    "A response is too large for memory, and a file of it cannot be written to <path>, or read there: <reason>.",
-    "Make room there, or set another directory with -Djava.io.tmpdir=/path in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, or ask for smaller pages."
+    "A response is too large for memory, and its temporary file in <path> cannot be written or read: <reason>.",
+    "Make room there, set another directory with -Djava.io.tmpdir=/path in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, or request smaller pages."
   )
   val RecordInvalid = Condition(
     "RECORD_INVALID",
@@ -102,27 +102,31 @@ private[error] trait HttpConditions {
   // Rows sent to an API.
   val RowRefused = Condition(
     "ROW_REFUSED",
-    "Row <row> of partition <partition> in epoch <epoch> was not taken by <url>: <reason>.",
-    "Rows before it were sent, and are sent again under the same keys when the query is started again. Correct the row in the query, or set deadLetterPath to put such rows aside."
+    "Row <row> of partition <partition> in epoch <epoch> was refused by <url>: <reason>.",
+    "Rows before it were sent, and are sent again under the same keys when the query is started again. Correct the row in the query, or set deadLetterPath to put such rows aside.",
+    Some(
+      "Rows before it were sent. Correct the row, or set deadLetterPath to put such rows aside; with sinkId and keyColumns a second write sends the same keys.")
   )
   val TooManyRefusedRows = Condition(
     "TOO_MANY_REFUSED_ROWS",
-    "Epoch <epoch> holds more rows that the server refuses than <limit>. The first one known: row <row> of partition <partition>: <reason>.",
-    "The others were sent, and are sent again under the same keys when the query is started again; deadLetterPath has none of the epoch. Correct the query, or raise maxBadRows."
+    "The server refused more rows of epoch <epoch> than <limit>. One of them, row <row> of partition <partition>: <reason>.",
+    "The others were sent, and are sent again under the same keys when the query is started again; deadLetterPath has none of the epoch. Correct the query, or raise maxBadRows.",
+    Some(
+      "The others were sent; deadLetterPath has none of the batch. Correct the rows, or raise maxBadRows; with sinkId and keyColumns a second write sends the same keys.")
   )
   val ResultsInvalid = Condition(
     "RESULTS_INVALID",
-    "The response of <url> does not say what became of each of <rows> rows: <reason>.",
-    "Compare results, resultStatus and resultSuccess with the API's documentation. The rows may have been accepted; they are sent again when the query is started again."
+    "The response from <url> does not say of each of <rows> rows whether it was accepted: <reason>.",
+    "Compare results, resultStatus and resultSuccess with the API's documentation. The rows may have been accepted; they are sent again when the query, or the batch, runs again."
   )
   val OrderNotRepeatable = Condition(
     "ORDER_NOT_REPEATABLE",
-    "<format> cannot make idempotency keys of the rows' places: after <operator> a replay may bring other rows to a place.",
-    "Set keyColumns to columns that identify a row: keys are then made of them. Or set idempotencyHeader=none to send rows at least once, without keys."
+    "<format> cannot make idempotency keys from the rows' positions: after <operator> a replay may have other rows at a position.",
+    "Set keyColumns to columns that identify a row: keys are then made from their values. Or set idempotencyHeader=none to send rows at least once, without keys."
   )
   val EpochDealtAnew = Condition(
     "EPOCH_DEALT_ANEW",
-    "Epoch <epoch> was first sent as <known>, and now comes again as <found>: its requests would have other idempotency keys.",
+    "Epoch <epoch> was first sent with <known>, and its replay has <found>: its requests would have other idempotency keys.",
     "Run the query once as it was (the same options; the same number of cores, or numPartitions at the source) and let it commit the epoch. To send it again under other keys, delete epochal-rest/<epoch> in the checkpoint."
   )
   val DeadLettersUnwritable = Condition(

@@ -67,7 +67,10 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
     Either.cond(
       format == this.format && owner == source,
       (),
-      Conditions.OffsetSourceChanged("found" -> s"$format $owner".trim, "expected" -> s"${this.format} $source")
+      Conditions.OffsetSourceChanged(
+        "found" -> s"$format $owner".trim,
+        "expected" -> s"${this.format} $source",
+        "sourceId" -> owner)
     )
   }
 

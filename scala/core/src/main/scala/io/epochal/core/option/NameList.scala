@@ -15,6 +15,12 @@ object NameList {
       if (name.exists(c => c == ',' || c == '"') || name != name.trim) s""""${name.replace("\"", "\"\"")}"""" else name)
     .mkString(",")
 
+  /** The first of many names, for a message. */
+  def shown(names: Seq[String]): String =
+    names.take(MaxShown).mkString(", ") + (if (names.sizeIs > MaxShown) ", …" else "")
+
+  private val MaxShown = 20
+
   /** `id:comment_id, body:"full text"` */
   def pairs(text: String): Option[Seq[(String, String)]] = {
     val read = groups(tokens(text, ',', ':')).filter(_.nonEmpty).map {

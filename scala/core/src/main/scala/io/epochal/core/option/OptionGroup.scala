@@ -45,14 +45,8 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   private def parseValue(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, Any] =
     Option(text).flatMap(spec.kind.parse(_)).toRight {
-      val meant = Nearest.of(String.valueOf(text).trim, spec.kind.allowed)
-      meant.fold(Conditions.OptionInvalid)(_ => OptionGroup.Misspelt)(
-        "option" -> name,
-        "format" -> format,
-        "value" -> (if (spec.secret) Redaction.Mask else Redaction.text(text)),
-        "expected" -> spec.kind.expected,
-        "example" -> meant.fold(spec.example)(right => s"$name=$right")
-      )
+      val shown = if (spec.secret) Redaction.Mask else Redaction.text(String.valueOf(text))
+      OptionGroup.invalid(format, name, shown, spec.kind.expected, spec.example, spec.kind.allowed)
     }
 
   private def unknown(name: String): EpochalException =
@@ -72,6 +66,15 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     "suggestion" ->
       s"Use start() in place of toTable(…), save() in place of saveAsTable(…); or first CREATE TABLE name (columns) USING `$format` OPTIONS (…)."
   )
+
+  /** What is wrong with an option's value, as [[OptionGroup.invalid]]. */
+  def invalid(
+      spec: OptionSpec[_],
+      value: String,
+      expected: String,
+      allowed: Seq[String] = Nil,
+      whole: String => String = identity): EpochalException =
+    OptionGroup.invalid(format, spec.name, value, expected, spec.example, allowed, whole)
 
   /** What is wrong with options that were given together. */
   def conflict(options: String, suggestion: String): EpochalException =
@@ -94,6 +97,35 @@ object OptionGroup {
 
   /** A value that is nearly one of those that are allowed. */
   private val Misspelt = Conditions.OptionInvalid.copy(hint = "Did you mean <example>?")
+
+  /** What is wrong with an option's value; where that is nearly an allowed one, the allowed one is offered.
+    *
+    * @param value
+    *   as it may be shown
+    * @param expected
+    *   completes "which is not …"
+    * @param allowed
+    *   all values that are right, where they are known
+    * @param whole
+    *   the option's text for an allowed value, where `value` is a part of it
+    */
+  def invalid(
+      format: String,
+      option: String,
+      value: String,
+      expected: String,
+      example: String,
+      allowed: Seq[String] = Nil,
+      whole: String => String = identity): EpochalException = {
+    val meant = Nearest.of(value.trim, allowed)
+    meant.fold(Conditions.OptionInvalid)(_ => Misspelt)(
+      "option" -> option,
+      "format" -> format,
+      "value" -> value,
+      "expected" -> expected,
+      "example" -> meant.fold(example)(right => s"$option=${whole(right)}")
+    )
+  }
 
   /** What a table of a catalog has besides its options, which it repeats as `option.<name>`. */
   private def isCatalogs(name: String, raw: Map[String, String]): Boolean = {

@@ -25,7 +25,7 @@ final class OptionType[A](
 object OptionType {
 
   val string: OptionType[String] =
-    new OptionType[String]("string", "a text that is not empty", "a text")(s => Option(s).filter(_.nonEmpty), identity)
+    new OptionType[String]("string", "a text that is not empty", "text")(s => Option(s).filter(_.nonEmpty), identity)
 
   val boolean: OptionType[Boolean] =
     new OptionType[Boolean]("boolean", "true or false", "true", Seq("true", "false"))(
@@ -66,7 +66,9 @@ object OptionType {
 
   /** A length of time: a number with ms, s, m, h or d (`500ms`, `30s`); also Spark's spelling, `10 seconds`. */
   val duration: OptionType[Duration] =
-    new OptionType[Duration]("duration", "a length of time", "30s")(Quantity.duration, Quantity.render)
+    new OptionType[Duration]("duration", "a length of time with its unit (ms, s, m, h or d)", "30s")(
+      Quantity.duration,
+      Quantity.render)
 
   /** A size in bytes: a number, alone or with k, m or g (powers of 1024). */
   val bytes: OptionType[Long] =

@@ -8,16 +8,16 @@ import io.epochal.core.limit.ReadLimit
 object SourceOptions {
 
   val MaxRowsPerBatch: OptionSpec[Long] =
-    OptionSpec("maxRowsPerBatch", OptionType.long(1), "Rows in a micro-batch at the most. Unset: all there is.")
+    OptionSpec("maxRowsPerBatch", OptionType.long(1), "Maximum rows in a micro-batch. Unset: all that are available.")
   val MinRowsPerBatch: OptionSpec[Long] = OptionSpec(
     "minRowsPerBatch",
     OptionType.long(1),
-    "Rows to wait for before a micro-batch starts, for maxBatchDelay at the most. Unset: any row starts one."
+    "Rows to wait for before a micro-batch starts, for at most maxBatchDelay. Unset: any row starts one."
   )
   val MaxBatchDelay: OptionSpec[Duration] = OptionSpec(
     "maxBatchDelay",
     OptionType.duration,
-    "How long minRowsPerBatch may hold rows back.",
+    "How long minRowsPerBatch may delay rows.",
     Some(Duration.ofMinutes(15))
   )
   val FailOnDataLoss: OptionSpec[Boolean] = OptionSpec(

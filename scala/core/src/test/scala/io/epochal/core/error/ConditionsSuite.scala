@@ -24,6 +24,22 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(error.getMessage.contains("'a$1\\b'"))
   }
 
+  test("what is counted stands in the singular where it is one") {
+    def attempts(n: Int) = Conditions.HttpTimeout("url" -> "u", "timeout" -> "5s", "attempts" -> n).getMessage
+    assert(
+      attempts(1).contains("(1 attempt).") && attempts(2).contains("(2 attempts).") && attempts(11).contains(
+        "11 attempts"))
+    assert(Plural.of(1, "record") == "1 record" && Plural.of(0, "record") == "0 records")
+  }
+
+  test("no text has words that are not the field's") {
+    val words = "(?i)\\b(answer\\w*|look\\w*|turns?|told|tells?|dealt|anew|passing|somebody)\\b".r
+    Conditions.all.foreach { condition =>
+      val text = s"${condition.problem} ${condition.hint} ${condition.batchHint.getOrElse("")}"
+      assert(words.findFirstIn(text).isEmpty, condition)
+    }
+  }
+
   test("a message is one line, whatever line breaks its values have") {
     val error = Conditions.DatabaseError(
       "url" -> "u",
@@ -36,7 +52,9 @@ final class ConditionsSuite extends AnyFunSuite {
 
   test("a batch write has neither an epoch nor a query that could be started again, in no condition") {
     val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_")
-    Conditions.all.filter(c => c.parameters("epoch") && !ofStreams.exists(c.name.startsWith(_))).foreach { condition =>
+    def isOfStreams(condition: Condition): Boolean =
+      condition != Conditions.EpochTooLarge && ofStreams.exists(condition.name.startsWith(_))
+    Conditions.all.filter(c => c.parameters("epoch") && !isOfStreams(c)).foreach { condition =>
       val values = condition.parameters.toSeq.map(_ -> "x").toMap + ("epoch" -> Condition.BatchWrite)
       val message = condition(values.toSeq: _*).getMessage
       val text = message.dropWhile(_ != ']').toLowerCase

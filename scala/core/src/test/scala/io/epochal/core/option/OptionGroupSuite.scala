@@ -108,6 +108,13 @@ final class OptionGroupSuite extends AnyFunSuite {
     assert(refused("pagination" -> "sideways")._2.contains("Hint: Set it like this: pagination=none."))
   }
 
+  test("a part of a value is offered within the whole value, and a value far from all is shown an example") {
+    def wrong(value: String) =
+      group.invalid(kind, value, "one of a, bc", Seq("a", "offset"), right => s"none,$right").getMessage
+    assert(wrong("ofset").contains("is 'ofset', which is not one of a, bc. Hint: Did you mean pagination=none,offset?"))
+    assert(wrong("zzzzzz").contains("Hint: Set it like this: pagination=none."))
+  }
+
   test("what a table of Spark's catalog has besides its options is no option, and is one elsewhere") {
     val catalogs = Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "option.pagesize" -> "7")
     assert(parsed(catalogs :+ ("pageSize" -> "7"): _*).get(pageSize).contains(7))

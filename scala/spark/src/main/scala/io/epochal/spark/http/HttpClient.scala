@@ -171,7 +171,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
         case null | "" | "identity" => entity.getContent
         case "gzip" | "x-gzip"      => new GZIPInputStream(entity.getContent, GzipBuffer)
         case other =>
-          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was asked for", cut = false)
+          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was requested", cut = false)
       }
       val whole = buffer.readFrom(in, limit)
       if (whole) in.close()
@@ -217,7 +217,7 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     val asked = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
     val verdict = if (retried) asked.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
-      case Some(location) => s"redirects are not followed; this one leads to ${Redaction.query(location.getValue)}"
+      case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location.getValue)}"
       case None           => buffer.head(200) + (if (whole) "" else "…")
     }
     val authorization =

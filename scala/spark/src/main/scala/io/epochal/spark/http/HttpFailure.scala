@@ -70,18 +70,18 @@ private[spark] object HttpFailure {
     case 401 =>
       "The server does not accept the credentials: check bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
     case 403 =>
-      "These credentials may not read this: check their permissions, and bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
+      "These credentials have no permission for this request: check them, and bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
     case 407 => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
     case 429 =>
-      "The server's request budget is used up: set requestsPerSecond or maxConcurrency below it. maxThrottleWait is the longest pause that the server may ask for."
+      "Too many requests for the server: set requestsPerSecond or maxConcurrency below its limit. maxThrottleWait is the longest pause that the server may ask for."
     case redirect if redirect < 400 =>
-      "Set url to the address that it leads to; headers and parameters are sent to no other place than url."
+      "Set url to the address that it redirects to; headers and parameters are sent only to url."
     case server if server >= 500 =>
-      "The server failed. retry.maxAttempts and retry.deadline set how long to try again, retry.statuses after which statuses."
+      "The server failed. retry.maxAttempts and retry.deadline set how long requests are repeated, retry.statuses after which statuses."
     case missing @ (404 | 410) =>
       s"Check the path and the parameters of url. ignoreStatuses=$missing counts this status as an empty response."
     case _ =>
-      "The request is wrong: check url, params.* and headers.*. retry.statuses lists the statuses that are tried again, ignoreStatuses those that count as an empty response."
+      "The request is wrong: check url, params.* and headers.*. Requests are repeated after the statuses of retry.statuses; those of ignoreStatuses count as an empty response."
   }
 
   /** The connection could not be made, or broke. */
@@ -98,11 +98,16 @@ private[spark] object HttpFailure {
     case _: SSLException =>
       unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
     case _: UnknownHostException =>
-      unreachable(endpoint, error, Verdict.Retry, connected = false, "the host name is not known")
+      unreachable(
+        endpoint,
+        error,
+        Verdict.Retry,
+        connected = false,
+        s"the host name ${endpoint.base.getHost} cannot be resolved")
     case _: ConnectException | _: NoRouteToHostException =>
       unreachable(endpoint, error, Verdict.Retry, connected = false, reason(error))
     case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException =>
-      unreachable(endpoint, error, Verdict.Retry, connected = true, s"the answer broke off, ${reason(error)}")
+      unreachable(endpoint, error, Verdict.Retry, connected = true, s"the response broke off, ${reason(error)}")
     case _ => unreachable(endpoint, error, Verdict.Retry, connected = true, s"the connection broke, ${reason(error)}")
   }
 

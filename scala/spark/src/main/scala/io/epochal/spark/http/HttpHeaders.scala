@@ -2,7 +2,8 @@ package io.epochal.spark.http
 
 import java.util.Locale
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.OptionGroup
 import io.epochal.spark.Epochal
 
 /** The headers of every request: the user's, checked, and ours where the user gave none. */
@@ -50,10 +51,5 @@ private[spark] object HttpHeaders {
   def isDefault(header: (String, String)): Boolean = defaults.contains(header)
 
   private def invalid(format: String, option: String, expected: String): EpochalException =
-    Conditions.OptionInvalid(
-      "option" -> option,
-      "format" -> format,
-      "value" -> Redaction.Mask,
-      "expected" -> expected,
-      "example" -> "headers.Authorization=Bearer <token>")
+    OptionGroup.invalid(format, option, Redaction.Mask, expected, "headers.Authorization=Bearer <token>")
 }

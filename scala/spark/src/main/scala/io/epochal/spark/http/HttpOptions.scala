@@ -30,16 +30,16 @@ object HttpOptions {
   val MaxResponseBytes: OptionSpec[Long] = OptionSpec(
     "maxResponseBytes",
     OptionType.bytes,
-    "Largest answer that is read, after decompression; up to 2g.",
+    "Largest response that is read, after decompression; up to 2g.",
     Some(64L << 20))
   val RequestsPerSecond: OptionSpec[Double] = OptionSpec(
     "requestsPerSecond",
     OptionType.rate,
-    "Requests of the whole query in a second at the most, evenly spread. Unset: no limit.")
+    "Maximum requests of the whole query per second, evenly spread. Unset: no limit.")
   val MaxConcurrency: OptionSpec[Int] = OptionSpec(
     "maxConcurrency",
     OptionType.int(1),
-    "Requests of the whole query under way at the same time at the most. Unset: one for each task.")
+    "Maximum concurrent requests of the whole query. Unset: one for each task.")
   val MaxThrottleWait: OptionSpec[Duration] = OptionSpec(
     "maxThrottleWait",
     OptionType.duration,
@@ -48,12 +48,12 @@ object HttpOptions {
   val RetryStatuses: OptionSpec[HttpStatuses] = OptionSpec(
     "retry.statuses",
     HttpStatuses.option,
-    "Statuses after which a request is made again. All others from 300 on fail the query, but for ignoreStatuses.",
+    "Statuses after which a request is repeated. All others from 300 on, except ignoreStatuses, fail the query.",
     Some(HttpStatuses.passing))
   val IgnoreStatuses: OptionSpec[HttpStatuses] = OptionSpec(
     "ignoreStatuses",
     HttpStatuses.option,
-    "Statuses that count as an answer without anything in it, as 404 from an API that has no page after the last.",
+    "Statuses that count as an empty response, such as 404 from an API that has no page after the last.",
     Some(HttpStatuses.none))
 
   /** What a request is made of. */

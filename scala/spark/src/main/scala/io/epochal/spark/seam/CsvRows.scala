@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.core.error.Plural
+
 /** One line of CSV, split into its fields. */
 trait CsvFields {
   def size: Int
@@ -61,7 +63,8 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     val names = header.getOrElse(fieldNames.toSeq)
     fieldNames.find(name => names.count(_ == name) != 1) match {
       case Some(name) if names.contains(name) => Left(s"has the column '$name' twice")
-      case Some(name) => Left(s"has no column '$name', but ${names.take(CsvRows.NamesShown).mkString(", ")}")
+      case Some(name) =>
+        Left(s"has no column '$name'; its columns are ${names.take(CsvRows.NamesShown).mkString(", ")}")
       case None =>
         val columns = names.map(name => if (apart(name)) -1 else schema.fieldNames.indexOf(name))
         Right(new CsvLayout(columns.toArray, names.toArray))
@@ -91,7 +94,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     val reason =
       if (!line.isSplit) Some("a quoted field is followed by more text")
       else if (line.size != layout.columns.length)
-        Some(s"it has ${line.size} fields, and not ${layout.columns.length}")
+        Some(s"it has ${Plural.of(line.size.toLong, "field")}, not ${layout.columns.length}")
       else
         layout.columns.indices.filterNot(fits(line, layout, _, values)).headOption.map { field =>
           val column = schema(layout.columns(field))

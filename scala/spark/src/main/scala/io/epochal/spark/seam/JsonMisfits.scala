@@ -27,7 +27,7 @@ final private[seam] class JsonMisfits(converter: DataType => JsonParser => AnyRe
     else
       parsing(record) { parser =>
         if (parser.nextToken() != JsonToken.START_OBJECT)
-          Some(s"it is ${Json.describe(parser.currentToken)}, and not an object")
+          Some(s"it is ${Json.describe(parser.currentToken)}, not an object")
         else fields(parser, column)
       }.flatten
 

@@ -25,7 +25,7 @@ final class HttpFailureSuite extends AnyFunSuite {
         "status" -> "hint",
         301 -> "Set url to the address",
         401 -> "check bearerToken, user and password",
-        403 -> "may not read this",
+        403 -> "no permission for this request",
         404 -> "ignoreStatuses=404",
         407 -> "check proxy, proxyUser and proxyPassword",
         418 -> "The request is wrong",
@@ -47,7 +47,12 @@ final class HttpFailureSuite extends AnyFunSuite {
     }
   }
 
-  test("a retry is told without the hint") {
-    assert(failure(503).problem.endsWith("answered with status 503 (3 attempts): no"))
+  test("one attempt is counted in the singular") {
+    val error = HttpFailure.body(endpoint, "it is empty", cut = false).report(1)
+    assert(error.problem.endsWith("responded with a body that cannot be read (1 attempt): it is empty."))
+  }
+
+  test("a retry is described without the hint") {
+    assert(failure(503).problem.endsWith("responded with status 503 (3 attempts): no"))
   }
 }

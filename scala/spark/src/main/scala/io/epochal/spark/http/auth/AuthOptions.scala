@@ -51,7 +51,7 @@ object AuthOptions {
       _ <- together(values, Password.isSet(values) && !values.isSet(User), Password.setName(values), "user")
       _ <- together(values, values.isSet(ApiKeyHeader) && key.isEmpty, "apiKeyHeader", "apiKey")
       _ <- together(values, values.isSet(ApiKeyParam) && key.isEmpty, "apiKeyParam", "apiKey")
-      _ <- values.exclusive("The key has one place: keep one of them.")(ApiKeyHeader, ApiKeyParam)
+      _ <- values.exclusive("The key is sent in one place: keep one of them.")(ApiKeyHeader, ApiKeyParam)
       _ <- key.fold[Either[EpochalException, Unit]](Right(()))(_ => keyPlace(values, endpoint))
       _ <- sendable(format, bearer.map(BearerToken.setName(values) -> _))
       _ <- sendable(format, key.map(ApiKeyText.setName(values) -> _))

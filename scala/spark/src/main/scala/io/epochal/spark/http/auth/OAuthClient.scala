@@ -72,7 +72,7 @@ final private[http] class OAuthClient(oauth: OAuthSettings, query: HttpSettings,
 
   private def grant(buffer: BodyBuffer): Grant = {
     val answer = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
-    val token = text(answer, "access_token").getOrElse(throw refused("its answer has no access_token"))
+    val token = text(answer, "access_token").getOrElse(throw refused("its response has no access_token"))
     val now = Instant.now()
     val seconds = text(answer, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
     Grant(

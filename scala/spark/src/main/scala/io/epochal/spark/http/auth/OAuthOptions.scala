@@ -35,7 +35,7 @@ object OAuthOptions {
   val TokenUrl: OptionSpec[String] = OptionSpec(
     "oauth.tokenUrl",
     OptionType.string,
-    "OAuth 2: address of the token server. It is asked for an access token before one is needed, before it expires, and after a 401.",
+    "OAuth 2: address of the token server. An access token is requested before one is needed, before it expires, and after a 401.",
     sample = Some("https://login.example.com/oauth/token"))
   val ClientId: OptionSpec[String] =
     OptionSpec("oauth.clientId", OptionType.string, "OAuth 2: the client's id.", sample = Some("my-client"))
@@ -98,10 +98,6 @@ object OAuthOptions {
     "doc" -> spec.doc,
     "example" -> spec.example)
 
-  private def invalid(values: OptionValues, expected: String): EpochalException = Conditions.OptionInvalid(
-    "option" -> TokenUrl.name,
-    "format" -> values.group.format,
-    "value" -> Redaction.url(values(TokenUrl)),
-    "expected" -> expected,
-    "example" -> TokenUrl.example)
+  private def invalid(values: OptionValues, expected: String): EpochalException =
+    values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), expected)
 }

@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
-import io.epochal.spark.http.{HttpCall, HttpHeaders}
+import io.epochal.spark.http.{HttpCall, HttpFailure, HttpHeaders}
 
 /** Which class signs requests. Prints without its settings. */
 final case class SignerSettings(className: String, settings: Map[String, String]) {
@@ -36,7 +36,8 @@ final private[http] class Signer(settings: SignerSettings) {
     val added = attempted("sign")(signer.sign(request).asScala.toSeq)
     added.foreach { case (name, value) =>
       val good = HttpHeaders.name("", "", name).flatMap(_ => HttpHeaders.value("", "", value))
-      if (good.isLeft) throw invalid("sign gave a header that cannot be sent, or may not be set")
+      if (good.isLeft)
+        throw invalid(s"sign returned the header '${HttpFailure.shown(name)}', which cannot be sent or may not be set")
     }
     added
   }
@@ -46,10 +47,13 @@ final private[http] class Signer(settings: SignerSettings) {
     val found = loaders.iterator
       .flatMap(loader => Try(Class.forName(settings.className, true, loader)).toOption)
       .nextOption()
-      .getOrElse(throw invalid("no such class is on the class path"))
-    if (!classOf[RequestSigner].isAssignableFrom(found)) throw invalid(s"it is no ${classOf[RequestSigner].getName}")
+      .getOrElse(throw invalid("the class is not on the class path"))
+    if (!classOf[RequestSigner].isAssignableFrom(found))
+      throw invalid(s"it is not an ${classOf[RequestSigner].getName}")
     try found.getDeclaredConstructor().newInstance().asInstanceOf[RequestSigner]
-    catch { case e: ReflectiveOperationException => throw invalid(s"it cannot be made (${e.getClass.getSimpleName})") }
+    catch {
+      case e: ReflectiveOperationException => throw invalid(s"it cannot be instantiated (${e.getClass.getSimpleName})")
+    }
   }
 
   private def attempted[A](method: String)(body: => A): A =
@@ -74,7 +78,7 @@ object SignerOptions {
     "Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and executors.",
     sample = Some("com.example.HmacSigner"))
   val Settings: OptionSpec[String] =
-    OptionSpec("signer.*", OptionType.string, "What signerClass is told: keys and the like.", secret = true)
+    OptionSpec("signer.*", OptionType.string, "Settings that signerClass gets: keys and the like.", secret = true)
 
   val all: Seq[OptionSpec[_]] = Seq(SignerClass, Settings)
 

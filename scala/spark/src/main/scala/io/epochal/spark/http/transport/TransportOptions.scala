@@ -100,13 +100,10 @@ object TransportOptions {
           .filter(uri => "http".equalsIgnoreCase(uri.getScheme) && uri.getHost != null && uri.getPort > 0)
           .filter(uri => uri.getUserInfo == null)
           .map(uri => Proxy(uri.getHost, uri.getPort, values.get(ProxyUser).map(_ -> password.getOrElse(""))))
-          .toRight(
-            Conditions.OptionInvalid(
-              "option" -> ProxyUrl.name,
-              "format" -> values.group.format,
-              "value" -> Redaction.url(url),
-              "expected" -> "http://host:port, with user and password in proxyUser and proxyPassword",
-              "example" -> ProxyUrl.example))
+          .toRight(values.group.invalid(
+            ProxyUrl,
+            Redaction.url(url),
+            "http://host:port, with user and password in proxyUser and proxyPassword"))
           .map(Some(_))
       }
     }

@@ -108,17 +108,19 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val state = Option(said.getSQLState).getOrElse("")
     val reason = settings.redact(said.getMessage)
     val cause = settings.redact(said)
+    def tooMany(advice: String): EpochalException = Conditions.TooManyConnections
+      .because(cause)("url" -> place, "step" -> step, "advice" -> advice, "reason" -> reason)
     def named(failure: DatabaseFailure): EpochalException = failure match {
       case DatabaseFailure.RowTooLarge(setting) =>
         Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
       case DatabaseFailure.TooManyConnections(setting) =>
-        Conditions.TooManyConnections
-          .because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
+        val advice = s"Lower maxConnections (of each executor), raise $setting of the server, or use a pooler."
+        tooMany(advice)
     }
-    val failure = errors
-      .collectFirst { case _: ConnectionPool.AllBusy => DatabaseFailure.TooManyConnections("max_connections") }
-      .orElse(errors.flatMap(dialect.known).headOption)
-    if (failure.isDefined) named(failure.get)
+    val failure = errors.flatMap(dialect.known).headOption
+    if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
+      tooMany("Raise maxConnections as far as the server allows, or run fewer tasks at a time.")
+    else if (failure.isDefined) named(failure.get)
     else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
     else if (state.startsWith("08") || state == "3D000" || state == "57P03")

@@ -55,7 +55,7 @@ object JdbcOptions {
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
     RowOptions.tableName,
-    "The table to write. A part in double quotes counts exactly as written; without quotes it is looked up as written, then in the database's own case.",
+    "The table to write. A part in double quotes counts exactly as written; without quotes it is searched as written, then in the database's own case.",
     required = true,
     sample = Some("comments")
   )
@@ -118,7 +118,7 @@ object JdbcOptions {
   val Comparison: OptionSpec[KeyComparison] = OptionSpec(
     "keyComparison",
     OptionType.choice(KeyComparison.all)(_.name),
-    "exact refuses a key column that takes texts for equal which Spark tells apart (by a collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that they are the same key.",
+    "exact refuses a key column that treats texts as equal that are different in Spark (by a collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that they are one key.",
     Some(KeyComparison.Exact)
   )
   val CreateTable: OptionSpec[Boolean] = OptionSpec(
@@ -147,22 +147,22 @@ object JdbcOptions {
   val EpochMismatch: OptionSpec[String] = OptionSpec(
     "onEpochMismatch",
     OptionType.oneOf("fail", "keep"),
-    "When an epoch comes again with other rows and its offsets cannot be read: fail, or keep what is there.",
+    "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
     Some("fail"))
   val TransportName: OptionSpec[TransportChoice] = OptionSpec(
     "transport",
     OptionType.choice(TransportChoice.all)(_.name),
-    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows pass their share of inlineMaxBytes, where the database has that, else in files beside the checkpoint.",
+    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows exceed their share of inlineMaxBytes, where the database has that, else in files beside the checkpoint.",
     Some(TransportChoice.Auto))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
-    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they pass goes on by staging, or by a file where the database has no staging.",
+    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they exceed goes on by staging, or by a file where the database has no staging.",
     Some(64L << 20))
   val SpillDirectory: OptionSpec[String] = OptionSpec(
     "spillDirectory",
     OptionType.string,
-    "Directory, on a file system that driver and executors reach, for files of rows that pass inlineMaxBytes where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
+    "Directory, on a file system that driver and executors reach, for files of rows that exceed inlineMaxBytes where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
     sample = Some("s3a://bucket/spill")
   )
   val BatchSize: OptionSpec[Int] = OptionSpec(
@@ -173,7 +173,7 @@ object JdbcOptions {
   val LockTimeout: OptionSpec[Duration] = OptionSpec(
     "lockTimeout",
     OptionType.duration,
-    "How long one try waits for a lock in the database.",
+    "How long one attempt waits for a lock in the database.",
     Some(Duration.ofSeconds(30)))
 
   val group: OptionGroup = OptionGroup(
@@ -210,7 +210,10 @@ object JdbcOptions {
     for {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
-      _ <- values.exclusive("The password has one place: keep one of them.")(PasswordText, PasswordFile, PasswordEnv)
+      _ <- values.exclusive("The password comes from one place: keep one of them.")(
+        PasswordText,
+        PasswordFile,
+        PasswordEnv)
       keys = values.get(KeyColumns).getOrElse(Nil)
       mode = values.get(Mode)
       upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
@@ -271,7 +274,7 @@ object JdbcOptions {
       Conditions.ModeUnsupported(
         "format" -> Format,
         "mode" -> "run with asynchronous progress tracking",
-        "reason" -> "an epoch's offsets must be logged before its rows are committed, or a restart cannot tell which rows it owes",
+        "reason" -> "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
         "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
     )
   }

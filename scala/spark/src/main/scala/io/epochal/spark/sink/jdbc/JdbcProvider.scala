@@ -59,8 +59,8 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
     if (partitioning.nonEmpty)
       throw Conditions.ModeUnsupported(
         "format" -> JdbcOptions.Format,
-        "mode" -> "partition a table",
-        "reason" -> "that is the database's part",
+        "mode" -> "partition the rows (partitionBy)",
+        "reason" -> "partitions of a table are defined in the database",
         "suggestion" -> "Leave partitionBy out.")
     val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
     PlanRedaction.hide(JdbcOptions.group)
@@ -99,13 +99,10 @@ private object JdbcProvider {
     Dialect
       .of(options.connection.url)
       .toRight(
-        Conditions.OptionInvalid(
-          "option" -> JdbcOptions.Url.name,
-          "format" -> JdbcOptions.Format,
-          "value" -> options.connection.place,
-          "expected" -> "a JDBC URL",
-          "example" -> JdbcOptions.Url.example
-        ))
+        JdbcOptions.group.invalid(
+          JdbcOptions.Url,
+          options.connection.place,
+          "a JDBC URL, which begins with jdbc: and the name of the database's driver"))
 }
 
 /** The target of one query, from its start to its end. */
@@ -149,7 +146,7 @@ final private[jdbc] class JdbcTable(
       throw Conditions.ModeUnsupported(
         "format" -> JdbcOptions.Format,
         "mode" -> s"write with transport=${choice.name} to ${dialect.name}",
-        "reason" -> "there the driver alone writes",
+        "reason" -> "there only the driver writes",
         "suggestion" -> "Leave transport out.")
   }
 

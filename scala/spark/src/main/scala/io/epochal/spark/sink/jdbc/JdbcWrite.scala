@@ -47,8 +47,8 @@ final private[jdbc] class JdbcWriteBuilder(request: WriteRequest) extends EveryO
     if (whole && request.database.options.rows.opColumn.isDefined)
       throw Conditions.ModeUnsupported(
         "format" -> JdbcOptions.Format,
-        "mode" -> "replace the whole table by changes",
-        "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that the table is to hold",
+        "mode" -> "replace the whole table with mode=changes",
+        "reason" -> "output mode complete, and a batch in overwrite mode, send all rows that the table is to hold",
         "suggestion" -> "Leave opColumn out, or use output mode append."
       )
     new JdbcWrite(request, whole)
@@ -105,8 +105,8 @@ final private class JdbcStreamingWrite(request: WriteRequest, truncate: Boolean)
         Conditions.TriggerUnsupported(
           "format" -> JdbcOptions.Format,
           "trigger" -> query.trigger.name,
-          "reason" -> "there Spark fixes an epoch's end while it runs, and a restart can deliver other rows under the same number",
-          "instead" -> "Trigger.ProcessingTime or Trigger.AvailableNow"
+          "reason" -> "there Spark sets an epoch's end while the epoch runs, and a restart can deliver other rows under the same number",
+          "instead" -> ".trigger(processingTime=\"10 seconds\") or .trigger(availableNow=True)"
         ))
     else if (query.outputMode == OutputMode.Update && !options.upsert)
       Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
@@ -189,16 +189,16 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
         Conditions.ModeUnsupported(
           "format" -> JdbcOptions.Format,
           "mode" -> "write a batch under a sinkId",
-          "reason" -> "a batch has no epoch by which a repetition could be known",
-          "suggestion" -> "Leave sinkId out, or use writeStream with Trigger.AvailableNow."
+          "reason" -> "a batch has no epoch by which a second write could be recognised",
+          "suggestion" -> "Leave sinkId out, or use writeStream with .trigger(availableNow=True)."
         ))
     else if (database.options.transport == TransportChoice.Prepared)
       Some(
         Conditions.ModeUnsupported(
           "format" -> JdbcOptions.Format,
           "mode" -> "write a batch with transport=prepared",
-          "reason" -> "a batch has no ledger row that could tell which transactions were decided",
-          "suggestion" -> "Leave transport out, or use writeStream with Trigger.AvailableNow."
+          "reason" -> "a batch has no ledger row that could show which transactions were committed",
+          "suggestion" -> "Leave transport out, or use writeStream with .trigger(availableNow=True)."
         ))
     else None
 

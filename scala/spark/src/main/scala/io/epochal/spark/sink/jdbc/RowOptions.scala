@@ -61,7 +61,7 @@ object RowOptions {
   val MaxBadRows: OptionSpec[Int] = OptionSpec(
     "maxBadRows",
     OptionType.int(0, 1000000),
-    "Rows of one epoch that deadLetterTable takes at the most; one more fails the epoch.",
+    "Maximum rows of one epoch in deadLetterTable; one more fails the epoch.",
     Some(1000))
 
   val all: Seq[OptionSpec[_]] = Seq(UpdateColumns, OpColumn, ColumnMap, AddColumns, DeadLetterTable, MaxBadRows)
@@ -87,7 +87,7 @@ object RowOptions {
         Conditions.OptionRequired(
           "option" -> OpColumn.name,
           "format" -> JdbcOptions.Format,
-          "doc" -> "with mode=changes; the column that says what a row does",
+          "doc" -> "with mode=changes the column that says what a row does",
           "example" -> OpColumn.example))
       _ <- conflict(values.isSet(MaxBadRows) && !values.isSet(DeadLetterTable), "maxBadRows, no deadLetterTable")(
         "Without deadLetterTable the first bad row fails its epoch: set it, or leave maxBadRows out.")

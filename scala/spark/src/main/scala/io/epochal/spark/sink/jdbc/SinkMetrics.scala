@@ -49,7 +49,7 @@ final private[jdbc] class SinkMetrics {
   private def warn(sinkId: String, attempt: EpochAttempt): Unit = {
     differing.incrementAndGet(): Unit
     log.warn(
-      "epochal-jdbc: epoch {} of sink '{}' came again from the same offsets with other rows; the first application stands. " +
+      "epochal-jdbc: epoch {} of sink '{}' was replayed from the same offsets with other rows; the rows written first stay. " +
         "The plan is not repeatable: rand(), a UDF, collect_list or the like.",
       attempt.epoch,
       sinkId)

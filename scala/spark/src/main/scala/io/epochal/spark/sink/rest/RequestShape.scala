@@ -3,7 +3,7 @@ package io.epochal.spark.sink.rest
 import org.apache.spark.sql.types._
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{Nearest, OptionSpec}
+import io.epochal.core.option.{NameList, OptionSpec}
 
 /** A column of the query that the sink names somewhere.
   *
@@ -49,9 +49,9 @@ private[rest] object RequestShape {
         schema.nonEmpty,
         (),
         RestSinkOptions.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
-      url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema))
+      url <- all(settings.url.columns)(scalar(RestSinkOptions.Url, _, schema, inUrl))
       row <- all(settings.rowTemplate)(piece(_, schema))
-      keys <- all(settings.keys.columns)(key(_, schema))
+      keys <- all(settings.keys.columns)(key(_, settings.keys.columns, schema))
     } yield RequestShape(schema, url, row, keys.distinct)
 
   private def piece(piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {
@@ -59,17 +59,28 @@ private[rest] object RequestShape {
     case TemplatePiece.Placeholder(RowName, false) => Right(RowPiece.WholeRow)
     case TemplatePiece.Placeholder(name, quoted) =>
       val column =
-        if (quoted) scalar(RestSinkOptions.RowTemplate, name, schema)
-        else find(RestSinkOptions.RowTemplate, name, schema)
+        if (quoted) scalar(RestSinkOptions.RowTemplate, name, schema, inTemplate)
+        else find(RestSinkOptions.RowTemplate, name, schema, inTemplate)
       column.map(RowPiece.Column(_, quoted))
   }
 
-  /** What can be sorted and compared, and has one text. */
-  private def key(name: String, schema: StructType): Checked[NamedColumn] =
-    scalar(RestSinkOptions.KeyColumns, name, schema)
+  private def inUrl(column: String): String = s"…{$column}…"
+  private def inTemplate(column: String): String = s"…$${$column}…"
 
-  private def scalar(option: OptionSpec[_], name: String, schema: StructType): Checked[NamedColumn] =
-    find(option, name, schema).flatMap { column =>
+  /** What can be sorted and compared, and has one text. */
+  private def key(name: String, names: Seq[String], schema: StructType): Checked[NamedColumn] =
+    scalar(
+      RestSinkOptions.KeyColumns,
+      name,
+      schema,
+      right => NameList.render(names.map(one => if (one == name) right else one)))
+
+  private def scalar(
+      option: OptionSpec[_],
+      name: String,
+      schema: StructType,
+      whole: String => String): Checked[NamedColumn] =
+    find(option, name, schema, whole).flatMap { column =>
       column.field.dataType match {
         case _: StructType | _: ArrayType | _: MapType | BinaryType | VariantType | CalendarIntervalType | NullType =>
           Left(
@@ -82,7 +93,11 @@ private[rest] object RequestShape {
     }
 
   /** By the exact name, else by the only one that differs in case. */
-  private def find(option: OptionSpec[_], name: String, schema: StructType): Checked[NamedColumn] = {
+  private def find(
+      option: OptionSpec[_],
+      name: String,
+      schema: StructType,
+      whole: String => String): Checked[NamedColumn] = {
     val exact = schema.fieldNames.indexOf(name)
     val similar = schema.fieldNames.indices.filter(schema.fieldNames(_).equalsIgnoreCase(name))
     Option
@@ -90,8 +105,8 @@ private[rest] object RequestShape {
       .orElse(Option.when(similar.sizeIs == 1)(similar.head))
       .map(i => NamedColumn(schema(i), i))
       .toRight {
-        val near = Nearest.of(name, schema.fieldNames.toSeq)
-        RestSinkOptions.invalid(option, name, s"a column of the query${near.fold(s", which has ${schema.fieldNames.mkString(", ")}")(n => s" (there is '$n')")}")
+        val names = schema.fieldNames.toSeq
+        RestSinkOptions.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
       }
   }
 

@@ -2,7 +2,7 @@ package io.epochal.spark.sink.rest
 
 import java.time.Duration
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.{HttpOptions, HttpStatuses}
 
@@ -47,11 +47,11 @@ object RestSinkOptions {
     "Whether NULLs are left out of a row; if not, they are written as null.",
     Some(false))
   val BatchSize: OptionSpec[Int] =
-    OptionSpec("batchSize", OptionType.int(1, 1000000), "Rows in one request at the most.", Some(1))
+    OptionSpec("batchSize", OptionType.int(1, 1000000), "Maximum rows in one request.", Some(1))
   val BatchBytes: OptionSpec[Long] = OptionSpec(
     "batchBytes",
     OptionType.bytes,
-    "Bytes of a request's rows at the most; a row that is larger goes alone (batchSize above 1).",
+    "Maximum bytes of the rows in one request; a larger row is sent alone (batchSize above 1).",
     Some(4L << 20))
   val Linger: OptionSpec[Duration] = OptionSpec(
     "linger",
@@ -84,7 +84,7 @@ object RestSinkOptions {
   val Results: OptionSpec[String] = OptionSpec(
     "results",
     OptionType.jsonPointer,
-    "JSON Pointer to the array in an answer that tells of each row, in the order of the rows, what became of it. Unset: the answer's status counts for all rows.",
+    "JSON Pointer to the array in a response that has the result of each row, in the order of the rows. Unset: the response's status counts for all rows.",
     sample = Some("/items")
   )
   val ResultStatus: OptionSpec[String] = OptionSpec(
@@ -111,13 +111,13 @@ object RestSinkOptions {
   val RejectStatuses: OptionSpec[HttpStatuses] = OptionSpec(
     "rejectStatuses",
     HttpStatuses.option,
-    "Statuses of a whole answer that mean that the rows of the request are at fault, and not url or login: they go to deadLetterPath.",
+    "Statuses of a whole response that mean that the rows of the request are at fault, and not url or login: they go to deadLetterPath.",
     Some(HttpStatuses(Seq("400", "413", "422")))
   )
   val MaxBadRows: OptionSpec[Int] = OptionSpec(
     "maxBadRows",
     OptionType.int(0, 1000000),
-    "Rows of one epoch that deadLetterPath takes at the most; one more fails the epoch.",
+    "Maximum rows of one epoch in deadLetterPath; one more fails the epoch.",
     Some(1000))
 
   private val rows: Seq[OptionSpec[_]] = Seq(
@@ -165,12 +165,13 @@ object RestSinkOptions {
         s"a column in url, batchSize=${values(BatchSize)}",
         "A request has one URL, so it can have one row only: leave batchSize out.")))
       .orElse(unless(!keyed, Linger)(
-        "What waits for a time is not the same at a repetition, and so its idempotency key is not: leave linger out, or set idempotencyHeader=none to send rows at least once."))
-      .orElse(unless(keyed, KeyColumns)("They make idempotency keys, and none is sent: leave one of the two out."))
+        "With linger a replay cuts rows into other requests, with other idempotency keys: leave linger out, or set idempotencyHeader=none to send rows at least once."))
+      .orElse(unless(keyed, KeyColumns)(
+        "keyColumns make idempotency keys, and none is sent: leave keyColumns or idempotencyHeader=none out."))
       .orElse(unless(many && values.isSet(KeyColumns), NumPartitions)(
-        "Only rows that are sorted by keyColumns, for requests of several, are dealt out anew. Else the query's partitions count: leave numPartitions out."))
+        "It counts only where rows are sorted by keyColumns, with batchSize above 1. Otherwise the query's partitions send: leave numPartitions out."))
       .orElse(unless(values.isSet(Results), ResultStatus, ResultSuccess, ResultReason)(
-        "Set results to where the array is that they belong to, or leave them out."))
+        "Set results to the JSON Pointer of the array that they belong to, or leave them out."))
       .orElse(unless(values.isSet(DeadLetterPath), RejectStatuses, MaxBadRows)(
         "Without deadLetterPath the first row that is refused fails its epoch: set it, or leave them out."))
       .orElse(headers(values))
@@ -181,15 +182,14 @@ object RestSinkOptions {
       case name if name.equalsIgnoreCase(values(IdempotencyHeader)) =>
         group.conflict(
           s"headers.$name, idempotencyHeader",
-          "A key that is the same for all requests is none: leave it out.")
+          "An idempotency key must differ from request to request: leave the header out.")
       case name if name.equalsIgnoreCase("Content-Type") => group.conflict(s"headers.$name", "Set contentType.")
     }
 
-  private[rest] def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
-    Conditions.OptionInvalid(
-      "option" -> spec.name,
-      "format" -> group.format,
-      "value" -> value,
-      "expected" -> expected,
-      "example" -> spec.example)
+  private[rest] def invalid(
+      spec: OptionSpec[_],
+      value: String,
+      expected: String,
+      allowed: Seq[String] = Nil,
+      whole: String => String = identity): EpochalException = group.invalid(spec, value, expected, allowed, whole)
 }

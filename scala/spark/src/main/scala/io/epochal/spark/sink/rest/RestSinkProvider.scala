@@ -41,7 +41,7 @@ final class RestSinkProvider extends TableProvider {
     if (partitioning.nonEmpty)
       throw Conditions.ModeUnsupported(
         "format" -> RestSinkOptions.Format,
-        "mode" -> "partition what it sends",
+        "mode" -> "partition the rows (partitionBy)",
         "reason" -> "an API has no partitions",
         "suggestion" -> "Leave partitionBy out; a column's value can stand in the url.")
     val settings = RestSinkSettings.read(properties.asScala.toMap).fold(throw _, identity)

@@ -25,7 +25,7 @@ final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutput
   override def truncate(): WriteBuilder = throw Conditions.ModeUnsupported(
     "format" -> RestSinkOptions.Format,
     "mode" -> "replace what the API holds",
-    "reason" -> "output mode complete, and a batch in overwrite mode, bring all rows that there are to be, and an API cannot be emptied",
+    "reason" -> "output mode complete, and a batch in overwrite mode, send all rows that there are to be, and an API cannot be emptied",
     "suggestion" -> "Use output mode append or update, or a batch in append mode."
   )
 
@@ -71,8 +71,8 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
       Conditions.TriggerUnsupported(
         "format" -> RestSinkOptions.Format,
         "trigger" -> query.trigger.name,
-        "reason" -> "there Spark fixes an epoch's end while it runs, and a restart can deliver other rows under the same number",
-        "instead" -> "Trigger.ProcessingTime or Trigger.AvailableNow"
+        "reason" -> "there Spark sets an epoch's end while the epoch runs, and a restart can deliver other rows under the same number",
+        "instead" -> ".trigger(processingTime=\"10 seconds\") or .trigger(availableNow=True)"
       ))
 
   /** Attempts race without a referee: they send the same requests under the same keys. */
@@ -96,7 +96,7 @@ final private class RestBatchWrite(run: RestSinkRun) extends BatchWrite {
       throw Conditions.ModeUnsupported(
         "format" -> RestSinkOptions.Format,
         "mode" -> "write a batch under a sinkId without keyColumns",
-        "reason" -> "the rows of two batches would have the same places, and so the same keys",
+        "reason" -> "the rows of two batches would have the same positions, and so the same keys",
         "suggestion" -> "Set keyColumns, or leave sinkId out."
       )
     run.factory(everyEpoch = false, info.numPartitions)

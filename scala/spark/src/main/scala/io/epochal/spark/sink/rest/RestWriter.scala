@@ -5,6 +5,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 
+import io.epochal.core.error.Plural
 import io.epochal.spark.http.{HttpCounters, HttpShare}
 import io.epochal.spark.seam.{RowJson, UnsafeRows}
 
@@ -112,7 +113,7 @@ final private class RestWriter(
       }
     catch {
       case left: RowsLeft =>
-        val reason = s"${left.reason} (${left.attempts} attempts)"
+        val reason = s"${left.reason} (${Plural.of(left.attempts.toLong, "attempt")})"
         throw RefusedRows.refused(partition, batch.place(left.first) + 1, epoch, settings.place, reason)
     }
     batch.clear()

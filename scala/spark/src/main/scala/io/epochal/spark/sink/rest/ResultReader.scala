@@ -51,8 +51,8 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
       if (!found.isArray)
         throw invalid(
           rows,
-          s"at '${settings.array}' it has ${describe(found)} and no array, with status ${answer.status}")
-      if (found.size != rows) throw invalid(rows, s"the array at '${settings.array}' has ${found.size} entries")
+          s"at '${settings.array}' it has ${describe(found)}, not an array; its status is ${answer.status}")
+      if (found.size != rows) throw invalid(rows, s"the array at '${settings.array}' has length ${found.size}")
       (0 until rows).map(i => result(found.get(i), i, rows))
     }
 
@@ -69,7 +69,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     else
       throw invalid(
         rows,
-        s"entry $index has '${HttpFailure.shown(told.asText)}' at '${settings.status}', which says nothing here (resultSuccess)")
+        s"entry $index has '${HttpFailure.shown(told.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in resultSuccess")
   }
 
   private def isSuccess(told: JsonNode, code: Option[Int]): Boolean =

@@ -97,7 +97,7 @@ final private class ColumnJson(column: NamedColumn) {
   /** The value as the inside of a JSON string. */
   def putQuoted(from: UnsafeRow, out: Utf8Bytes): Unit = {
     if (from.isNullAt(column.ordinal))
-      throw new UnsendableRow(s"'${column.field.name}' is NULL, and stands within a text of rowTemplate")
+      throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")
     write(from)
     val quotes = if (isQuoted) 1 else 0
     out.put(scratch, head + quotes, scratch.length - 1 - quotes)

@@ -2,7 +2,7 @@ package io.epochal.spark.sink.rest
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.spark.http.{BodyBuffer, HttpBody, HttpCall, HttpClient, HttpCounters, HttpShare}
 
@@ -94,10 +94,13 @@ final private[rest] class RowSender(
   private def repeated(event: RetryEvent): Unit = {
     counters.retry(event.delay.toMillis)
     val reason = event.cause match {
-      case again: RowsAgain => s"${settings.place} asks for ${again.rows} rows again: ${again.reason}"
-      case other            => other.getMessage
+      case again: RowsAgain =>
+        s"${settings.place} did not accept ${Plural.of(again.rows.toLong, "row")} yet: ${again.reason}"
+      case error: EpochalException => error.problem
+      case other                   => other.getMessage
     }
-    log.warn(s"Sending again in ${event.delay.toMillis} ms: $reason")
+    val attempt = s"Attempt ${event.failures} of ${settings.http.retry.maxAttempts}"
+    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
   }
 }
 

@@ -91,7 +91,7 @@ object RandomOptions {
   val Alphabet: OptionSpec[String] = OptionSpec(
     "alphabet",
     OptionType.string,
-    "The characters to draw from; one that stands twice is drawn twice as often.",
+    "The characters to draw from; one that is there twice is drawn twice as often.",
     Some("abcdefghijklmnopqrstuvwxyz")
   )
   val MaxRows: OptionSpec[Long] =

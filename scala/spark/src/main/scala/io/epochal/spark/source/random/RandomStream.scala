@@ -118,7 +118,7 @@ final class RandomStream(options: RandomOptions, initial: InitialOffset, default
       case _: Pace.PerBatch =>
         throw Conditions.ModeUnsupported(
           "format" -> RandomOptions.Format,
-          "mode" -> "take rowsPerBatch in a continuous query",
+          "mode" -> "use rowsPerBatch in a continuous query",
           "reason" -> "it has no batches",
           "suggestion" -> "Use rowsPerSecond."
         )

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings, Validator}
@@ -119,7 +119,7 @@ final case class RestOptions(
     */
   def lost(from: Long, until: Long, reason: String): String = {
     val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
-    if (failOnDataLoss) throw loss else loss.getMessage
+    if (failOnDataLoss) throw loss else loss.problem
   }
 
   /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
@@ -131,7 +131,7 @@ final case class RestOptions(
     *   DATA_LOSS, where it is
     */
   def drifted(has: Long, delivered: Long): String = {
-    val reason = s"the API has only $has records left"
+    val reason = s"the API has only ${Plural.of(has, "record")} left"
     copy(failOnDataLoss = driftFails).lost(has, delivered, reason)
   }
 
@@ -154,8 +154,15 @@ final case class RestOptions(
 
   private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
 
-  def mismatch(reason: String): EpochalException =
-    Conditions.PaginationMismatch("url" -> endpoint, "reason" -> reason, "pagination" -> paging.kind)
+  /** @param asked
+    *   the request and what it asked for, after "asked"
+    * @param found
+    *   what came, after "it returned"
+    */
+  def mismatch(asked: String, found: String): EpochalException =
+    Conditions.PaginationMismatch("url" -> endpoint, "asked" -> asked, "found" -> found, "pagination" -> paging.kind)
+
+  private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.asked, found)
 }
 
 object RestOptions {
@@ -248,10 +255,5 @@ object RestOptions {
     HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6))
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
-    Conditions.OptionInvalid(
-      "option" -> Url.name,
-      "format" -> Format,
-      "value" -> Redaction.url(values(Url)),
-      "expected" -> expected,
-      "example" -> Url.example)
+    values.group.invalid(Url, Redaction.url(values(Url)), expected)
 }

@@ -117,7 +117,7 @@ final private[rest] class RestReader(
   /** What the mode makes of a record; null: nothing. */
   private def unfit(reason: String): InternalRow = {
     if (options.rules.mode != RecordMode.FailFast && malformed == 0)
-      RestReader.log.warn(s"Going on, and only counting further ones of this task: ${invalid(reason).getMessage}")
+      RestReader.log.warn(s"${invalid(reason).problem} Further such records of this task are only counted.")
     malformed += 1
     options.rules.mode match {
       case RecordMode.FailFast      => throw invalid(reason)

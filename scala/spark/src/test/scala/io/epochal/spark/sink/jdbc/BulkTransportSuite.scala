@@ -42,7 +42,7 @@ final class BulkTransportSuite extends SinkSuite(Postgres) {
     assert(stagingTables(f).isEmpty)
     skewed(f, run, 1, 10 until 500, 500 until 505)
     assert(run.metrics("transport") == "inline+staged")
-    assert(run.metrics("transportReason") == "1 of 2 tasks passed their share of the bytes that go inline")
+    assert(run.metrics("transportReason") == "1 of 2 tasks exceeded their share of inlineMaxBytes")
     write(f, run, 2, numbers(f, 505 until 1500))
     assert(run.metrics("transport") == "staged")
     holds(f, 0 until 1500)

@@ -26,7 +26,7 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
       refused(Conditions.DriverMissing)(new Database(Dialect.of(url).get, options, () => ()).look(_ => ())).getMessage
     }
     assert(refusal("jdbc:mysql://127.0.0.1/x").contains("--packages com.mysql:mysql-connector-j"))
-    assert(refusal("jdbc:nosuch:x").contains("no driver on the class path takes it"))
+    assert(refusal("jdbc:nosuch:x").contains("no driver on the class path accepts this URL"))
   }
 }
 

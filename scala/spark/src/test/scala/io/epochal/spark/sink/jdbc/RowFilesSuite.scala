@@ -42,7 +42,7 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     assert(files(f).size == 1)
     epoch.commit(messages)
     assert(run.metrics("transport") == "inline+files")
-    assert(run.metrics("transportReason").startsWith("1 of 2 tasks passed their share"))
+    assert(run.metrics("transportReason").startsWith("1 of 2 tasks exceeded their share"))
     assert(files(f).isEmpty)
     holds(f, 0 until 5005)
     assert(f.database.query("SELECT word FROM t ORDER BY id").map(_.head) == (0 until 5005).map(n => s"row $n"))

@@ -56,7 +56,11 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
         Set("0 row 0", "1 row 1", "2 row 2"))
     def wrong(columnMap: String): Map[String, String] = map + ("columnMap" -> columnMap)
     val from = refused(Conditions.OptionInvalid)(f.newRun(query, wrong("idd:comment_id")))
-    assert(from.values("option") == "columnMap" && from.getMessage.contains("there is 'id'"))
+    assert(from.values("option") == "columnMap" && from.getMessage.contains("Did you mean columnMap=id:comment_id?"))
+    val key = refused(Conditions.OptionInvalid)(f.newRun(query, map + ("keyColumns" -> "id,wrd")))
+    assert(
+      key.getMessage.contains(
+        "is 'wrd', which is not one of the query's columns id, word. Hint: Did you mean keyColumns=id,word?"))
     val to = refused(Conditions.ColumnMissing)(f.newRun(query, wrong("id:coment_id,word:\"full text\"")))
     assert(to.getMessage.contains("as 'coment_id'") && to.getMessage.contains("columnMap=id:comment_id"))
     refused(Conditions.OptionsConflict)(f.newRun(query, wrong("id:word")))
@@ -129,6 +133,6 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     refused(Conditions.OptionsConflict)(f.newRun(query, wrong("updateColumns" -> "id,word")))
     refused(Conditions.OptionsConflict)(f.newRun(query, Map("updateColumns" -> "word")))
     val error = refused(Conditions.OptionInvalid)(f.newRun(query, wrong("updateColumns" -> "prise")))
-    assert(error.values("option") == "updateColumns" && error.getMessage.contains("'price'"))
+    assert(error.values("option") == "updateColumns" && error.getMessage.contains("Did you mean updateColumns=price?"))
   }
 }

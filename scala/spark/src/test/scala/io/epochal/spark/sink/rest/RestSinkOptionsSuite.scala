@@ -65,11 +65,12 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
 
   test("columns that are not there, or have no single value where one is needed, are refused by name") {
     Seq(
-      "url" -> "http://h/{idd}" -> "'id'",
+      "url" -> "http://h/{idd}" -> "Did you mean url=…{id}…?",
       "url" -> "http://h/{tags}" -> "tags ARRAY<STRING>",
-      "keyColumns" -> "nam" -> "'name'",
+      "keyColumns" -> "id,nam" -> "is 'nam', which is not one of the query's columns id, name, tags, a b. Hint: Did you mean keyColumns=id,name?",
       "keyColumns" -> "tags" -> "tags ARRAY<STRING>",
       "rowTemplate" -> "{\"x\": ${nope}}" -> "nope",
+      "rowTemplate" -> "{\"x\": ${nam}}" -> "Did you mean rowTemplate=…${name}…?",
       "rowTemplate" -> ("{\"x\": \"$" + "{tags}\"}") -> "tags",
       "rowTemplate" -> "{\"x\": \"${_row}\"}" -> "_row"
     ).foreach { case (option, part) =>

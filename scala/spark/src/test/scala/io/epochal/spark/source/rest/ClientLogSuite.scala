@@ -1,6 +1,7 @@
 package io.epochal.spark.source.rest
 
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -22,14 +23,14 @@ final class ClientLogSuite extends AnyFunSuite {
     }
   }
 
-  /** What is logged at DEBUG meanwhile. */
-  private def atDebug(body: => Unit): Seq[String] = {
+  /** What is logged meanwhile. */
+  private def logged(level: Level)(body: => Unit): Seq[String] = {
     val root = LogManager.getRootLogger.asInstanceOf[Logger]
     val (kept, before) = (new Kept, root.getLevel)
     kept.start()
     root.addAppender(kept)
-    Configurator.setRootLevel(Level.DEBUG)
-    LogManager.getLogger("ClientLogSuite").debug("at DEBUG")
+    Configurator.setRootLevel(level)
+    LogManager.getLogger("ClientLogSuite").log(level, "begins")
     try body
     finally {
       Configurator.setRootLevel(before)
@@ -49,11 +50,33 @@ final class ClientLogSuite extends AnyFunSuite {
             "bearerToken" -> "Mk7-token") +
             ("apiKey" -> "Mk7-key") + ("apiKeyParam" -> "api_key"))
         .fold(throw _, identity)
-      val lines = atDebug(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+      val lines = logged(Level.DEBUG)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
         client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
       })
-      assert(lines.contains("ClientLogSuite at DEBUG"))
+      assert(lines.contains("ClientLogSuite begins"))
       assert(lines.filter(_.contains("Mk7")) == Nil)
+    }
+  }
+
+  test("each retry warns once, with its attempt, the maximum and the problem, and without the hint") {
+    RecordsApi.using(records = 3) { api =>
+      val requests = new AtomicInteger
+      api.before = () => api.status = if (requests.incrementAndGet() <= 3) 503 else 200
+      val options = RestOptions
+        .read(
+          Map("url" -> api.url, "retry.maxAttempts" -> "8", "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "1ms"))
+        .fold(throw _, identity)
+      val lines = logged(Level.WARN)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+        client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+      }).filter(_.contains(api.url))
+      assert(lines.size == 3, lines)
+      lines.zipWithIndex.foreach { case (line, i) =>
+        val attempt = s"Attempt ${i + 1} of 8 failed, the next one follows in \\d+ ms: "
+        assert(
+          line.matches(s"${classOf[HttpClient].getName} $attempt\\[EPOCHAL\\.HTTP_STATUS\\] .*${i + 1} attempts?\\).*"),
+          line)
+        assert(!line.contains("Hint:"), line)
+      }
     }
   }
 }

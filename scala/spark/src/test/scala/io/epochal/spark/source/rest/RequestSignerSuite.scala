@@ -72,9 +72,9 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
 
   test("a signer that cannot be made or configured is refused before the query starts") {
     def refused(options: (String, String)*): String = failure(read(options: _*)).getMessage
-    assert(refused("signerClass" -> "no.such.Class").contains("no such class is on the class path"))
-    assert(refused("signerClass" -> "java.lang.String").contains("it is no io.epochal.kit.RequestSigner"))
-    assert(refused("signerClass" -> classOf[RequestSigner].getName).contains("it cannot be made"))
+    assert(refused("signerClass" -> "no.such.Class").contains("the class is not on the class path"))
+    assert(refused("signerClass" -> "java.lang.String").contains("it is not an io.epochal.kit.RequestSigner"))
+    assert(refused("signerClass" -> classOf[RequestSigner].getName).contains("it cannot be instantiated"))
     assert(
       refused(hmac.head).contains("[EPOCHAL.SIGNER_INVALID]") && refused(hmac.head).contains("it needs signer.key"))
     assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTIONS_CONFLICT]"))

@@ -162,11 +162,11 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(error.condition.name == "OAUTH_REFUSED" && asked == 1)
     assert(
       error.getMessage.contains(
-        s"http://localhost:${server.port}/token gave no access token: status 400, invalid_client"))
+        s"http://localhost:${server.port}/token issued no access token: status 400, invalid_client"))
     assert(error.getMessage.contains("the secret *** has expired"))
     server.resetAll()
     tokens(okJson(s"""{"token":"$secret"}"""))
-    assert(failure(readAll(stream(oauth(): _*))).getMessage.contains("its answer has no access_token"))
+    assert(failure(readAll(stream(oauth(): _*))).getMessage.contains("its response has no access_token"))
   }
 
   test("a token server at a wrong address is given up on after a few attempts") {

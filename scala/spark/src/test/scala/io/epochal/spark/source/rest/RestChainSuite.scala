@@ -152,7 +152,9 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
         query.batch(ReadLimit.maxRows(3))
         if (i == 7) query.restart()
       })
-      assert(error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("after other pages"))
+      assert(
+        error.condition.name == "PAGINATION_LOOP" && error.getMessage.contains("names the next page ("),
+        error.getMessage)
     }
   }
 
@@ -213,7 +215,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
   test("more pages than maxPages in one batch are an error; batches that need fewer are not") {
     query(400, "cursor", "maxPages" -> "10") { query =>
       val error = failure(query.batch())
-      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("after 10 of them"))
+      assert(error.condition.name == "TOO_MANY_PAGES" && error.getMessage.contains("more than 10 pages"))
       val ids = Iterator.continually(query.batch(ReadLimit.maxRows(40))).takeWhile(_.nonEmpty).flatten.toVector
       assert(ids == (0 until 400))
     }
@@ -252,17 +254,34 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
   }
 
   test("a flag that promises more without a token, or is not there, is an error and not the end") {
-    Seq("true" -> "but it names no next page", "\"soon\"" -> "is no flag").foreach { case (flag, reason) =>
-      query(8, "cursor", "hasMore" -> "/meta/more") { query =>
+    Seq(
+      "true" -> "'true' at '/meta/more', which says that a page follows, but no next page",
+      "\"soon\"" -> "'soon' at '/meta/more', which is no flag").foreach { case (flag, found) =>
+      query(8, "cursor", "hasMore" -> "/meta/more", "params.key" -> "hunter2") { query =>
         query.api.more = _ => flag
         val error = failure(query.batch())
-        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(reason), error.getMessage)
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(found), error.getMessage)
       }
     }
     query(8, "cursor", "hasMore" -> "/meta/more") { query =>
       query.api.more = _ => ""
-      assert(failure(query.batch()).getMessage.contains("has no flag at '/meta/more'"))
+      assert(failure(query.batch()).getMessage.contains("but no flag at '/meta/more'"))
     }
+  }
+
+  test("a page that does not fit the options is shown with its request, what was asked for, and what came") {
+    Seq("cursor" -> "the records after the cursor 'c4'", "link" -> "the next page", "next-url" -> "the next page")
+      .foreach { case (kind, wanted) =>
+        query(8, kind, "hasMore" -> "/meta/more", "params.key" -> "hunter2") { query =>
+          query.api.more = _ => "true"
+          val error = failure(query.batch())
+          assert(error.condition.name == "PAGINATION_MISMATCH")
+          assert(
+            error.getMessage.contains(s"asked for $wanted (${query.api.url}?") &&
+              error.getMessage.contains("), it returned 4 records, 'true' at '/meta/more'"),
+            error.getMessage)
+        }
+      }
   }
 
   test("a last page that shrinks is data loss, or with failOnDataLoss=false waited for") {
@@ -282,14 +301,19 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     query(30, "keyset") { query =>
       query.api.position = _.toLong
       val error = failure(query.batch())
-      assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("it was asked to begin after"))
+      assert(error.condition.name == "PAGINATION_MISMATCH")
+      assert(
+        error.getMessage.contains("asked for the records after the key '") &&
+          error.getMessage.contains("the first of them with the key '") &&
+          error.getMessage.contains("that it was asked to begin after"),
+        error.getMessage)
     }
   }
 
   test("records without a key cannot be followed") {
     Seq("/no", "/name/x").foreach { pointer =>
       query(30, "keyset", "keyField" -> pointer) { query =>
-        assert(failure(query.batch()).getMessage.contains(s"its last record has no value at '$pointer'"))
+        assert(failure(query.batch()).getMessage.contains(s"the last of them with no value at '$pointer'"))
       }
     }
   }

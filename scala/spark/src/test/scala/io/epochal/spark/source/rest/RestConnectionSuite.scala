@@ -108,7 +108,7 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
       val error = failure(readAll(stream("url" -> url)))
       assert(error.condition.name == "HTTP_UNREACHABLE" && error.getMessage.contains("TLS failed"))
       val other = stream("url" -> url, "tls.caFile" -> client.file(client.certificate))
-      assert(failure(readAll(other)).getMessage.contains("(1 attempts)"))
+      assert(failure(readAll(other)).getMessage.contains("(1 attempt)"))
     }
   }
 

@@ -61,12 +61,12 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
       totalled(30, inBody :+ ("pagination" -> kind): _*) { query =>
         query.total = () => "20"
         assert(query.batch() == (0 until 20))
-        assert(problem(query.batch()).contains("it says that it has 20 records, and gives record"))
+        assert(problem(query.batch()).contains("records, and says that there are 20 in all"))
       }
       totalled(15, inBody :+ ("pagination" -> kind): _*) { query =>
         assert(query.batch() == (0 until 15))
         query.total = () => "40"
-        assert(problem(query.batch()).contains("and it says that it has 40"))
+        assert(problem(query.batch()).contains("records, and says that there are 40 in all"))
       }
     }
   }
@@ -85,7 +85,8 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     totalled(30, inBody :+ ("pagination" -> "offset"): _*) { query =>
       Seq("null", "\"many\"", "-1", "1.5").foreach { total =>
         query.total = () => total
-        val reason = if (total == "null") "does not say at '/meta/total'" else "at '/meta/total' it has no number"
+        val reason =
+          if (total == "null") "does not say at '/meta/total'" else "at '/meta/total', which is no number of records"
         assert(problem(query.batch()).contains(reason))
       }
     }

@@ -74,21 +74,21 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     answers(aResponse().withStatus(503).withBody("maintenance, token=hunter2"))
     val error = failure(readAll(stream("retry.maxAttempts" -> "3")))
     assert(error.condition.name == "HTTP_STATUS")
-    assert(error.getMessage.contains(s"$url answered with status 503 (3 attempts): maintenance, token=***"))
+    assert(error.getMessage.contains(s"$url responded with status 503 (3 attempts): maintenance, token=***"))
     assert(requests == 3)
   }
 
   Seq(400, 401, 403, 404, 422).foreach { code =>
     test(s"status $code fails at once") {
       answers(status(code))
-      assert(failure(readAll(stream())).getMessage.contains(s"status $code (1 attempts)"))
+      assert(failure(readAll(stream())).getMessage.contains(s"status $code (1 attempt)"))
       assert(requests == 1)
     }
   }
 
   test("a redirect is not followed, and the error says where it leads, without its query") {
     answers(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
-    assert(failure(readAll(stream())).getMessage.contains("this one leads to http://elsewhere/c"))
+    assert(failure(readAll(stream())).getMessage.contains("this one goes to http://elsewhere/c"))
   }
 
   test("a refused connection at the very first request is given up on after a few attempts") {
@@ -141,7 +141,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       answers(answer)
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
-      assert(requests == 1 && error.getMessage.contains("(1 attempts)"))
+      assert(requests == 1 && error.getMessage.contains("(1 attempt)"))
     }
   }
 
@@ -212,8 +212,8 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       """{"id":"hunter2"}""" -> "does not fit the schema: the column 'id' is INT, and the record has a string there",
       """{"id":1.5}""" -> "does not fit the schema: the column 'id' is INT, and the record has a number with a fraction",
       """{"name":"x"}""" -> "the column 'id' is NOT NULL",
-      """7""" -> "it is a number, and not an object",
-      """null""" -> "it is null, and not an object"
+      """7""" -> "it is a number, not an object",
+      """null""" -> "it is null, not an object"
     ).foreach { case (record, reason) =>
       server.resetAll()
       answers(okJson(s"""[{"id":0},{"id":1},$record,{"id":3}]"""))

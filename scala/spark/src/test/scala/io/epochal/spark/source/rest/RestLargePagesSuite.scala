@@ -135,7 +135,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     Using.resource(new Body(_ => broken, broken.length)) { api =>
       over(api.url, "pagination" -> "none") { (stream, _) =>
         val error = intercept[EpochalException](next(stream, stream.initialOffset(), ReadLimit.allAvailable()))
-        assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("(1 attempts)"))
+        assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("(1 attempt)"))
       }
     }
   }

@@ -108,7 +108,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
       ("\"meta\":{\"next_cursor\":\"abc\"}", "names a next page at '/meta/next_cursor'", "cursor"),
       ("\"_links\":{\"next\":{\"href\":\"/c?page=2\"}}", "at '/_links/next/href'", "next-url"),
       ("\"has_more\":true", "its flag at '/has_more'", "cursor"),
-      ("\"meta\":{\"total\":2537}", "by '/meta/total' the list has 2537", "page")
+      ("\"meta\":{\"total\":2537}", "according to '/meta/total' the list has 2537", "page")
     ).foreach { case (more, reason, suggestion) =>
       RecordsApi.using(3) { api =>
         api.body = wrapped(more)
@@ -126,11 +126,11 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     }
     RecordsApi.using(3) { api =>
       api.headers = Seq("Link" -> "<u>; rel=\"next\"")
-      assert(failure(whole(api)).getMessage.contains("its header Link leads to a next page"))
+      assert(failure(whole(api)).getMessage.contains("its header Link names a next page"))
     }
     RecordsApi.using(3) { api =>
       api.headers = Seq("X-Total-Count" -> "10")
-      assert(failure(whole(api)).getMessage.contains("by the header X-Total-Count the list has 10"))
+      assert(failure(whole(api)).getMessage.contains("according to the header X-Total-Count the list has 10"))
     }
   }
 }

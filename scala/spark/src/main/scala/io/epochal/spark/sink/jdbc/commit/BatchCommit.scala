@@ -33,7 +33,7 @@ final private[jdbc] class BatchCommit(database: Database, run: BulkRun, truncate
     doubt.outcome(connection) match {
       case None => throw doubt.unknown("it keeps no record of the transaction", null)
       case Some(_) if !doubt.isSameServer(connection) =>
-        throw doubt.unknown("another server answers now, or the same one after a fail-over", null)
+        throw doubt.unknown("another server responds now, or the same one after a fail-over", null)
       case Some(Committed) => true
       case Some(_) =>
         doubt.settle()

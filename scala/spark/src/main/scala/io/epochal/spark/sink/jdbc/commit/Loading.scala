@@ -2,7 +2,7 @@ package io.epochal.spark.sink.jdbc.commit
 
 import java.sql.Connection
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.spark.sink.jdbc.row.{BadRows, DeadLetter, DeadLetterTable}
 import io.epochal.spark.sink.jdbc.table.{AddedColumns, QualifiedName}
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, Shipment}
@@ -47,7 +47,7 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
       throw Conditions.RowsDropped(
         "epoch" -> epoch,
         "table" -> table,
-        "found" -> "rows are still there after all were deleted")
+        "found" -> "rows are left after all were deleted")
   }
 
   private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
@@ -70,7 +70,7 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
     "sinkId" -> run.sinkId,
     "known" -> bound.table.target,
     "accept" -> bound.table.target.id,
-    "table" -> "a table of that name which was made anew, got a foreign partition, or whose columns changed their types")
+    "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types")
 
   private def compare(stored: Long, expected: Long, table: QualifiedName, epoch: String): Unit =
     if (stored != expected) throw Loading.dropped(stored, expected, epoch, table)
@@ -88,5 +88,5 @@ private[jdbc] object Loading {
       "sent" -> sent,
       "epoch" -> epoch,
       "table" -> table,
-      "found" -> s"the database stored $stored of the $sent rows")
+      "found" -> s"the database stored $stored of the ${Plural.of(sent, "row")}")
 }

@@ -44,7 +44,7 @@ final private[jdbc] class LoginDataSource(
     loaders.iterator
       .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
       .find(_.acceptsURL(settings.url))
-      .getOrElse(throw missing("no driver on the class path takes it", None))
+      .getOrElse(throw missing("no driver on the class path accepts this URL", None))
 
   private def missing(reason: String, artifact: Option[String]): EpochalException =
     Conditions.DriverMissing(
@@ -58,7 +58,7 @@ final private[jdbc] class LoginDataSource(
     settings.user.foreach(properties.setProperty("user", _))
     settings.password.foreach(password => properties.setProperty("password", password.read()))
     Option(source.connect(settings.url, properties))
-      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not take ${settings.place}", "08001"))
+      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
   }
 
   override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException

@@ -40,7 +40,7 @@ class GenericDialect extends Dialect {
     Conditions.ModeUnsupported(
       "format" -> JdbcOptions.Format,
       "mode" -> s"replace rows by keyColumns in ${options.connection.place}",
-      "reason" -> "Epochal has no dialect for this database, and standard SQL has no such statement that all have",
+      "reason" -> "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
       "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md)."
     )
 

@@ -28,7 +28,7 @@ private[generic] object GenericLoad {
       throw Conditions.ModeUnsupported(
         "format" -> JdbcOptions.Format,
         "mode" -> "replace rows",
-        "reason" -> "the database's dialect cannot",
+        "reason" -> "the dialect of this database has no statement for it",
         "suggestion" -> "Append.")
   }
 

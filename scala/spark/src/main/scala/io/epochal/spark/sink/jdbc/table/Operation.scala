@@ -25,7 +25,7 @@ private[jdbc] object Operation {
     *   it is NULL or another word
     */
   def deletes(row: UnsafeRow, ordinal: Int): Boolean = {
-    if (row.isNullAt(ordinal)) throw new BadValue(ordinal, "it is NULL, and says not what the row does")
+    if (row.isNullAt(ordinal)) throw new BadValue(ordinal, "it is NULL, not insert (i, c, r), update (u) or delete (d)")
     val base = row.getBaseObject
     val address = UnsafeRows.address(row, ordinal)
     val length = UnsafeRows.length(row, ordinal)

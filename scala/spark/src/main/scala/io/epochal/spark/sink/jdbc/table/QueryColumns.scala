@@ -3,7 +3,7 @@ package io.epochal.spark.sink.jdbc.table
 import org.apache.spark.sql.types.{CharType, DataType, StringType, StructField, StructType, VarcharType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{Nearest, OptionSpec}
+import io.epochal.core.option.{NameList, OptionSpec}
 import io.epochal.spark.sink.jdbc.{JdbcOptions, RowOptions}
 
 /** A column of the query that goes into the table.
@@ -50,15 +50,15 @@ private[jdbc] object QueryColumns {
       _ <- all(operation.toSeq)(f => Either.cond(isText(f.dataType), (), notText(f)))
       others = fields.filterNot(operation.contains)
       map <- all(rows.columnMap) { case (from, to) =>
-        find(RowOptions.ColumnMap, from, others)(_.name).map(_ -> to)
+        find(RowOptions.ColumnMap, from, others, mapped(rows.columnMap, from))(_.name).map(_ -> to)
       }
       stored = fields.zipWithIndex
         .filterNot { case (field, _) => operation.contains(field) }
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
       _ <- stored.groupBy(_.into).values.find(_.sizeIs > 1).map(collide).toLeft(())
-      keys <- all(options.keyColumns)(find(JdbcOptions.KeyColumns, _, stored)(_.field.name))
+      keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
-      updated <- all(rows.updateColumns)(find(RowOptions.UpdateColumns, _, stored)(_.field.name))
+      updated <- all(rows.updateColumns)(listed(RowOptions.UpdateColumns, rows.updateColumns, _, stored))
       _ <- Either.cond(updated.intersect(keys).isEmpty, (), keysAreUpdated(updated.intersect(keys)))
     } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
   }
@@ -76,34 +76,43 @@ private[jdbc] object QueryColumns {
     values.foldLeft[Checked[Vector[B]]](Right(Vector.empty))((done, value) =>
       done.flatMap(d => check(value).map(d :+ _)))
 
-  private def find[A](option: OptionSpec[_], name: String, candidates: Seq[A])(of: A => String): Checked[A] =
+  /** @param whole
+    *   the option's text with another name in the place of this one
+    */
+  private def find[A](option: OptionSpec[_], name: String, candidates: Seq[A], whole: String => String = identity)(
+      of: A => String): Checked[A] =
     named(name, candidates)(of).toRight {
-      val near = Nearest.of(name, candidates.map(of))
-      Conditions.OptionInvalid(
-        "option" -> option.name,
-        "format" -> JdbcOptions.Format,
-        "value" -> name,
-        "expected" -> s"a column of the query that the table is to have${near.fold("")(n => s" (there is '$n')")}",
-        "example" -> near.orElse(candidates.headOption.map(of)).getOrElse("id")
-      )
+      val names = candidates.map(of)
+      JdbcOptions.group.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
     }
+
+  private def listed(
+      option: OptionSpec[_],
+      names: Seq[String],
+      name: String,
+      stored: Seq[QueryColumn]): Checked[QueryColumn] =
+    find(option, name, stored, right => NameList.render(names.map(one => if (one == name) right else one)))(
+      _.field.name)
+
+  private def mapped(pairs: Seq[(String, String)], wrong: String)(right: String): String =
+    pairs
+      .map { case (from, to) =>
+        Seq(if (from == wrong) right else from, to).map(name => NameList.render(Seq(name))).mkString(":")
+      }
+      .mkString(",")
 
   private def isText(dataType: DataType): Boolean = dataType match {
     case _: StringType | _: CharType | _: VarcharType => true
     case _                                            => false
   }
 
-  private def notText(field: StructField): EpochalException = Conditions.OptionInvalid(
-    "option" -> RowOptions.OpColumn.name,
-    "format" -> JdbcOptions.Format,
-    "value" -> s"${field.name} ${field.dataType.sql}",
-    "expected" -> "a column of type STRING",
-    "example" -> RowOptions.OpColumn.example)
+  private def notText(field: StructField): EpochalException = JdbcOptions.group
+    .invalid(RowOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
 
   private def collide(several: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
     "format" -> JdbcOptions.Format,
     "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
-    "suggestion" -> s"They all go into the column '${several.head.into}': rename or drop all but one.")
+    "suggestion" -> s"They all map to the column '${several.head.into}': rename or drop all but one.")
 
   private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
     "format" -> JdbcOptions.Format,

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import scala.util.control.NonFatal
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 import io.epochal.spark.sink.jdbc.row.{RowEncoder, RowFormat}
 import io.epochal.spark.sink.jdbc.{Database, Dialect, JdbcOptions}
@@ -81,7 +81,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     database.explaining(step)(out.drain(write))
   }
 
-  private def step: String = s"the load of partition ${attempt.partition} of epoch ${attempt.epoch}"
+  private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
 
   override def finish(report: TaskReport): TaskMessage =
     if (copy == null) InlineOutput.message(report, out)

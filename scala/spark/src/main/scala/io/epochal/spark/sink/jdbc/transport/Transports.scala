@@ -60,10 +60,10 @@ private[jdbc] object Transports {
     }
     val reason = database.options.transport match {
       case TransportChoice.Auto if files > 0 =>
-        s"$files of $tasks tasks passed their share of the bytes that go inline, and ${database.dialect.name} has no staging"
-      case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other"
+        s"$files of $tasks tasks exceeded their share of inlineMaxBytes, and ${database.dialect.name} has no staging"
+      case TransportChoice.Auto if database.bulk.isEmpty => s"${database.dialect.name} has no other transport"
       case TransportChoice.Auto if staged > 0 =>
-        s"$staged of $tasks tasks passed their share of the bytes that go inline"
+        s"$staged of $tasks tasks exceeded their share of inlineMaxBytes"
       case TransportChoice.Auto => s"${shipment.bytes} bytes, within inlineMaxBytes"
       case asked                => s"transport=${asked.name}"
     }
@@ -88,7 +88,9 @@ private[jdbc] object Leftovers {
         // Spark would take a failure of `abort` for one of the query, in place of the stop.
         case _: InterruptedException => Thread.currentThread().interrupt()
         case NonFatal(error) =>
-          log.warn("epochal-jdbc: what the last epoch left is removed by the next start: {}", error.getMessage)
+          log.warn(
+            "epochal-jdbc: what the last epoch left behind could not be removed, the next start does it: {}",
+            error.getMessage)
       }
     now()
     val later = new DaemonThreads("epochal-leftovers").newThread { () =>

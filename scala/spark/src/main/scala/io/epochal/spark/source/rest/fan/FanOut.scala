@@ -53,7 +53,7 @@ private[rest] object FanOut {
   val PartitionParams: OptionSpec[String] = OptionSpec(
     "partitionParams",
     OptionType.string,
-    "A JSON array of objects with the same names: for each there is a sequence of requests of its own, in which ${name} in url, params.* " +
+    "A JSON array of objects with the same names: each has its own sequence of requests, in which ${name} in url, params.* " +
       "and requestBody stands for its value. The values are in the offsets: no place for secrets. Unset: one sequence.",
     sample = Some("""[{"repo": "a"}, {"repo": "b"}]""")
   )
@@ -71,7 +71,7 @@ private[rest] object FanOut {
           (),
           RestOptions.group.conflict(
             "partitionParams, onDrift=restart",
-            "Leave onDrift out: a list of several cannot be begun again alone."))
+            "Leave onDrift=restart out: one list of several cannot be read again alone."))
         fanOut = new FanOut(raw, table, template.http.politeness.query, template.source)
         _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
       } yield template.copy(fanOut = Some(fanOut))

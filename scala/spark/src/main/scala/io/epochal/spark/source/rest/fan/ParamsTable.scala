@@ -6,7 +6,7 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.spark.source.rest.RestOptions
 
 /** Reads the rows of `partitionParams`. */
@@ -28,12 +28,12 @@ private[rest] object ParamsTable {
         read.flatMap(before =>
           row(node)
             .toRight(
-              invalid(node.toString, "an array of objects whose values are texts without ${, numbers, true or false"))
+              invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
             .map(before :+ _))
       }
       names = table.head.keySet
       _ <- Either.cond(table.forall(_.keySet == names), (), invalid(text, "an array of objects with the same names"))
-      _ <- Either.cond(table.distinct.size == table.size, (), invalid(text, "an array without two objects alike"))
+      _ <- Either.cond(table.distinct.size == table.size, (), invalid(text, "an array whose objects are all different"))
       _ <- Either.cond(
         names.nonEmpty && names.forall(name => name.matches(Name) && !Taken(name)),
         (),
@@ -53,10 +53,5 @@ private[rest] object ParamsTable {
     value.isNumber || value.isBoolean || value.isTextual && !value.textValue.contains("${")
 
   private def invalid(text: String, expected: String): EpochalException =
-    Conditions.OptionInvalid(
-      "option" -> FanOut.PartitionParams.name,
-      "format" -> RestOptions.Format,
-      "value" -> Redaction.text(text.take(200)),
-      "expected" -> expected,
-      "example" -> FanOut.PartitionParams.example)
+    RestOptions.group.invalid(FanOut.PartitionParams, Redaction.text(text.take(200)), expected)
 }

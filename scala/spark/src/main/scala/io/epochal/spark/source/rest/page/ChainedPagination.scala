@@ -4,7 +4,7 @@ import java.util.Locale
 
 import scala.annotation.unused
 
-import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
+import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall, HttpFailure}
 
 /** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
   * keeps. The first page has none.
@@ -55,6 +55,9 @@ trait ChainedPagination extends Paging {
   /** Tells pages from each other: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
+  /** What is asked for with a token, in a message. */
+  private[rest] def wanted(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
+
   /** The token of the next page, if there is one: what the flag says counts over what the token says. The end is believed on
     * evidence only: what the flag says, null or an empty text in the token's place, a page without records, or the absence of
     * what an earlier page of the list had.
@@ -75,17 +78,19 @@ trait ChainedPagination extends Paging {
       flag: MoreFlag,
       named: Either[NoPage, Option[String]],
       scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
-    def mismatch(reason: String) = Left(NoPage.Mismatch(reason))
-    (scanned.values.get(flag.pointer).flatten.map(flag.more), named) match {
+    def mismatch(found: String) = Left(NoPage.Mismatch(found))
+    val said = scanned.values.get(flag.pointer).flatten
+    def value = said.fold("")(HttpFailure.shown)
+    (said.map(flag.more), named) match {
       case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
       case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
       case (Some(Some(true)), _) =>
-        mismatch(s"there is more to come by its flag at '${flag.pointer}', but it names no next page")
+        mismatch(s"'$value' at '${flag.pointer}', which says that a page follows, but no next page")
       case (Some(Some(false)), _) => Right(None)
       case (None, Right(None))    => Right(None)
-      case (None, Right(Some(_))) => mismatch(s"it names a next page, but has no flag at '${flag.pointer}'")
+      case (None, Right(Some(_))) => mismatch(s"a next page, but no flag at '${flag.pointer}'")
       case (None, Left(absent))   => Left(absent)
-      case (Some(None), _)        => mismatch(s"its value at '${flag.pointer}' is no flag")
+      case (Some(None), _)        => mismatch(s"'$value' at '${flag.pointer}', which is no flag (true, false, 1 or 0)")
     }
   }
 }
@@ -122,8 +127,12 @@ sealed private[rest] trait NoPage
 
 private[rest] object NoPage {
 
-  /** It is not what the options say. */
-  final case class Mismatch(reason: String) extends NoPage
+  /** It is not what the options say.
+    *
+    * @param found
+    *   what came, besides its records
+    */
+  final case class Mismatch(found: String) extends NoPage
 
   /** What should name the next page is absent: neither null nor empty.
     *
@@ -208,12 +217,19 @@ object ChainedPagination {
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
-          Left(NoPage.Mismatch("its cursor cannot be sent in a header: it has other characters than printable ASCII"))
+          Left(
+            NoPage.Mismatch(
+              "a cursor that cannot be sent in a header, since it has other characters than printable ASCII"))
         case found => Right(found)
       }
     }
 
     override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+
+    override private[rest] def wanted(token: Option[String]): String = token.orElse(first) match {
+      case None       => "the first page"
+      case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
+    }
 
     /** An API that begins with the key itself, and not behind it, gives that record twice. */
     private def lastKey(
@@ -222,9 +238,11 @@ object ChainedPagination {
         scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
       case None => Right(None)
       case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-        Left(NoPage.Mismatch("it gives the record again that it was asked to begin after"))
+        Left(
+          NoPage.Mismatch(
+            s"the first of them with the key '${HttpFailure.shown(key)}' that it was asked to begin after"))
       case Some((_, Some(key))) => Right(Some(key))
-      case Some((_, None))      => Left(NoPage.Mismatch(s"its last record has no value at '$pointer'"))
+      case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
     }
   }
 
@@ -287,7 +305,7 @@ object ChainedPagination {
 
   private def text(pointer: String, option: String, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
     scanned.values.get(pointer) match {
-      case Some(None)          => Left(NoPage.Mismatch(s"at '$pointer' it has an object or an array, and not a text"))
+      case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
       case Some(Some("false")) => Right(None)
       case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
       case other                           => Right(other.flatten)

@@ -61,19 +61,19 @@ private[rest] object CountingOptions {
   val TotalCount: OptionSpec[String] = OptionSpec(
     "totalCount",
     OptionType.jsonPointer,
-    "JSON Pointer to the number of all records in an answer: the end is known from one request, and not searched for " +
+    "JSON Pointer to the number of all records in a response: the end is known from one request, and not searched for " +
       "(pagination=offset, page; bodyFormat=json).",
     sample = Some("/meta/total")
   )
   val TotalCountHeader: OptionSpec[String] = OptionSpec(
     "totalCountHeader",
     OptionType.string,
-    "Header of an answer with that number, in place of totalCount (pagination=offset, page).",
+    "Header of a response with that number, in place of totalCount (pagination=offset, page).",
     sample = Some("X-Total-Count"))
   val Drift: OptionSpec[OnDrift] = OptionSpec(
     "onDrift",
     OptionType.choice(OnDrift.all)(_.name),
-    "What becomes of a query whose list has fewer records than were delivered, or other ones where they were (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again " +
+    "What happens to a query whose list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again " +
       "(warn), or reads the list again from its first record, so that rows come twice (restart; not with partitionParams or journal=true) (pagination=none, offset, page). " +
       "Unset: fail, or warn with failOnDataLoss=false.",
     sample = Some("restart")
@@ -86,11 +86,11 @@ private[rest] object CountingOptions {
       Either.cond(!wrong, (), values.conflict(options, suggestion))
     val drift = values.get(Drift)
     for {
-      _ <- values.exclusive("Keep the one that the API has.")(TotalCount, TotalCountHeader)
+      _ <- values.exclusive("Keep the one that the API uses.")(TotalCount, TotalCountHeader)
       _ <- conflict(
         values.isSet(TotalCount) && values(RecordOptions.Format) != "json",
         s"totalCount, bodyFormat=${values(RecordOptions.Format)}",
-        "Take totalCountHeader: such a body has records only.")
+        "Set totalCountHeader instead: such a body has only records.")
       _ <- conflict(
         drift.contains(OnDrift.Restart) && values(PagingOptions.Journal),
         "onDrift=restart, journal=true",

@@ -5,8 +5,8 @@ import scala.util.Try
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hc.core5.http.ContentType
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.http.{Endpoint, HttpBody, HttpCall}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.window.{CountedPages, OnePage, TimeWindow}
@@ -64,7 +64,7 @@ object PageCall {
     OptionType.string,
     "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
       "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom} and " +
-      "${windowTo} (pagination=time-window) in it tell the page, and the URL does not then. Unset: GET.",
+      "${windowTo} (pagination=time-window) in it select the page; the URL then has no paging parameters. Unset: GET.",
     secret = true,
     sample = Some("""{"from": ${offset}, "size": ${limit}}""")
   )
@@ -100,18 +100,17 @@ object PageCall {
         (),
         RestOptions.group.conflict(
           s"pagination=${pagination.kind}, requestBody",
-          "Leave requestBody out: an address is asked for by GET.")
+          "Leave requestBody out: pages that are named by their URL are requested with GET.")
       )
       _ <- Either.cond(
         contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
         (),
-        Conditions.OptionInvalid(
-          "option" -> "headers.Content-Type",
-          "format" -> RestOptions.Format,
-          "value" -> Redaction.Mask,
-          "expected" -> "a media type with a character set that this JVM knows",
-          "example" -> "headers.Content-Type=application/json"
-        )
+        OptionGroup.invalid(
+          RestOptions.Format,
+          "headers.Content-Type",
+          Redaction.Mask,
+          "a media type with a character set that this JVM knows",
+          "headers.Content-Type=application/json")
       )
       _ <- Either.cond(
         strange.isEmpty,
@@ -148,5 +147,5 @@ object PageCall {
     RestOptions.group.conflict(
       s"pagination=${pagination.kind}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
-      else s"A body that tells the page has ${shown(places)}.")
+      else s"A body that selects the page has ${shown(places)}.")
 }

@@ -2,7 +2,7 @@ package io.epochal.spark.source.rest.page
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, Plural}
 import io.epochal.spark.http.{HttpAnswer, HttpClient, Revalidation, Validator}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}
 
@@ -62,7 +62,7 @@ final private[rest] class PageChain(
       answer.came(head, PageUrl.shown(endpoint, options.own, call.target), options)
       looks.read(at.token, head) {
         val scanned = scan.read(answer.body, skip)
-        (scanned, followed(pagination.follows(endpoint, asked, head, scanned), scanned, head))
+        (scanned, followed(pagination.follows(endpoint, asked, head, scanned), asked.token, scanned, head))
       }
     }
     contacted = true
@@ -104,10 +104,12 @@ final private[rest] class PageChain(
     follows match {
       case Some(token) if pagination.page(endpoint, Some(token)) != pagination.page(endpoint, at.token) =>
         if (guard.visit(pagination.page(endpoint, Some(token))))
-          throw loop("after other pages the same one is named again")
+          throw loop(s"${wanted(at.token)} names ${wanted(Some(token))} as the page after it")
         at = NextPage(Some(token), 0)
         ended = false
-      case Some(_) if fresh > 0 => throw loop(s"a page with $fresh new records names itself as the next one")
+      case Some(_) if fresh > 0 =>
+        throw loop(
+          s"${wanted(at.token)} has ${Plural.of(fresh.toLong, "new record")} and names itself as the page after it")
       case _ =>
         if (start == NextPage.First && at == start && follows.isEmpty) single()
         at = at.copy(taken = math.max(at.taken, records.toLong))
@@ -116,11 +118,13 @@ final private[rest] class PageChain(
   }
 
   private def followed(
-      token: Either[NoPage, Option[String]],
+      next: Either[NoPage, Option[String]],
+      token: Option[String],
       scanned: ScannedAnswer,
-      head: HttpAnswer): Option[String] = token match {
-    case Right(found)                  => found
-    case Left(NoPage.Mismatch(reason)) => throw options.mismatch(reason)
+      head: HttpAnswer): Option[String] = next match {
+    case Right(found) => found
+    case Left(NoPage.Mismatch(found)) =>
+      throw options.mismatch(s"for ${wanted(token)}", s"${Plural.of(scanned.records.toLong, "record")}, $found")
     case Left(NoPage.Absent(place, option)) =>
       throw Conditions.ContinuationMissing(
         "url" -> endpoint,
@@ -135,7 +139,13 @@ final private[rest] class PageChain(
   }
 
   private def single(): Unit =
-    log.info(s"The first page of $endpoint names no page after it: all its records are taken to be there.")
+    log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
+
+  /** What is asked for with a token, and how. */
+  private def wanted(token: Option[String]): String = {
+    val target = options.pageCall.of(endpoint, pagination, token).target
+    s"${pagination.wanted(token)} (${PageUrl.shown(endpoint, options.own, target)})"
+  }
 
   private def loop(reason: String) =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)

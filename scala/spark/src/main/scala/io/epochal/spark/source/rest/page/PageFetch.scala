@@ -8,10 +8,10 @@ import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.Plural
 import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.supply.EndFinder
 
 /** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
   *
@@ -118,7 +118,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
           scan.read(answer.body, skip, take)
         }
         if (scanned.records > request.size)
-          throw options.mismatch(EndFinder.tooMany(request, Some(scanned.records.toLong)))
+          throw options.mismatch(request, Plural.of(scanned.records.toLong, "record"))
         val repeated = before.exists(page => records.exists(page.isRepeatedBy)) && skip == 0
         val fresh = if (repeated) 0L else math.min(math.max(0L, scanned.records - skip), take)
         val next = options.pagination.goOn(at + fresh)
@@ -149,7 +149,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
   }
 
   private def lost(at: Long, until: Long): Unit =
-    log.warn(options.lost(at, until, s"the API now ends before record $at"))
+    log.warn(options.lost(at, until, s"the list now ends before record $at"))
 }
 
 private object PageFetch {

@@ -31,11 +31,11 @@ private[rest] object PageUrl {
     def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
     val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
-      absolute <- Try(new URI(resolved(endpoint, asked, safe))).toEither.left.map(_ => refused("it is no URL"))
+      absolute <- Try(new URI(resolved(endpoint, asked, safe))).toEither.left.map(_ => refused("it is not a URL"))
       _ <- Either.cond(
         sameOrigin(endpoint.base, absolute),
         (),
-        refused(s"it leads away from ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
+        refused(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
     } yield {
       val path = Option(absolute.getRawPath).filter(_.nonEmpty).getOrElse("/")
       closed(endpoint, path + Option(absolute.getRawQuery).fold("")("?" + _))

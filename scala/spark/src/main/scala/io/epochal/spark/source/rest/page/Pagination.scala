@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.page
 
+import io.epochal.core.error.Plural
 import io.epochal.spark.http.Endpoint
 
 /** One request: the answer holds the records from `first` on, `size` of them unless the API ends before.
@@ -9,11 +10,13 @@ import io.epochal.spark.http.Endpoint
   */
 final case class PageRequest(query: String, first: Long, size: Long) {
 
-  /** What was asked, in a message. */
-  def asked: String = {
-    val how = if (query.isEmpty) "" else s" with $query"
-    s"asked$how for $size records from record $first on, counted from 0"
-  }
+  /** What was asked, in a message, after "asked". */
+  def asked: String = s"${if (query.isEmpty) "" else s"with $query "}for $wanted"
+
+  /** The records that are asked for, in a message. */
+  def wanted: String =
+    if (size == Long.MaxValue) "all records"
+    else s"${Plural.of(size, "record")} from record $first on, counted from 0"
 
   /** The record after the last that the answer can hold. */
   def end: Long = if (first > Long.MaxValue - size) Long.MaxValue else first + size

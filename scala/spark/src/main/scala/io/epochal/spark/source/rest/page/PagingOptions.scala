@@ -13,8 +13,8 @@ private[rest] object PagingOptions {
   val PaginationKind: OptionSpec[String] = OptionSpec(
     "pagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
-    "How the API is asked for a part of its records: all in one answer, by offset and limit, by page number, by what the page " +
-      "before says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.",
+    "How a part of the records is requested: all in one response, by offset and limit, by page number, by what the page " +
+      "before it says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.",
     Some("none")
   )
   val OffsetParam: OptionSpec[String] =
@@ -30,7 +30,7 @@ private[rest] object PagingOptions {
       "Parameter with the records to give (pagination=offset).",
       Some("_limit"))
   val PageSize: OptionSpec[Int] =
-    OptionSpec("pageSize", OptionType.int(1), "Records of one answer (pagination=offset, page).", Some(100))
+    OptionSpec("pageSize", OptionType.int(1), "Records of one response (pagination=offset, page).", Some(100))
   val PageParam: OptionSpec[String] =
     OptionSpec("pageParam", OptionType.string, "Parameter with the page's number (pagination=page).", Some("page"))
   val PageSizeParam: OptionSpec[String] =
@@ -44,14 +44,14 @@ private[rest] object PagingOptions {
   val NextCursor: OptionSpec[String] = OptionSpec(
     "nextCursor",
     OptionType.jsonPointer,
-    "JSON Pointer to the next page's cursor in an answer (pagination=cursor, or else nextCursorHeader). Missing, null or empty after " +
+    "JSON Pointer to the next page's cursor in a response (pagination=cursor, or else nextCursorHeader). Missing, null or empty after " +
       "the last page.",
     sample = Some("/meta/next_cursor")
   )
   val NextCursorHeader: OptionSpec[String] = OptionSpec(
     "nextCursorHeader",
     OptionType.string,
-    "Header of an answer with the next page's cursor (pagination=cursor, or else nextCursor).",
+    "Header of a response with the next page's cursor (pagination=cursor, or else nextCursor).",
     sample = Some("X-Next-Cursor"))
   val CursorParam: OptionSpec[String] =
     OptionSpec(
@@ -67,13 +67,13 @@ private[rest] object PagingOptions {
   val FirstCursor: OptionSpec[String] = OptionSpec(
     "firstCursor",
     OptionType.string,
-    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is asked for without one; a cursor in requestBody needs it.",
+    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is requested without one; a cursor in requestBody needs it.",
     sample = Some("*"))
   val KeyField: OptionSpec[String] = OptionSpec(
     "keyField",
     OptionType.jsonPointer,
-    "JSON Pointer within a record to its key: the next page is asked for with the last one's, and has the records with greater keys " +
-      "(pagination=keyset). Where records are counted, what tells whether the list has shifted: a record that changes in place is the same then " +
+    "JSON Pointer within a record to its key: the next page is requested with the key of the last record, and has the records with greater keys " +
+      "(pagination=keyset). Where records are counted, the field that shows whether the list has shifted: a record that changes in place then counts as the same " +
       "(pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.",
     sample = Some("/id")
   )
@@ -85,43 +85,43 @@ private[rest] object PagingOptions {
   val NextUrl: OptionSpec[String] = OptionSpec(
     "nextUrl",
     OptionType.jsonPointer,
-    "JSON Pointer to the next page's URL in an answer (pagination=next-url). Missing, null or empty after the last page.",
+    "JSON Pointer to the next page's URL in a response (pagination=next-url). Missing, null or empty after the last page.",
     sample = Some("/links/next")
   )
   val HasMore: OptionSpec[String] = OptionSpec(
     "hasMore",
     OptionType.jsonPointer,
-    "JSON Pointer to a flag in an answer: where it is false no page follows, whatever else the answer says (pagination=cursor, " +
+    "JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response says (pagination=cursor, " +
       "keyset, link, next-url; every windowPagination but none).",
     sample = Some("/has_more")
   )
   val LastPage: OptionSpec[String] = OptionSpec(
     "lastPage",
     OptionType.jsonPointer,
-    "JSON Pointer to a flag in an answer, in place of hasMore: where it is true no page follows, whatever else the answer says " +
+    "JSON Pointer to a flag in a response, in place of hasMore: where it is true no page follows, whatever else the response says " +
       "(pagination=cursor, keyset, link, next-url; every windowPagination but none).",
     sample = Some("/end_of_stream")
   )
   val EndOfList: OptionSpec[String] = OptionSpec(
     "endOfList",
     OptionType.oneOf("proven", "assumed"),
-    "Whether a list may end without a word: with proven a first page that has nothing where the next one is named (neither null nor " +
-      "empty) fails the query, until some page has named a next one, and so does an answer under pagination=none that speaks of " +
-      "further pages; assumed takes both for the end (pagination=none, cursor, link, next-url, time-window).",
+    "Whether a list may end without saying so: with proven a first page that has nothing where the next one is named (neither null nor " +
+      "empty) fails the query, until some page has named a next one, and so does a response under pagination=none that mentions " +
+      "further pages; assumed takes both as the end (pagination=none, cursor, link, next-url, time-window).",
     Some("proven")
   )
   val MaxPages: OptionSpec[Int] = OptionSpec(
     "maxPages",
     OptionType.int(1),
-    "Pages that one look at the API may ask for; one that goes on for longer is taken to be endless, and an error. Under AvailableNow " +
-      "and in a batch read one look goes to the end of the list (pagination=cursor, " +
+    "Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and an error. Under AvailableNow " +
+      "and in a batch read one poll reads to the end of the list (pagination=cursor, " +
       "keyset, link, next-url; with time-window the pages of one window).",
     Some(100000)
   )
   val Journal: OptionSpec[Boolean] = OptionSpec(
     "journal",
     OptionType.boolean,
-    "Whether answers are kept in the checkpoint until they are delivered, so that a replay does not ask the API again. " +
+    "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them again. " +
       "Always so with pagination=cursor, keyset, link, next-url and time-window.",
     Some(false)
   )
@@ -171,7 +171,7 @@ private[rest] object PagingOptions {
     val kind = values(PaginationKind)
     for {
       _ <- ofKind(values, kind)
-      _ <- values.exclusive("Keep the one that the API has.")(HasMore, LastPage)
+      _ <- values.exclusive("Keep the one that the API uses.")(HasMore, LastPage)
       paging <-
         if (kind != "time-window") of(values, kind)
         else
@@ -218,7 +218,7 @@ private[rest] object PagingOptions {
           WindowOptions.WindowFromParam,
           WindowOptions.WindowToParam)
           .find(spec => !call.inUrl && values.isSet(spec))
-          .map(spec => values.conflict(s"${spec.name}, requestBody that tells the page", s"Leave ${spec.name} out.")))
+          .map(spec => values.conflict(s"${spec.name}, requestBody that selects the page", s"Leave ${spec.name} out.")))
       .toLeft(())
 
   private def namesOf(paging: Paging): Seq[String] = paging match {
@@ -243,7 +243,7 @@ private[rest] object PagingOptions {
 
   private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
     for {
-      _ <- values.exclusive("Keep the one that the API has.")(NextCursor, NextCursorHeader)
+      _ <- values.exclusive("Keep the one that the API uses.")(NextCursor, NextCursorHeader)
       from <- values.get(NextCursorHeader) match {
         case Some(header) => Right(ChainedPagination.InHeader(header))
         case None         => values.required(NextCursor).map(ChainedPagination.InBody(_))
@@ -258,10 +258,11 @@ private[rest] object PagingOptions {
     val (header, first) = (values.get(CursorHeader), values.get(FirstCursor))
     val inBody = values.isSet(PageCall.RequestBody)
     for {
-      _ <- values.exclusive("Keep the one that the API wants.")(CursorParam, CursorHeader)
+      _ <- values.exclusive("Keep the one that the API expects.")(CursorParam, CursorHeader)
       _ <- Seq(CursorParam, CursorHeader)
         .find(spec => inBody && values.isSet(spec))
-        .map(spec => values.conflict(s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body tells the page."))
+        .map(spec =>
+          values.conflict(s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body selects the page."))
         .toLeft(())
       _ <- Either.cond(
         !inBody || first.isDefined,

@@ -16,7 +16,7 @@ private[rest] object WholeList {
   private def link(answer: HttpAnswer): Option[NoPage.Incomplete] =
     LinkHeader
       .find(answer.headers("Link"), "next")
-      .map(_ => NoPage.Incomplete("its header Link leads to a next page", "link"))
+      .map(_ => NoPage.Incomplete("its header Link names a next page", "link"))
 
   private def next(scanned: ScannedAnswer): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
     case (pointer, Some(text)) if Next(plain(pointer)) && text.nonEmpty && text != "false" =>
@@ -27,7 +27,7 @@ private[rest] object WholeList {
 
   private def more(scanned: ScannedAnswer): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
     case (pointer, Some("true")) if More(plain(pointer)) =>
-      NoPage.Incomplete(s"its flag at '$pointer' says that there are more", "cursor")
+      NoPage.Incomplete(s"its flag at '$pointer' says that more pages follow", "cursor")
   }
 
   private def total(answer: HttpAnswer, scanned: ScannedAnswer): Option[NoPage.Incomplete] = {
@@ -37,7 +37,7 @@ private[rest] object WholeList {
     }
     (inHeader ++ inBody).flatMap { case (place, text) => text.trim.toLongOption.map(place -> _) }.collectFirst {
       case (place, total) if total > scanned.records =>
-        NoPage.Incomplete(s"by $place the list has $total", "page")
+        NoPage.Incomplete(s"according to $place the list has $total", "page")
     }
   }
 

@@ -1,8 +1,7 @@
 package io.epochal.spark.source.rest.record
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.spark.source.rest.RestOptions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{ChainedPagination, Paging, PagingOptions}
 import io.epochal.spark.source.rest.window.TimeWindow
@@ -13,26 +12,26 @@ object RecordOptions {
   val Records: OptionSpec[String] = OptionSpec(
     "records",
     OptionType.jsonPointer,
-    "JSON Pointer to the array of records in an answer. Unset: the answer is the array.",
+    "JSON Pointer to the array of records in a response. Unset: the response is the array.",
     sample = Some("/data/items"))
   val MissingRecords: OptionSpec[String] = OptionSpec(
     "missingRecords",
     OptionType.oneOf("fail", "empty"),
-    "What an answer is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
+    "What a response is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
       "API that leaves empty lists out (bodyFormat=json).",
     Some("fail")
   )
   val Format: OptionSpec[String] = OptionSpec(
     "bodyFormat",
     OptionType.oneOf("json", "ndjson", "csv"),
-    "How an answer holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
+    "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
     Some("json"))
   val Separator: OptionSpec[String] =
     OptionSpec("sep", OptionType.string, "Character between the fields of CSV (bodyFormat=csv).", Some(","))
   val Header: OptionSpec[Boolean] = OptionSpec(
     "header",
     OptionType.boolean,
-    "Whether the first line of each answer in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
+    "Whether the first line of each response in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
     Some(true))
   val NullValue: OptionSpec[String] = OptionSpec(
     "nullValue",
@@ -42,7 +41,7 @@ object RecordOptions {
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
     OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-    "What becomes of a record that does not fit the schema: it fails the query, goes into a column of its own, or is dropped.",
+    "What happens to a record that does not fit the schema: it fails the query, goes into a column of its own, or is dropped.",
     Some("FAILFAST"))
   val CorruptColumn: OptionSpec[String] = OptionSpec(
     "columnNameOfCorruptRecord",
@@ -52,17 +51,17 @@ object RecordOptions {
   val RescuedColumn: OptionSpec[String] = OptionSpec(
     "rescuedDataColumn",
     OptionType.string,
-    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are passed over.",
+    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are ignored.",
     sample = Some("_rescued_data"))
   val InferSchema: OptionSpec[Boolean] = OptionSpec(
     "inferSchema",
     OptionType.boolean,
-    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: it is in the checkpoint, and another one is refused.",
+    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: the checkpoint has it, and a different one is refused.",
     Some(false))
   val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
     "metadataColumns",
     OptionType.names,
-    "Columns to add that tell where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
+    "Columns to add that say where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
       "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
       "_params MAP<STRING, STRING> (the row of partitionParams).",
     sample = Some("_url,_fetchedAt"))
@@ -70,7 +69,7 @@ object RecordOptions {
   val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
     "maxRecordBytes",
     OptionType.bytes,
-    "Largest record; a larger one does not fit, and mode says what becomes of it. Unset: as large as an answer may be.",
+    "Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a response may be.",
     sample = Some("1m"))
 
   val all: Seq[OptionSpec[_]] =
@@ -124,7 +123,7 @@ object RecordOptions {
       (),
       values.conflict(
         (inside :+ s"${Format.name}=${values(Format)}").mkString(", "),
-        s"Leave ${inside.mkString(" and ")} out: of a body that is no JSON only headers tell the next page " +
+        s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
           "(nextCursorHeader, or pagination=link), and records have no keys.")
     )
   }
@@ -164,14 +163,16 @@ object RecordOptions {
   private def separator(values: OptionValues): Either[EpochalException, Char] = values(Separator) match {
     case "\\t"                                                                   => Right('\t')
     case text if text.length == 1 && text.head < 128 && !"\"\r\n".contains(text) => Right(text.head)
-    case other => Left(invalid(Separator, other, "one ASCII character, and no quote or line break"))
+    case other => Left(values.group.invalid(Separator, other, "one ASCII character, and no quote or line break"))
   }
 
   private def metadata(values: OptionValues): Either[EpochalException, Seq[AnswerColumn]] = {
     val wanted = values.get(MetadataColumns).getOrElse(Nil)
     wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
       case Some(name) =>
-        Left(invalid(MetadataColumns, name, s"one or more of ${AnswerColumn.all.map(_.name).mkString(", ")}"))
+        val names = AnswerColumn.all.map(_.name)
+        def whole(right: String) = NameList.render(wanted.map(one => if (one == name) right else one))
+        Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
       case None if wanted.contains(AnswerColumn.Params.name) && !values.isSet(FanOut.PartitionParams) =>
         Left(
           values
@@ -189,12 +190,4 @@ object RecordOptions {
       holds || !values.isSet(spec),
       (),
       values.conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
-
-  private def invalid(spec: OptionSpec[_], value: String, expected: String): EpochalException =
-    Conditions.OptionInvalid(
-      "option" -> spec.name,
-      "format" -> RestOptions.Format,
-      "value" -> value,
-      "expected" -> expected,
-      "example" -> spec.example)
 }

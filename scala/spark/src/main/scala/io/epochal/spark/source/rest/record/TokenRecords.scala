@@ -5,7 +5,7 @@ import java.util.Arrays
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.spark.http.Endpoint
 import io.epochal.spark.json.Json
 import io.epochal.spark.seam.{Examined, JsonRows}
@@ -82,7 +82,7 @@ final private[rest] class TokenRecords(
       case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
         val n = index.toLong
         val found = skip(n)
-        if (found < n) throw notFound(place, s"an array of $found")
+        if (found < n) throw notFound(place, s"an array with ${Plural.of(found, "element")}")
         descend(rest, s"$place/$index")
       case _ if token == null => throw new JsonParseException(parser, "the body is empty")
       case _                  => throw notFound(place, describe(token))
@@ -97,11 +97,14 @@ final private[rest] class TokenRecords(
       parser.nextToken()
       parser.skipChildren()
     }
-    if (parser.currentToken != JsonToken.FIELD_NAME) throw notFound(place, s"an object with ${seen.mkString(", ")}")
+    if (parser.currentToken != JsonToken.FIELD_NAME) throw notFound(place, fields(seen))
   }
 
   private def describe(token: JsonToken): String =
-    if (token == JsonToken.START_OBJECT) s"an object with ${firstNames().mkString(", ")}" else Json.describe(token)
+    if (token == JsonToken.START_OBJECT) fields(firstNames()) else Json.describe(token)
+
+  private def fields(names: Seq[String]): String =
+    if (names.isEmpty) "an empty object" else s"an object with ${names.mkString(", ")}"
 
   private def firstNames(): Seq[String] =
     Iterator

@@ -89,14 +89,14 @@ final private[rest] class ChainSupply(
 
   /** The keys that later windows may give again, from the records that the journal has of the windows before. */
   private def keysBefore(windows: TimeWindow, page: NextPage, tail: JournalTail): WindowKeys = {
-    val keys = new WindowKeys(windows.keys, options.mismatch)
+    val keys = new WindowKeys(windows.keys, options.mismatch(_, _))
     val position = page.token.flatMap(WindowPosition.parse)
     val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
     if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
       throw Conditions.OptionsConflict(
         "format" -> RestOptions.Format,
         "options" -> "overlap=0s, an offset within a window that overlaps the one before",
-        "suggestion" -> "Keep overlap and keyColumns until that window was read to its end, and leave them out then.")
+        "suggestion" -> "Keep overlap and keyColumns until that window has been read to its end, and only then leave them out.")
     if (windows.keyed) {
       seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)
@@ -107,8 +107,8 @@ final private[rest] class ChainSupply(
   }
 
   private def lost(from: Long, until: Long): Unit = {
-    val told = options.lost(from, until, "the API's last page has fewer records than it had")
-    if (!warned) ChainSupply.log.warn(s"Going on when it has more than that again. $told")
+    val told = options.lost(from, until, "the last page has fewer records than before")
+    if (!warned) ChainSupply.log.warn(s"Going on when that page has more records again. $told")
     warned = true
   }
 }

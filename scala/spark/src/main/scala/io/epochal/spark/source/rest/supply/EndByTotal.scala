@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.supply
 
+import io.epochal.core.error.Plural
 import io.epochal.spark.source.rest.page.{PageRequest, Pagination}
 
 /** What an answer tells of the list's length.
@@ -18,12 +19,12 @@ final private[rest] case class Counted(records: Long, total: Option[Long] = None
   * @param count
   *   makes a request
   * @param mismatch
-  *   the failure when answers are not what the options say, for a reason
+  *   the failure when a response is not what the options say: the request, and what came
   */
 final private[rest] class EndByTotal(
     pagination: Pagination,
     count: PageRequest => Counted,
-    mismatch: String => Throwable
+    mismatch: (PageRequest, String) => Throwable
 ) extends EndSearch {
 
   private var idlePolls = 0
@@ -51,7 +52,7 @@ final private[rest] class EndByTotal(
     val first = count(request)
     // The list may have changed between the count and the page: then it fits when asked again.
     val answer = if (problem(request, first).isEmpty) first else count(request)
-    problem(request, answer).foreach(reason => throw mismatch(reason))
+    problem(request, answer).foreach(found => throw mismatch(request, found))
     answer
   }
 
@@ -61,18 +62,16 @@ final private[rest] class EndByTotal(
     else {
       val total = count(pagination.request(0)).total.getOrElse(0L)
       if (total > before)
-        throw mismatch(s"it says that it has $total records, and has no page from record $before on")
+        throw mismatch(pagination.request(before), s"no page, and says that there are $total records in all")
       total
     }
 
   private def problem(request: PageRequest, answer: Counted): Option[String] = {
     val end = request.first + answer.records
     answer.total match {
-      case _ if answer.records > request.size => Some(EndFinder.tooMany(request, Some(answer.records)))
-      case Some(total) if answer.records > 0 && end > total =>
-        Some(s"it says that it has $total records, and gives record ${end - 1}, counted from 0")
-      case Some(total) if end < math.min(request.end, total) =>
-        Some(s"${request.asked}, it gave ${answer.records}, and it says that it has $total")
+      case _ if answer.records > request.size => Some(Plural.of(answer.records, "record"))
+      case Some(total) if answer.records > 0 && end > total || end < math.min(request.end, total) =>
+        Some(s"${Plural.of(answer.records, "record")}, and says that there are $total in all")
       case _ => None
     }
   }

@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.supply
 
+import io.epochal.core.error.Plural
 import io.epochal.spark.source.rest.page.{PageRequest, Pagination}
 
 /** What is known of an API's end: it has the records below `exists`, and none at `ends` or above.
@@ -31,12 +32,12 @@ private[rest] trait EndSearch {
   * @param count
   *   makes a request
   * @param mismatch
-  *   the failure when answers are not what the options say, for a reason
+  *   the failure when a response is not what the options say: the request, and what came
   */
 final private[rest] class EndFinder(
     pagination: Pagination,
     count: PageRequest => Counted,
-    mismatch: String => Throwable
+    mismatch: (PageRequest, String) => Throwable
 ) extends EndSearch {
   private var provenShort = (0L, 0L)
   private var trusted = 0
@@ -74,7 +75,8 @@ final private[rest] class EndFinder(
   @scala.annotation.tailrec
   private def search(known: Extent, target: Long, step: Long): Extent =
     if (known.exists >= target || known.exact) known
-    else if (known.exists > EndFinder.Endless) throw mismatch("it gives records at every position")
+    else if (known.exists > EndFinder.Endless)
+      throw mismatch(pagination.request(known.exists - 1), "records, as at every position before")
     else if (known.ends == Long.MaxValue) {
       val pages = math.min(step, EndFinder.Endless / pagination.pageSize + 1) * pagination.pageSize
       val index = math.min(known.exists + pages - 1, target - 1)
@@ -90,7 +92,7 @@ final private[rest] class EndFinder(
   private def absorb(known: Extent, request: PageRequest): Extent = {
     val page = count(request)
     val records = page.records
-    if (records > request.size) throw mismatch(EndFinder.tooMany(request, Some(records)))
+    if (records > request.size) throw mismatch(request, Plural.of(records, "record"))
     else if (records == request.size) {
       val exists = math.max(known.exists, request.end)
       Extent(exists, math.max(known.ends, exists))
@@ -123,7 +125,7 @@ final private[rest] class EndFinder(
       } else {
         val again = count(request).records // The API may just have grown.
         if (again <= records)
-          throw mismatch(s"${request.asked}, it gave $records, and has more after them")
+          throw mismatch(request, s"${Plural.of(records, "record")}, and has more after them")
         math.min(again, request.size)
       }
     }
@@ -137,9 +139,6 @@ final private[rest] class EndFinder(
 }
 
 private[rest] object EndFinder {
-
-  def tooMany(request: PageRequest, came: Option[Long] = None): String =
-    s"${request.asked}, it gave ${came.getOrElse("more")}"
 
   private val Growth = 8L
   val IdlePollsPerCheck = 16

@@ -20,12 +20,12 @@ private[rest] object RefreshOptions {
   val RefreshInterval: OptionSpec[Duration] = OptionSpec(
     "refreshInterval",
     OptionType.duration,
-    "How long after the end of the API was seen it is asked for new records, in a stream. Unset: at each trigger.",
+    "How long after the end of the list was seen the next poll for new records follows, in a stream. Unset: at each trigger.",
     sample = Some("30s"))
   val ConditionalRequests: OptionSpec[Boolean] = OptionSpec(
     "conditionalRequests",
     OptionType.boolean,
-    "Whether the driver, which looks for new records, sends If-None-Match or If-Modified-Since where the API's last answer has an " +
+    "Whether the driver, which polls for new records, sends If-None-Match or If-Modified-Since where the API's last response has an " +
       "ETag or a Last-Modified; 304 then means that nothing is new.",
     Some(true)
   )
@@ -33,7 +33,7 @@ private[rest] object RefreshOptions {
   val MaxPollTime: OptionSpec[Duration] = OptionSpec(
     "maxPollTime",
     OptionType.duration,
-    "How long one poll for records that are journalled may take, in a stream: what came until then is a batch, and the next poll goes " +
+    "How long one poll for records that are journalled may take, in a stream: what was received until then is a batch, and the next poll goes " +
       "on. Raise it where the trigger's interval is long and the list is, too.",
     Some(Duration.ofMinutes(1))
   )

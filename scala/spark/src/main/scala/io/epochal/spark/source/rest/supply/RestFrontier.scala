@@ -4,7 +4,8 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, Revalidation}
+import io.epochal.core.error.Plural
+import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, HttpFailure, Revalidation}
 import io.epochal.spark.source.rest.page.{
   Answer,
   AnswerScan,
@@ -28,8 +29,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val page = new Answer
   private val buffer = page.body
   private val finder =
-    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch)
-    else new EndByTotal(options.pagination, count, options.mismatch)
+    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch(_, _))
+    else new EndByTotal(options.pagination, count, options.mismatch(_, _))
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
@@ -97,14 +98,15 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val told = options.shifted(record)
     moved = true
     RestFrontier.log.warn(
-      if (options.restarts) s"Reading its list from its first record again. $told" else s"Going on. $told")
+      if (options.restarts) s"Reading the list from its first record again. $told" else s"Going on from here. $told")
   }
 
   private def lost(has: Long, start: Long): Unit = {
     val told = options.drifted(has, start)
     val next =
-      if (options.restarts) "Reading its list from its first record" else s"Going on when there are more than $start"
-    if (!warned) RestFrontier.log.warn(s"$next again. $told")
+      if (options.restarts) "Reading the list from its first record again"
+      else s"Going on when it has more than ${Plural.of(start, "record")} again"
+    if (!warned) RestFrontier.log.warn(s"$next. $told")
     warned = !options.restarts
   }
 
@@ -119,10 +121,15 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (last >= step) {
       val before = at(last - step)
       if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
-        throw options.mismatch(
-          s"records ${last - step}, $last and ${RestFrontier.Far} are the same: it gives the same page whatever it is asked for")
+        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page whatever it is asked for")
     }
     last >= step
+  }
+
+  private def alike(indexes: Long*): String = {
+    val queries = indexes.map(index => options.pageCall.query(options.pagination.request(index))).filter(_.nonEmpty)
+    s"for the pages with the records ${indexes.mkString(", ")}, counted from 0" +
+      (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
 
   /** What tells an answer's records from others; None: there are none. */
@@ -158,8 +165,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     if (options.pagination == Pagination.Whole && !options.endAssumed)
       WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
     val said = options.counting.total.flatMap {
-      case from @ TotalFrom.Body(pointer) => total(from, scanned.values.get(pointer).flatten)
-      case from @ TotalFrom.Header(name)  => total(from, answer.header(name))
+      case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
+      case from @ TotalFrom.Header(name)  => total(request, from, answer.header(name))
     }
     val content = options.pagination match {
       case _: Pagination.ByOffset if scanned.records > 0 =>
@@ -170,15 +177,17 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     Counted(scanned.records.toLong, said, content)
   }
 
-  private def total(from: TotalFrom, text: Option[String]): Option[Long] =
+  private def total(request: PageRequest, from: TotalFrom, text: Option[String]): Option[Long] =
     if (buffer.absent) None
     else
       text.map(_.trim) match {
-        case None => throw options.mismatch(s"it does not say at ${from.place} how many records there are")
+        case None =>
+          throw options.mismatch(request, s"a response that does not say at ${from.place} how many records there are")
         case Some(number) =>
           number.toLongOption
             .filter(_ >= 0)
-            .orElse(throw options.mismatch(s"at ${from.place} it has no number of records"))
+            .orElse(throw options
+              .mismatch(request, s"'${HttpFailure.shown(number)}' at ${from.place}, which is no number of records"))
       }
 }
 

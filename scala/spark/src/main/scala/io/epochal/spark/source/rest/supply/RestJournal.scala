@@ -70,7 +70,9 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     */
   def read(segments: Seq[Segment], from: Long, until: Long)(page: (Array[Byte], Int, Int, Int) => Unit): Unit = {
     def lost(from: Long, until: Long, reason: String): Unit =
-      RestJournal.log.warn(options.lost(from, until, s"$reason; their keys tell what the next window gives again"))
+      RestJournal.log.warn(
+        options
+          .lost(from, until, s"$reason; their keys are needed to recognise records that the next window returns again"))
     val plan = journal.plan(segments, from, until)
     plan.gaps.foreach(gap => lost(gap.from, gap.until, gap.reason))
     val buffer = new BodyBuffer
@@ -91,7 +93,8 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     try end.journal.foreach(position => journal.release(end.records, position.segments))
     catch {
       // What could not be removed is removed by a later commit, or another run.
-      case NonFatal(e) => RestJournal.log.warn(s"Old segments of the journal in $store could not be removed: $e")
+      case NonFatal(e) =>
+        RestJournal.log.warn(s"Old segments of the journal in $store could not be removed, a later commit does it: $e")
     }
 
   /** Removes what earlier runs received behind a record and never logged. An offset of this run is in Spark's log already. */
@@ -99,7 +102,7 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     try journal.sweepOrphans(behind, logged.journal.fold(Seq.empty[Segment])(_.segments))
     catch {
       case NonFatal(e) =>
-        RestJournal.log.warn(s"What earlier runs left in $store is removed by a later one: $e")
+        RestJournal.log.warn(s"What earlier runs left in $store could not be removed, a later run does it: $e")
     }
 
   private def writing[A](body: => A): A =

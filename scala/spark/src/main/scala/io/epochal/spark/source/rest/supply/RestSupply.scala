@@ -233,7 +233,7 @@ abstract private[rest] class JournalledSupply(journal: RestJournal, ahead: ReadA
           true
         } catch {
           case error: EpochalException if JournalledSupply.Passing(error.condition) =>
-            JournalledSupply.log.warn(s"What could not be received ahead is asked for again: ${error.getMessage}")
+            JournalledSupply.log.warn(s"A request ahead of the next batch failed and is repeated: ${error.problem}")
             false
         }
       }

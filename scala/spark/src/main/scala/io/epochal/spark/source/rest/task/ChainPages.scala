@@ -28,7 +28,7 @@ final private[rest] class ChainPages(
   private val chain: Chain = pagination match {
     case windows: TimeWindow =>
       val all = windows.endingAt(until)
-      new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch), () => until)
+      new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch(_, _)), () => until)
     case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
   }
   private var more = chain.look()

@@ -82,7 +82,7 @@ final private[rest] class JournalPages(
     Conditions.OptionsConflict(
       "format" -> RestOptions.Format,
       "options" -> s"${named(options.rules.format.lines)}, pages that were journalled with ${named(front.lines)}",
-      "suggestion" -> "Set it back until those pages are delivered, or use a new checkpoint."
+      "suggestion" -> "Set bodyFormat back until those pages are delivered, or use a new checkpoint."
     )
   }
 

@@ -6,7 +6,6 @@ import org.slf4j.LoggerFactory
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.{Answer, PageRecords, PageRequest, PageSource, PagesAhead, RecordRange}
 import io.epochal.spark.source.rest.record.RowColumns
-import io.epochal.spark.source.rest.supply.EndFinder
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
@@ -69,7 +68,7 @@ final private[rest] class PageReader(
     }
 
   private def turn(): Unit = {
-    if (page != null && at == page.request.end && step()) throw options.mismatch(EndFinder.tooMany(page.request))
+    if (page != null && at == page.request.end && step()) throw options.mismatch(page.request, "more records than that")
     val endedEarly = page != null && at < page.request.end
     val request = if (endedEarly) options.pagination.goOn(at) else options.pagination.request(at)
     if (page != null && at == page.from && request == page.request) lost()
@@ -117,7 +116,7 @@ final private[rest] class PageReader(
   }
 
   private def lost(): Unit = {
-    log.warn(options.lost(at, range.until, s"the API now ends before record $at"))
+    log.warn(options.lost(at, range.until, s"the list now ends before record $at"))
     ended = true
   }
 }

@@ -94,6 +94,11 @@ final private[rest] case class TimeWindow(
     s"${position.window}|${within.page(there(endpoint, position.window), position.page)}"
   }
 
+  override private[rest] def wanted(token: Option[String]): String = {
+    val position = asked(token)
+    s"${within.wanted(position.page)} of ${position.window.wanted}"
+  }
+
   /** A window's value for a place in a request's body. */
   def place(window: Window, name: String): Option[String] = name match {
     case "windowFrom" => Some(format.text(window.from))

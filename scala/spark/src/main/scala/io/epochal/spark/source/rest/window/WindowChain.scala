@@ -78,7 +78,7 @@ final private[rest] class WindowChain(
     */
   private def movesOn(asked: WindowPosition, page: Long): Unit = {
     if (asked.page.nonEmpty && page == before && far(asked).contains(page))
-      throw options.mismatch("the pages of a window are the same: it gives the same page whatever it is asked for")
+      throw options.mismatch(s"for several pages of ${asked.window.wanted}", "the same page whatever it is asked for")
     before = page
   }
 

@@ -19,9 +19,9 @@ import io.epochal.spark.source.rest.page.RecordBlock
   * @param names
   *   the fields of a record that are its key
   * @param mismatch
-  *   the failure of a record without one
+  *   the failure of a record without one: what was asked for, and what came
   */
-final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Throwable) {
+final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, String) => Throwable) {
   import WindowKeys._
 
   private val places = names.zipWithIndex.toMap
@@ -29,6 +29,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
   private val sha = MessageDigest.getInstance("SHA-256")
   private val held = new java.util.HashSet[Key]
   private val windows = mutable.Queue.empty[Held]
+  private var current = Option.empty[Window]
 
   /** Says which window the records come from that follow; those that end before it are forgotten. One that ends where it begins is
     * not: some APIs give a record of that moment in both.
@@ -37,6 +38,7 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
     *   the number of the next record
     */
   def enter(window: Window, record: Long): Unit = {
+    current = Some(window)
     while (windows.headOption.exists(_.until.isBefore(window.from)))
       windows.dequeue().keys.foreach(held.remove)
     if (!windows.lastOption.exists(_.until == window.to)) windows.enqueue(new Held(window.to, record))
@@ -123,7 +125,10 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: String => Thr
   private def key(): Key = {
     var i = 0
     while (i < values.length) {
-      if (values(i) == null) throw mismatch(s"a record has no value for the key column '${names(i)}'")
+      if (values(i) == null)
+        throw mismatch(
+          s"for ${current.fold("records")(_.wanted)}",
+          s"a record with no value for the key column '${names(i)}'")
       sha.update(ByteBuffer.allocate(4).putInt(values(i).length).array())
       sha.update(values(i))
       i += 1

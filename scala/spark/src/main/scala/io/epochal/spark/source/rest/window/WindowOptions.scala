@@ -2,7 +2,7 @@ package io.epochal.spark.source.rest.window
 
 import java.time.{Duration, Instant}
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.spark.source.rest.page.ChainedPagination
 
@@ -17,26 +17,26 @@ private[rest] object WindowOptions {
   val WindowLength: OptionSpec[Duration] = OptionSpec(
     "windowLength",
     OptionType.duration,
-    "Length of a window: the API is asked for [from, to), one window after the other (pagination=time-window, which needs it).",
+    "Length of a window: [from, to) is requested, one window after the other (pagination=time-window, which needs it).",
     sample = Some("1h"))
   val Lag: OptionSpec[Duration] = OptionSpec(
     "lag",
     OptionType.duration,
-    "How long ago a window must have ended before it is asked for, by the driver's clock: the time that a record may take to appear " +
+    "How long ago a window must have ended before it is requested, by the driver's clock: the time that a record may take to appear " +
       "(pagination=time-window).",
     Some(Duration.ofMinutes(1))
   )
   val Overlap: OptionSpec[Duration] = OptionSpec(
     "overlap",
     OptionType.duration,
-    "How much of the time before it each window asks for again, for records that appear later than lag; needs keyColumns, which tell " +
-      "the records that were there before (pagination=time-window).",
+    "How much of the time before it each window requests again, for records that appear later than lag; needs keyColumns, which recognise " +
+      "the records that were delivered before (pagination=time-window).",
     Some(Duration.ZERO)
   )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
     "keyColumns",
     OptionType.names,
-    "Fields of a record that tell it from all others, where windows overlap: a record whose key was delivered is not delivered again " +
+    "Fields that identify a record, where windows overlap: a record whose key was delivered is not delivered again " +
       "(pagination=time-window).",
     sample = Some("id,updated_at")
   )
@@ -89,19 +89,14 @@ private[rest] object WindowOptions {
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
       Either.cond(!wrong, (), values.conflict(options, suggestion))
     def invalid(spec: OptionSpec[_], value: Any, expected: String): EpochalException =
-      Conditions.OptionInvalid(
-        "option" -> spec.name,
-        "format" -> values.group.format,
-        "value" -> value,
-        "expected" -> expected,
-        "example" -> spec.example)
+      values.group.invalid(spec, String.valueOf(value), expected)
     def short(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
       Either.cond(value.compareTo(Longest) <= 0, (), invalid(spec, s"${value.toDays}d", s"at most ${Longest.toDays}d"))
     def whole(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
       Either.cond(
         value.toMillis % format.unit.toMillis == 0,
         (),
-        invalid(spec, spec.kind.render(value), s"whole seconds, as windowFormat=${format.name} tells them"))
+        invalid(spec, spec.kind.render(value), s"whole seconds, since windowFormat=${format.name} has no fractions"))
     for {
       start <- values.required(WindowStart)
       length <- values.required(WindowLength)
@@ -117,11 +112,11 @@ private[rest] object WindowOptions {
       _ <- Either.cond(
         format.tells(start),
         (),
-        invalid(WindowStart, start, s"a moment that windowFormat=${format.name} can tell"))
+        invalid(WindowStart, start, s"a moment that windowFormat=${format.name} can express"))
       _ <- conflict(
         !overlap.isZero && keys.isEmpty,
         s"overlap=${Overlap.kind.render(overlap)} without keyColumns",
-        "Set keyColumns to the fields that tell a record, for example keyColumns=id.")
+        "Set keyColumns to the fields that identify a record, for example keyColumns=id.")
       _ <- conflict(
         overlap.isZero && keys.nonEmpty,
         "keyColumns without overlap",
@@ -129,7 +124,7 @@ private[rest] object WindowOptions {
       _ <- conflict(
         overlap.compareTo(length.multipliedBy(MostWindows)) > 0,
         s"overlap=${Overlap.kind.render(overlap)}, windowLength=${WindowLength.kind.render(length)}",
-        s"Let the overlap be $MostWindows windows at the most.")
+        s"Set overlap to at most $MostWindows times windowLength.")
       _ <- conflict(
         values(WindowFromParam) == values(WindowToParam),
         s"windowFromParam, windowToParam=${values(WindowToParam)}",

@@ -5,7 +5,11 @@ import java.time.Instant
 import scala.util.Try
 
 /** A stretch of time: from a moment on, and before another one. */
-final case class Window(from: Instant, to: Instant)
+final case class Window(from: Instant, to: Instant) {
+
+  /** In a message. */
+  def wanted: String = s"the window ${if (from == Instant.MIN) "" else s"from $from "}to $to"
+}
 
 /** Where the records begin that the windows up to a moment gave.
   *

@@ -11,7 +11,6 @@ import io.epochal.spark.source.rest.page.{
   ScannedAnswer,
   WholeList
 }
-import io.epochal.spark.source.rest.supply.EndFinder
 
 /** `none`: one answer has all records of a window. */
 private[rest] case object OnePage extends ChainedPagination {
@@ -20,6 +19,7 @@ private[rest] case object OnePage extends ChainedPagination {
   override def pointers: Seq[String] = Nil
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = HttpCall("GET", endpoint.target(""))
   override def page(endpoint: Endpoint, token: Option[String]): String = ""
+  override private[rest] def wanted(token: Option[String]): String = "all records"
 
   override private[rest] def next(
       endpoint: Endpoint,
@@ -38,6 +38,7 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override def kind: String = counted.kind
   override def pointers: Seq[String] = flag.map(_.pointer).toSeq
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
+  override private[rest] def wanted(token: Option[String]): String = request(token).wanted
 
   /** A page by offset begins where the one before ended, which may be a smaller one than was asked for. */
   def request(token: Option[String]): PageRequest = counted.goOn(record(token))
@@ -57,7 +58,7 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
       scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
     val page = request(asked.token)
     counted match {
-      case _ if scanned.records > page.size => Left(NoPage.Mismatch(EndFinder.tooMany(page)))
+      case _ if scanned.records > page.size => Left(NoPage.Mismatch("more than it was asked for"))
       case _ if scanned.records == 0        => Right(None)
       case _: Pagination.ByPage             => Right(Some(page.end.toString))
       case _                                => Right(Some((page.first + scanned.records).toString))

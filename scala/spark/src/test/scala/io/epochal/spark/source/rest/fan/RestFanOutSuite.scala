@@ -122,7 +122,7 @@ final class RestFanOutSuite extends StreamTest {
         assert(run().isEmpty)
         api.counts ++= Seq("a" -> 9, "b" -> 9)
         api.before = request => if (request.getUrl.contains("/b")) 500 else 200
-        assert(run().exists(_.getMessage.contains("/records/b answered with status 500")))
+        assert(run().exists(_.getMessage.contains("/records/b responded with status 500")))
         api.before = _ => 200
         assert(run().isEmpty)
         checkAnswer(spark.read.parquet(s"$checkpoint/out"), rows("a", 0 until 9) ++ rows("b", 0 until 9))

@@ -44,7 +44,7 @@ final class RequestBodySuite extends StreamTest {
 
   test("places that the pagination has no value for, or that are missing, are refused") {
     Seq(
-      (offsets, "${page}") -> "A body that tells the page has ${offset}, ${limit}.",
+      (offsets, "${page}") -> "A body that selects the page has ${offset}, ${limit}.",
       (offsets, "${offset}") -> "requestBody without ${limit}",
       (pages, "${pageSize}") -> "requestBody without ${page}",
       (Nil, "${offset}") -> "Take it out"

@@ -118,7 +118,7 @@ final class BodyFormatQuerySuite extends StreamTest {
         val error = intercept[Exception](frame(api, streaming = false, "id INT", options: _*).collect())
         val ours = EpochalException.in(error).get
         assert(
-          ours.condition.name == "HTTP_BODY_INVALID" && ours.getMessage.contains("(1 attempts): it begins with '<'"))
+          ours.condition.name == "HTTP_BODY_INVALID" && ours.getMessage.contains("(1 attempt): it begins with '<'"))
       }
     }
   }

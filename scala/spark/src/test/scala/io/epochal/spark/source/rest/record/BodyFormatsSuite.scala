@@ -78,7 +78,7 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         "it is not JSON",
         misfit,
         "it is not JSON",
-        "it is an array, and not an object",
+        "it is an array, not an object",
         "it is not JSON",
         "3").zip(lines))
   }
@@ -121,8 +121,8 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(
       read(csv, "id INT, name STRING", text) == Seq(
         "the column 'id' is INT, and the record has a text there that does not fit" -> "hunter2,a",
-        "it has 1 fields, and not 2" -> "1",
-        "it has 3 fields, and not 2" -> "2,b,c",
+        "it has 1 field, not 2" -> "1",
+        "it has 3 fields, not 2" -> "2,b,c",
         "a quoted field is followed by more text" -> "\"3\"x,d",
         "4|e" -> "4,e"
       ))
@@ -130,7 +130,7 @@ final class BodyFormatsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a header that lacks a column, or has it twice, is refused by name") {
     def refusal(text: String): EpochalException = intercept[EpochalException](read(csv, "id INT", text))
-    assert(refusal("ID,name\n1,a").getMessage.contains("has no column 'id', but ID, name"))
+    assert(refusal("ID,name\n1,a").getMessage.contains("has no column 'id'; its columns are ID, name"))
     assert(refusal("id,id\n1,2").getMessage.contains("has the column 'id' twice"))
     assert(refusal("x\n1").condition.name == "CSV_HEADER_MISMATCH")
   }

@@ -251,7 +251,9 @@ final class RecordModesSuite extends StreamTest {
   test("columns that stand apart must have their type and a name of their own") {
     assert(refusal("mode" -> "PERMISSIVE")("id INT, _corrupt_record INT").getMessage.contains("must be STRING"))
     assert(refusal("metadataColumns" -> "_status")("id INT, _status STRING").getMessage.contains("must be INT"))
-    assert(refusal("metadataColumns" -> "_stats")("id INT").condition.name == "OPTION_INVALID")
+    val misspelt = refusal("metadataColumns" -> "_url,_stats")("id INT")
+    assert(misspelt.condition.name == "OPTION_INVALID")
+    assert(misspelt.getMessage.contains("Did you mean metadataColumns=_url,_status?"), misspelt.getMessage)
     assert(refusal("columnNameOfCorruptRecord" -> "bad")("id INT").getMessage.contains("Set mode=PERMISSIVE"))
     assert(
       refusal("mode" -> "PERMISSIVE", "rescuedDataColumn" -> "_corrupt_record")("id INT").condition.name ==

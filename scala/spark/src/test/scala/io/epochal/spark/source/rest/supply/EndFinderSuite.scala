@@ -25,7 +25,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         }
         Counted(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
       },
-      reason => new IllegalStateException(reason)
+      (request, found) => new IllegalStateException(s"${request.asked}: $found")
     )
 
     def find(start: Long, most: Long = Long.MaxValue): Extent = {
@@ -117,7 +117,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val error = intercept[IllegalStateException](new Model(pagination, 1000, cap = 30).find(0, 500))
       assert(
         error.getMessage.contains(" for 100 records from record ") && error.getMessage.endsWith(
-          ", it gave 30, and has more after them"))
+          ": 30 records, and has more after them"))
     }
   }
 
@@ -132,7 +132,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         val page = request.first / 100
         Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
       },
-      new IllegalStateException(_))
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
     assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
     records = 131
     asked = 0
@@ -140,8 +140,13 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a server that gives more than asked for is refused") {
-    val finder = new EndFinder(ByOffset("o", "l", 100), _ => Counted(500), new IllegalStateException(_))
-    assert(intercept[IllegalStateException](finder.find(0, 1000)).getMessage.contains("it gave 500"))
+    val finder = new EndFinder(
+      ByOffset("o", "l", 100),
+      _ => Counted(500),
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    assert(
+      intercept[IllegalStateException](finder.find(0, 1000)).getMessage
+        .contains("for 100 records from record 0 on, counted from 0: 500 records"))
   }
 
   test("a server that gives full pages for ever is refused, after a few requests") {
@@ -150,7 +155,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       new EndFinder(
         ByOffset("o", "l", 100),
         request => { asked += 1; Counted(request.size) },
-        new IllegalStateException(_))
+        (request, found) => new IllegalStateException(s"${request.asked}: $found"))
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(asked < 30)
   }
@@ -164,7 +169,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         records += 5
         Counted(count, content = request.first)
       },
-      new IllegalStateException(_))
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
     assert(finder.find(0, Long.MaxValue).exists >= 30)
   }
 }

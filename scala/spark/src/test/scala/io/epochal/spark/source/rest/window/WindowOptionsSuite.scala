@@ -47,7 +47,7 @@ final class WindowOptionsSuite extends AnyFunSuite {
   test("an overlap needs keys, and keys an overlap") {
     assert(refusal("overlap" -> "5m").contains("overlap=5m without keyColumns"))
     assert(refusal("keyColumns" -> "id").contains("keyColumns without overlap"))
-    assert(refusal("overlap" -> "101h", "keyColumns" -> "id").contains("100 windows at the most"))
+    assert(refusal("overlap" -> "101h", "keyColumns" -> "id").contains("at most 100 times windowLength"))
     assert(source("overlap" -> "100h", "keyColumns" -> "id").nonEmpty)
   }
 
@@ -83,7 +83,7 @@ final class WindowOptionsSuite extends AnyFunSuite {
     val both = s"$place{windowFrom} $place{windowTo}"
     assert(refusal("requestBody" -> both, "windowPagination" -> "page").contains(s"requestBody without $place{page}"))
     assert(refusal("requestBody" -> both, "windowFromParam" -> "since").contains("windowFromParam"))
-    assert(refusal("requestBody" -> both, "windowPagination" -> "link").contains("an address is asked for by GET"))
+    assert(refusal("requestBody" -> both, "windowPagination" -> "link").contains("requested with GET"))
     Seq(Seq("requestBody" -> both), Seq("requestBody" -> "{}")).foreach(options => assert(source(options: _*).nonEmpty))
   }
 
