@@ -3,8 +3,8 @@ package io.epochal.spark.sink.jdbc
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
-import scala.concurrent.{Await, Future}
 import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
 import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
@@ -44,16 +44,19 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
 
   on("a session of an older run that does not hold the row is left alone, and the one that holds it is named", table) {
     f =>
-      write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
+      val seeing = user(f, "seeing")
+      f.database.execute("GRANT PROCESS ON *.* TO 'seeing'@'%'")
+      if (databases != Mariadb) f.database.execute("GRANT SELECT ON performance_schema.data_lock_waits TO 'seeing'@'%'")
+      write(f, f.newRun(query, seeing), 0, numbers(f, 0 until 10))
       Using.Manager { use =>
-        val older = use(open(f, generation = 1, row = false))
+        val older = use(open(f, generation = 1, row = false, seeing("url")))
         val stranger = use(f.database.connect())
         execute(stranger, "START TRANSACTION", "UPDATE epochal_ledger SET v = v WHERE sink_id = 'sink'")
-        val error = refused(Conditions.SinkBlocked)(claim(f, sink))
+        val error = refused(Conditions.SinkBlocked)(claim(f, seeing))
         assert(error.getMessage.contains(s"connection ${session(stranger)} "), error.getMessage)
         assert(!error.getMessage.contains(s"connection ${session(older)} "), error.getMessage)
         execute(stranger, "ROLLBACK")
-        claim(f, sink)
+        claim(f, seeing)
         assert(session(older) > 0)
       }.get
   }
@@ -85,13 +88,7 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
   }
 
   on("where the user may not see locks, the older run's open transaction is ended while the claim waits", table) { f =>
-    val schema = f.database.one("SELECT DATABASE()")
-    f.database.execute(
-      "DROP USER IF EXISTS 'plain'@'%'",
-      "CREATE USER 'plain'@'%'",
-      s"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, CREATE TEMPORARY TABLES ON `$schema`.* TO 'plain'@'%'"
-    )
-    val plain = sink + ("url" -> f.database.url.replace("user=root", "user=plain"))
+    val plain = user(f, "plain")
     write(f, f.newRun(query, plain), 0, numbers(f, 0 until 10))
     Using.Manager { use =>
       val older = use(open(f, generation = 1, row = true, plain("url")))
@@ -102,6 +99,17 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
       assert(error.condition.name == Conditions.DatabaseError.name, error.getMessage)
       assert(session(others) > 0)
     }.get
+  }
+
+  /** Options for a user with the privileges that a sink needs. */
+  private def user(f: JdbcSinkFixture, name: String): Map[String, String] = {
+    val schema = f.database.one("SELECT DATABASE()")
+    f.database.execute(
+      s"DROP USER IF EXISTS '$name'@'%'",
+      s"CREATE USER '$name'@'%'",
+      s"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, CREATE TEMPORARY TABLES ON `$schema`.* TO '$name'@'%'"
+    )
+    sink + ("url" -> f.database.url.replace("user=root", s"user=$name"))
   }
 
   /** In a transaction that is marked as one of the sink's run.
