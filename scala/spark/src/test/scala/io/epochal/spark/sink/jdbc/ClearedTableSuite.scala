@@ -13,6 +13,7 @@ final class SqliteClearedTableSuite extends ClearedTables(Sqlite) {
 final class PostgresClearedTableSuite extends PostgresClearedTables(Postgres)
 final class StagedClearedTableSuite extends PostgresClearedTables(PostgresBy.staged)
 final class MariadbClearedTableSuite extends ClearedTables(Mariadb)
+final class Mysql8ClearedTableSuite extends ClearedTables(Mysql8)
 final class H2ClearedTableSuite extends ClearedTables(InProcess.H2)
 
 abstract class PostgresClearedTables(databases: TestDatabases) extends ClearedTables(databases) {

@@ -10,6 +10,7 @@ import io.epochal.spark.sink.jdbc.connection.{ConnectionPool, Sql}
 import io.epochal.testkit.Epoch
 
 final class MariadbHostileRunsSuite extends HostileRuns(Mariadb)
+final class Mysql8HostileRunsSuite extends HostileRuns(Mysql8)
 
 final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 

@@ -15,6 +15,8 @@ abstract class JdbcConformance(databases: TestDatabases) extends SinkChecks {
 
 final class SqliteConformanceSuite extends JdbcConformance(Sqlite)
 final class MariadbConformanceSuite extends JdbcConformance(Mariadb)
+final class Mysql8ConformanceSuite extends JdbcConformance(Mysql8)
+final class Mysql8ByMariadbConformanceSuite extends JdbcConformance(Mysql8ByMariadb)
 final class GenericConformanceSuite extends JdbcConformance(InProcess.H2)
 final class PostgresConformanceSuite extends JdbcConformance(Postgres)
 final class StagedConformanceSuite extends JdbcConformance(PostgresBy.staged)

@@ -24,6 +24,7 @@ final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
 }
 
 final class MariadbQuerySuite extends JdbcQueries(Mariadb)
+final class Mysql8QuerySuite extends JdbcQueries(Mysql8)
 
 final class PostgresQuerySuite extends JdbcQueries(Postgres) {
 

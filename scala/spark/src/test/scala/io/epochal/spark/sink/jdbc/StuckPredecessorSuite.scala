@@ -13,15 +13,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
 final class Postgres13StuckPredecessorSuite extends StuckPredecessor(Postgres13, InMiddle.ofPostgres)
-final class MariadbStuckPredecessorSuite
-    extends StuckPredecessor(
-      Mariadb,
-      InMiddle(
-        slow = Seq("CREATE TRIGGER slow BEFORE INSERT ON t FOR EACH ROW SET @slept = IF(NEW.id < 10, 0, SLEEP(0.1))"),
-        loading = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_rows_modified > 1000",
-        merging = "SELECT 1 FROM information_schema.processlist WHERE state = 'User sleep' AND db = DATABASE()",
-        drop = "DROP TRIGGER slow"
-      ))
+final class MariadbStuckPredecessorSuite extends StuckPredecessor(Mariadb, InMiddle.ofMysql)
+final class Mysql8StuckPredecessorSuite extends StuckPredecessor(Mysql8, InMiddle.ofMysql)
 
 /** How a test knows that a statement is under way.
   *
@@ -41,6 +34,13 @@ object InMiddle {
     merging =
       "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND state = 'active' AND datname = current_database()",
     drop = "DROP TRIGGER slow ON t"
+  )
+
+  val ofMysql: InMiddle = InMiddle(
+    slow = Seq("CREATE TRIGGER slow BEFORE INSERT ON t FOR EACH ROW SET @slept = IF(NEW.id < 10, 0, SLEEP(0.1))"),
+    loading = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_rows_modified > 1000",
+    merging = "SELECT 1 FROM information_schema.processlist WHERE state = 'User sleep' AND db = DATABASE()",
+    drop = "DROP TRIGGER slow"
   )
 }
 

@@ -9,6 +9,7 @@ import io.epochal.core.error.Conditions
 final class SqliteTableCheckSuite extends TableChecks(Sqlite)
 
 final class MariadbTableCheckSuite extends TableChecks(Mariadb)
+final class Mysql8TableCheckSuite extends TableChecks(Mysql8)
 final class H2TableCheckSuite extends TableChecks(InProcess.H2)
 
 final class PostgresTableCheckSuite extends TableChecks(Postgres) {

@@ -124,19 +124,37 @@ object PostgresBy {
     new Configured(databases, "prepared", "transport" -> "prepared")
 }
 
-object Mariadb extends TestDatabases {
-  override val kind = "MariaDB"
+object Mariadb extends MysqlDatabases("MariaDB", MariadbServer.url.fold(TestServer.missing("mariadb"), identity)) {
+  override val keyText = "VARCHAR(20) COLLATE utf8mb4_nopad_bin"
+  override val keyOptions: Map[String, String] = Map.empty
+}
+
+/** Older than the first release with a collation that compares keys as Spark does. */
+sealed abstract class OldestMysql(kind: String, scheme: String)
+    extends MysqlDatabases(kind, Mysql8Server.url.fold(TestServer.missing("mysql"), _.replace("jdbc:mysql:", scheme))) {
+  override val keyText = "VARCHAR(20) COLLATE utf8mb4_bin"
+  override val keyOptions: Map[String, String] = Map("keyComparison" -> "database")
+}
+
+object Mysql8 extends OldestMysql("MySQL 8.0", "jdbc:mysql:")
+object Mysql8ByMariadb extends OldestMysql("MySQL 8.0 by MariaDB's driver", "jdbc:mariadb:")
+
+sealed abstract class MysqlDatabases(override val kind: String, server: => String) extends TestDatabases {
   private val number = new AtomicInteger
 
+  /** A type for texts in a key, and what it takes. */
+  def keyText: String
+  def keyOptions: Map[String, String]
+
   override def newDatabase(): TestDatabase = {
-    val server = MariadbServer.url.fold(TestServer.missing("mariadb"), identity)
+    val there = server
     val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
-    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(there))(connection =>
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
     onServer(s"CREATE DATABASE $database CHARACTER SET utf8mb4")
     new TestDatabase {
-      override val name = "MariaDB"
-      override val url = server.replace("/?", s"/$database?")
+      override val name = kind
+      override val url = there.replace("/?", s"/$database?")
 
       // As an application's user would: with InnoDB, and names in double quotes.
       override def connect(): Connection = {

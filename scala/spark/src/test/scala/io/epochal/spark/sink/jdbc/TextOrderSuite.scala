@@ -29,7 +29,10 @@ final class SqliteTextOrderSuite extends TextOrder(Sqlite) {
   }
 }
 
-final class MariadbTextOrderSuite extends TextOrder(Mariadb) {
+final class MariadbTextOrderSuite extends MysqlTextOrder(Mariadb)
+final class Mysql8TextOrderSuite extends MysqlTextOrder(Mysql8)
+
+abstract class MysqlTextOrder(databases: TestDatabases) extends TextOrder(databases) {
   sorted("a _ci column", "VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
   sorted("a PAD SPACE column", "VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
   sorted(

@@ -10,12 +10,20 @@ import io.epochal.core.error.Conditions
 final class SqliteWriteModesSuite extends WriteModes(Sqlite)
 final class PostgresWriteModesSuite extends WriteModes(Postgres)
 final class MariadbWriteModesSuite extends WriteModes(Mariadb)
+final class Mysql8WriteModesSuite extends WriteModes(Mysql8)
 
 /** Append, upsert and complete (K10). */
 abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases) {
 
   // A TEXT cannot be a key everywhere.
-  private def keyText: String = if (databases == Mariadb) "VARCHAR(20) COLLATE utf8mb4_nopad_bin" else "TEXT"
+  private def keyText: String = databases match {
+    case mysql: MysqlDatabases => mysql.keyText
+    case _                     => "TEXT"
+  }
+  private def keyOptions: Map[String, String] = databases match {
+    case mysql: MysqlDatabases => mysql.keyOptions
+    case _                     => Map.empty
+  }
   private val keyed =
     s"CREATE TABLE t (id BIGINT NOT NULL, kind $keyText NOT NULL, version INT, word TEXT, PRIMARY KEY (id, kind))"
   private val schema = new StructType()
@@ -23,7 +31,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
     .add("kind", StringType)
     .add("version", IntegerType)
     .add("word", StringType)
-  private val upsert = Map("sinkId" -> "sink", "keyColumns" -> "kind,id")
+  private val upsert = keyOptions ++ Map("sinkId" -> "sink", "keyColumns" -> "kind,id")
   private val ordered = upsert + ("orderColumn" -> "version")
 
   private def text(value: String): UTF8String = UTF8String.fromString(value)
@@ -75,7 +83,7 @@ abstract class WriteModes(databases: TestDatabases) extends SinkSuite(databases)
   onSchema(
     "columns that the query does not have keep their values and defaults",
     new StructType().add("id", LongType).add("word", StringType),
-    "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, note TEXT DEFAULT 'new')") { f =>
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT, note VARCHAR(20) DEFAULT 'new')") { f =>
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "id"))
     write(f, run, 0, Seq(InternalRow(1L, text("one"))))
     f.database.execute("UPDATE t SET note = 'seen'")

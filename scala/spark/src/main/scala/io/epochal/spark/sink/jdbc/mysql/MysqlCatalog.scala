@@ -74,14 +74,22 @@ private[mysql] object MysqlCatalog {
       "reason" -> reason,
       "suggestion" -> suggestion)
 
-  /** The collation for keys, as the server spells it. */
+  /** The collation for texts that are keys. */
   def exactCollation(connection: Connection): String = {
     val there = Sql.query(
       connection,
       s"SELECT collation_name FROM information_schema.collations WHERE collation_name IN (${MysqlType.ExactCollations.map(_ => "?").mkString(", ")})",
       MysqlType.ExactCollations: _*
     )(_.getString(1))
-    MysqlType.ExactCollations.find(there.contains).getOrElse("utf8mb4_bin")
+    MysqlType.ExactCollations
+      .find(there.contains)
+      .getOrElse(
+        throw Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "make a table with a text as key",
+          "reason" -> s"MySQL ${MysqlVersion.of(connection).text} has no collation that compares texts as Spark does (8.0.17 has)",
+          "suggestion" -> "Upgrade the server; or make the table yourself and set keyComparison=database."
+        ))
   }
 
   /** Each with what makes it loose as a key. */

@@ -41,6 +41,7 @@ object MysqlDialect extends Dialect {
   override val longestName = 64
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
+  override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] = MysqlCatalog.find(connection, name)
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
@@ -63,7 +64,7 @@ object MysqlDialect extends Dialect {
   override def declareKey(connection: Connection, dataType: DataType): Option[String] =
     MysqlType.declareKey(dataType, MysqlCatalog.exactCollation(connection))
   override val exactKey: String =
-    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL"
+    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL from 8.0.17 on"
   override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
     MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
 

@@ -35,6 +35,9 @@ private[mysql] object MysqlErrors {
   /** Of the server, of the user in all, of the user's resources. */
   def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
 
+  /** A privilege is missing: for the table, the database, the column, or such as PROCESS. */
+  def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
+
   def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
 
   /** Whether the same can succeed if tried again. */

@@ -69,7 +69,7 @@ object MysqlType {
     collation == "binary" || collation.endsWith("_nopad_bin") || collation.endsWith("_0900_bin")
 
   /** Of large objects no key can be made; texts are told apart as Spark does, byte by byte. */
-  def declareKey(dataType: DataType, collation: String): Option[String] = dataType match {
+  def declareKey(dataType: DataType, collation: => String): Option[String] = dataType match {
     case c: CharType    => Some(s"varchar(${c.length}) $Utf8 COLLATE $collation")
     case v: VarcharType => Some(s"varchar(${v.length}) $Utf8 COLLATE $collation")
     case _: StringType  => Some(s"varchar(255) $Utf8 COLLATE $collation")

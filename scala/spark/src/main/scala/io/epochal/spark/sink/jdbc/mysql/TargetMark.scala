@@ -61,8 +61,6 @@ private[mysql] object TargetMark {
         MysqlDialect.execute(
           connection,
           s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
-      catch { case error: SQLException if Denied(error.getErrorCode) => () }
+      catch { case error: SQLException if MysqlErrors.denied(error) => () }
   }
-
-  private val Denied = Set(1142, 1044, 1227)
 }

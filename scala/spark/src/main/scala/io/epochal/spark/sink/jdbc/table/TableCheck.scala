@@ -55,8 +55,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
 
   /** The same for a table that is still to be made. */
-  def bindNew(schema: StructType): Checked[Unit] =
-    create(schema, QualifiedName("", options.table.table.text)).map(_ => ())
+  def bindNew(schema: StructType, declareKey: DataType => Option[String] = dialect.declareKey): Checked[Unit] =
+    create(schema, QualifiedName("", options.table.table.text), declareKey).map(_ => ())
 
   /** CREATE TABLE for the query's rows; keys become the primary key.
     *

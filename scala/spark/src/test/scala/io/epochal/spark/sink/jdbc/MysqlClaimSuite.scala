@@ -13,8 +13,11 @@ import org.scalatest.concurrent.Eventually
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.connection.Sql
 
+final class MariadbClaimSuite extends MysqlClaims(Mariadb)
+final class Mysql8ClaimSuite extends MysqlClaims(Mysql8)
+
 /** A user without ALTER, as the documents allow. */
-final class MariadbClaimSuite extends SinkSuite(Mariadb) with Eventually {
+abstract class MysqlClaims(databases: TestDatabases) extends SinkSuite(databases) with Eventually {
 
   private def limited(f: JdbcSinkFixture): Map[String, String] = {
     val schema = f.database.one("SELECT DATABASE()")
