@@ -4,7 +4,7 @@ import sbt._
 object TestGroups {
 
   /** JVMs at the same time, over all projects: as many as there are cores, since the end-to-end tests run beside them. */
-  val Parallel = 2
+  val Parallel = 3
 
   /** JVMs of a project with many suites, one for each of the locales. */
   val Groups = 3
