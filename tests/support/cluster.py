@@ -25,21 +25,25 @@ class Cluster:
 
     Attributes:
         master: its URL.
+        directory: where its processes work.
     """
 
-    def __init__(self, master: str) -> None:
+    def __init__(self, master: str, directory: Path) -> None:
         self.master = master
+        self.directory = directory
 
     def executors(self, application: str) -> list[int]:
-        """The process ids of an application's executors."""
+        """The process ids of an application's executors. Another cluster may have an application of the same name."""
         found = []
         for process in Path("/proc").iterdir():
             if process.name.isdigit():
                 try:
                     arguments = (process / "cmdline").read_bytes().split(b"\0")
+                    ours = (process / "cwd").readlink().is_relative_to(self.directory)
                 except OSError:
                     continue
-                if application.encode() in arguments and b"--executor-id" in arguments and b"java" in arguments[0]:
+                runs_it = b"java" in arguments[0] and b"--executor-id" in arguments and application.encode() in arguments
+                if ours and runs_it:
                     found.append(int(process.name))
         return sorted(found)
 
@@ -90,4 +94,4 @@ def cluster() -> Iterator[Cluster]:
             daemon(f"worker.Worker-{number}", host, "--cores", str(CORES), "--memory", "700m", found[1])
         for host in HOSTS:
             until(lambda host=host: says(log, rf"Registering worker {host}"), f"the worker {host}", 60)  # type: ignore[misc]
-        yield Cluster(found[1])
+        yield Cluster(found[1], place)
