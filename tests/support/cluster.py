@@ -42,8 +42,8 @@ class Cluster:
                     ours = (process / "cwd").readlink().is_relative_to(self.directory)
                 except OSError:
                     continue
-                runs_it = b"java" in arguments[0] and b"--executor-id" in arguments and application.encode() in arguments
-                if ours and runs_it:
+                is_executor = b"java" in arguments[0] and b"--executor-id" in arguments
+                if ours and is_executor and application.encode() in arguments:
                     found.append(int(process.name))
         return sorted(found)
 
