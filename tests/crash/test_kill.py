@@ -30,7 +30,7 @@ SEED = kill_seed()
 ROWS_PER_BATCH = 10
 WHILE_STARTING = 0.15
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(120 + 45 * RUNS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(120 + 60 * RUNS)]
 
 
 class Scene:
