@@ -3,8 +3,8 @@ import sbt._
 /** A project's suites in several JVMs side by side: most suites wait more than they compute. */
 object TestGroups {
 
-  /** JVMs at the same time, over all projects: as many as there are cores, since the end-to-end tests run beside them. */
-  val Parallel = 2
+  /** JVMs at the same time, over all projects: suites wait for servers and databases about as long as they compute. */
+  val Parallel = 3
 
   /** JVMs of a project with many suites, one for each of the locales. */
   val Groups = 3

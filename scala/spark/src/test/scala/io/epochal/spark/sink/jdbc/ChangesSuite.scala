@@ -127,8 +127,8 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     refused(Conditions.KeyColumnsRequired)(f.newRun(query, options()("keyColumns")))
     refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "upsert")()))
     refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "append")("keyColumns")))
-    assert(
-      refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "opp")())).getMessage.contains("'op'"))
+    val misspelt = refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "opp")()))
+    assert(misspelt.getMessage.contains("Did you mean opColumn=op?"))
     refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "id")()))
     refused(Conditions.OptionInvalid)(f.newRun(query, options("keyColumns" -> "op")()))
     refused(Conditions.ModeUnsupported)(

@@ -7,7 +7,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
+import io.epochal.spark.sink.jdbc.connection.LoginDataSource
 import io.epochal.spark.sink.jdbc.generic.GenericDialect
+import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
 
 final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
 
@@ -21,12 +23,13 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
   }
 
   test("a URL without a driver is refused, with the jar that has it") {
-    def refusal(url: String): String = {
-      val options = JdbcOptions.read(Map("url" -> url, "dbtable" -> "t")).fold(throw _, identity)
-      refused(Conditions.DriverMissing)(new Database(Dialect.of(url).get, options, () => ()).look(_ => ())).getMessage
-    }
-    assert(refusal("jdbc:mysql://127.0.0.1/x").contains("--packages com.mysql:mysql-connector-j"))
-    assert(refusal("jdbc:nosuch:x").contains("no driver on the class path accepts this URL"))
+    val settings = JdbcOptions.read(Map("url" -> "jdbc:nosuch:x", "dbtable" -> "t")).fold(throw _, identity).connection
+    def refusal(driver: Option[JdbcDriver]): String =
+      refused(Conditions.DriverMissing)(new LoginDataSource(settings, driver, Map.empty)).getMessage
+    val absent = JdbcDriver("com.example.Driver", Some("com.example:driver"))
+    assert(refusal(Some(absent)).contains("--packages com.example:driver:"))
+    assert(refusal(None).contains("no driver on the class path accepts this URL"))
+    assert(MysqlDialect.driver("jdbc:mysql://127.0.0.1/x").value.artifact.contains("com.mysql:mysql-connector-j"))
   }
 }
 

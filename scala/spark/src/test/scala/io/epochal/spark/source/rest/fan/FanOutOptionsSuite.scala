@@ -67,7 +67,7 @@ final class FanOutOptionsSuite extends AnyFunSuite {
       """[{"repo": null}]""" -> "objects whose values",
       """[{"repo": ["a"]}]""" -> "objects whose values",
       """[{"repo": "${page}"}]""" -> "without ${",
-      """[{"repo": "a"}, {"repo": "a"}]""" -> "two objects alike",
+      """[{"repo": "a"}, {"repo": "a"}]""" -> "whose objects are all different",
       """[{"repo": "a"}, {"rep": "a"}]""" -> "the same names",
       """[{"repo": "a", "page": 1}]""" -> "none of cursor",
       """[{"re po": "a"}]""" -> "letters"

@@ -44,7 +44,7 @@ final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
         "no array at '/data': the response is an object with items, total."))
     assert(notFound("""{"data":"none"}""", "/data").contains("'/data' is a string."))
     assert(notFound("""{"data":null}""", "/data").contains("'/data' is null."))
-    assert(notFound("""[[]]""", "/3").contains("the response is an array of 1."))
+    assert(notFound("""[[]]""", "/3").contains("the response is an array with 1 element."))
   }
 
   test("bodies that are no JSON are told from those that are") {
