@@ -44,7 +44,7 @@ final case class HostileResponse(
 }
 
 object HostileResponses {
-  private val MostSeconds = 30
+  val MostSeconds = 30
 
   private val limit = "HTTP_LIMIT_EXCEEDED"
   private val slow = "HTTP_TOO_SLOW"

@@ -118,7 +118,7 @@ final class SharedValuesSuite extends AnyFunSuite {
     assert(Thread.getAllStackTraces.size < before + 150)
     assert(!shows(HttpConnections.all))
     val certificate = ClientCertificate("-----BEGIN CERTIFICATE", "-----BEGIN PRIVATE KEY", Some(secret))
-    val tls = Tls(Some("-----BEGIN CERTIFICATE"), Some(certificate))
+    val tls = new Tls(Some("-----BEGIN CERTIFICATE"), Some(certificate))
     val transport = HttpTransport(Duration.ofSeconds(1), Some(tls), None)
     assert(!s"${Fingerprint.of(transport.identity)}".contains("hunter2"))
     assert(Fingerprint.of(transport.identity) == Fingerprint.of(transport.identity))

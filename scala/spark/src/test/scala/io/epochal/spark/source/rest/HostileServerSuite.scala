@@ -5,7 +5,7 @@ import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit.SECONDS
 import java.util.zip.GZIPOutputStream
 
-import scala.util.{Try, Using}
+import scala.util.Using
 
 import com.github.tomakehurst.wiremock.client.WireMock.{aResponse, okJson, post, urlPathEqualTo}
 import org.scalatest.funsuite.AnyFunSuite
@@ -53,7 +53,9 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
       }
     })) { server =>
       @volatile var ended = Option.empty[Throwable]
-      val reading = new Thread(() => ended = Try(readAll(stream("url" -> server.url))).failed.toOption)
+      val reading = new Thread(() =>
+        try { val _ = readAll(stream("url" -> server.url)) }
+        catch { case error: Throwable => ended = Some(error) })
       reading.start()
       assert(begun.await(60, SECONDS))
       reading.interrupt()
