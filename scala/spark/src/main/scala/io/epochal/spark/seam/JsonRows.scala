@@ -194,7 +194,8 @@ private object JsonRows {
       kind match {
         case _: DecimalType =>
           parser => {
-            if (parser.currentToken == JsonToken.FIELD_NAME) parser.nextToken(): Unit // Of a field within a struct or map.
+            if (parser.currentToken == JsonToken.FIELD_NAME)
+              parser.nextToken(): Unit // Of a field within a struct or map.
             if (!DecimalText.isBounded(parser)) throw new InexactValueException
             converter(parser)
           }
