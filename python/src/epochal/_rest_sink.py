@@ -45,6 +45,8 @@ def rest(
     headers: Mapping[str, str] | None = None,
     params: Mapping[str, str] | None = None,
     timeout: Duration | None = None,
+    request_deadline: Duration | None = None,
+    min_bytes_per_second: Size | None = None,
     max_response_bytes: Size | None = None,
     requests_per_second: float | None = None,
     max_concurrency: int | None = None,
@@ -127,7 +129,9 @@ def rest(
         max_bad_rows: rows of one epoch that it takes at the most.
         headers: request headers; secret.
         params: query parameters that stay the same; secret.
-        timeout: time for one response.
+        timeout: how long to wait for a connection, and for the next bytes of a response.
+        request_deadline: how long a request may take in all.
+        min_bytes_per_second: bytes of a response that must come each second, on average over ten seconds.
         max_response_bytes: size of a response at the most.
         requests_per_second: requests of the whole query in a second at the most.
         max_concurrency: requests of the whole query under way at the same time at the most.
@@ -207,6 +211,8 @@ def rest(
             "rejectStatuses": reject_statuses,
             "maxBadRows": max_bad_rows,
             "timeout": timeout,
+            "requestDeadline": request_deadline,
+            "minBytesPerSecond": min_bytes_per_second,
             "maxResponseBytes": max_response_bytes,
             "requestsPerSecond": requests_per_second,
             "maxConcurrency": max_concurrency,

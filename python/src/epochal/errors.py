@@ -230,6 +230,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "DATA_LOSS": DataLossError,
     "HTTP_UNREACHABLE": HttpError,
     "HTTP_TIMEOUT": HttpError,
+    "HTTP_TOO_SLOW": HttpError,
+    "HTTP_LIMIT_EXCEEDED": HttpError,
     "HTTP_STATUS": HttpError,
     "OAUTH_REFUSED": HttpError,
     "HTTP_RESPONSE_TOO_LARGE": HttpError,

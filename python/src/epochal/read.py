@@ -81,6 +81,8 @@ def rest(
     max_record_bytes: Size | None = None,
     num_partitions: int | None = None,
     timeout: Duration | None = None,
+    request_deadline: Duration | None = None,
+    min_bytes_per_second: Size | None = None,
     max_response_bytes: Size | None = None,
     requests_per_second: float | None = None,
     max_concurrency: int | None = None,
@@ -207,6 +209,8 @@ def rest(
         max_record_bytes: size of a record at the most; a larger one does not fit.
         num_partitions: tasks that fetch pages at the same time.
         timeout: how long to wait for a connection, and for the next bytes of a response.
+        request_deadline: how long a request may take in all.
+        min_bytes_per_second: bytes of a response that must come each second, on average over ten seconds.
         max_response_bytes: size of a response at the most.
         requests_per_second: requests of the whole query in a second at the most.
         max_concurrency: requests of the whole query under way at the same time at the most.
@@ -319,6 +323,8 @@ def rest(
             "maxRecordBytes": max_record_bytes,
             "numPartitions": num_partitions,
             "timeout": timeout,
+            "requestDeadline": request_deadline,
+            "minBytesPerSecond": min_bytes_per_second,
             "maxResponseBytes": max_response_bytes,
             "requestsPerSecond": requests_per_second,
             "maxConcurrency": max_concurrency,

@@ -82,5 +82,11 @@ object Condition {
       .replaceAll("\\. write", ". Write")
 
   /** A message is one line, whatever a server or a driver wrote. */
-  private def oneLine(value: String): String = LineBreaks.replaceAllIn(value.stripTrailing, " ")
+  private def oneLine(value: String): String = {
+    val shown = if (value.length > MaxLength) value.take(MaxLength) + "…" else value
+    LineBreaks.replaceAllIn(shown.stripTrailing, " ")
+  }
+
+  /** Of a value in a message, in characters: a server may have chosen it. */
+  private val MaxLength = 20000
 }

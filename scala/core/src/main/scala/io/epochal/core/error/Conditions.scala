@@ -301,6 +301,8 @@ object Conditions extends HttpConditions {
     ModeUnsupported,
     HttpUnreachable,
     HttpTimeout,
+    HttpTooSlow,
+    HttpLimitExceeded,
     HttpStatus,
     OAuthRefused,
     HttpResponseTooLarge,

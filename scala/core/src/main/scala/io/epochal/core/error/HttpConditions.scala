@@ -14,6 +14,16 @@ private[error] trait HttpConditions {
     "<url> did not respond within <timeout> (<attempts> attempts).",
     "Raise timeout, or transfer less in one request: lower pageSize where pages are read, batchSize where rows are sent."
   )
+  val HttpTooSlow = Condition(
+    "HTTP_TOO_SLOW",
+    "A request to <url> took too long (<attempts> attempts): <reason>.",
+    "Raise requestDeadline or lower minBytesPerSecond, or transfer less in one request: lower pageSize where pages are read, batchSize where rows are sent."
+  )
+  val HttpLimitExceeded = Condition(
+    "HTTP_LIMIT_EXCEEDED",
+    "The response from <url> exceeds a limit: <reason>.",
+    "Open the URL with curl -v and check what responds there; it may be a proxy or another server. The limits are fixed."
+  )
   val HttpStatus = Condition(
     "HTTP_STATUS",
     "<url> responded with status <status> (<attempts> attempts): <body>",

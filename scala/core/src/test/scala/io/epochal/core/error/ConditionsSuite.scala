@@ -50,6 +50,13 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(!error.getMessage.exists(c => c == '\n' || c == '\r'))
   }
 
+  test("a message shows the beginning of a value that is very long") {
+    val long = "a" * 100000
+    val error = Conditions.UnknownOption("format" -> "f", "option" -> long, "suggestion" -> "s")
+    assert(error.getMessage.contains(s"${"a" * 20000}…'") && error.getMessage.length < 20200)
+    assert(error.values("option") == long)
+  }
+
   test("a batch write has neither an epoch nor a query that could be started again, in no condition") {
     val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_")
     def isOfStreams(condition: Condition): Boolean =

@@ -1,13 +1,15 @@
 package io.epochal.spark.http
 
-import java.io.IOException
+import java.io.{IOException, InputStream}
 import java.time.{Duration, Instant}
 import java.util.concurrent.atomic.AtomicBoolean
-import java.util.zip.GZIPInputStream
+
+import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.core.exc.StreamConstraintsException
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
+import org.apache.hc.client5.http.protocol.HttpClientContext
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity
 import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
 import org.slf4j.LoggerFactory
@@ -30,10 +32,12 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
   import HttpClient._
   import settings.{endpoint, politeness}
 
-  private val gate = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget, share)
   private val open = new AtomicBoolean(true)
   private val credentials = new Credentials(settings, counters)
-  private val client = HttpConnections.client(settings.transport)
+  private val connections = HttpConnections.open(settings.transport)
+  private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
+  private val gate = gates.value
+  gate.open(share)
   private val host = HttpHost.create(endpoint.base)
 
   /** Makes a request, in the calling thread; an interrupt ends it soon.
@@ -83,7 +87,10 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     case _                             => !answer.delimited || buffer.length == 0 || Json.endsEarly(error)
   }
 
-  override def close(): Unit = if (open.compareAndSet(true, false)) gate.close(share)
+  override def close(): Unit = if (open.compareAndSet(true, false)) {
+    gate.close(share)
+    Seq(gates, connections, credentials).foreach(_.close())
+  }
 
   private def retried(event: RetryEvent): Unit = {
     counters.retry(event.delay.toMillis)
@@ -117,11 +124,12 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
 
   private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, call: HttpCall): HttpAnswer = {
     counters.request()
-    HttpConnections.watch(request)
+    val watched = RequestWatch.begin(request, settings.limits)
     try {
-      val response = client.executeOpen(host, request, null)
+      val context = HttpClientContext.create()
+      val response = connections.value.client.executeOpen(host, request, context)
       var whole = false
-      try whole = receive(response, buffer)
+      try whole = receive(response, buffer, watched.body(_, context.getEndpointDetails, _))
       finally close(request, response, whole)
       val throttle = exhausted(response)
       throttle.foreach(gate.pause(_, settings.retry.initialDelay))
@@ -132,12 +140,21 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
       counters.received(buffer.length.toLong)
       new HttpAnswer(response, notModified, delimited(response))
     } catch {
-      case _: IOException if Thread.currentThread().isInterrupted => throw new InterruptedException
-      case e: IOException => throw HttpFailure.of(endpoint, settings.transport.timeout, e)
-      case e: HttpException =>
-        throw HttpFailure.of(endpoint, settings.transport.timeout, new IOException(e.getMessage, e))
-    } finally HttpConnections.unwatch()
+      // What is broken off while it waits for a connection is an illegal state to the library.
+      case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
+    } finally RequestWatch.end(watched)
   }
+
+  private def failure(error: Throwable, watched: WatchedRequest): Throwable =
+    if (Thread.currentThread().isInterrupted) new InterruptedException
+    else
+      watched.exceeded.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
+        error match {
+          case e: IOException => HttpFailure.of(endpoint, settings.transport.timeout, e)
+          case e: IllegalStateException if !connections.value.isClosed => e
+          case e => HttpFailure.of(endpoint, settings.transport.timeout, new IOException(e.getMessage, e))
+        }
+      }
 
   /** Whether an answer with this status counts as one without records. */
   private def isAbsent(status: Int, call: HttpCall): Boolean =
@@ -161,21 +178,34 @@ final private[spark] class HttpClient(settings: HttpSettings, counters: HttpCoun
     request
   }
 
-  /** @return
+  /** @param watched
+    *   the body as it comes, which is no longer than so many bytes
+    * @return
     *   whether the answer was read to its end
     */
-  private def receive(response: ClassicHttpResponse, buffer: BodyBuffer): Boolean = {
+  private def receive(
+      response: ClassicHttpResponse,
+      buffer: BodyBuffer,
+      watched: (InputStream, Long) => InputStream): Boolean = {
     val limit = if (response.getCode >= 300) ErrorBytes else settings.maxResponseBytes
     Option(response.getEntity).fold(buffer.clear()) { entity =>
-      val in = entity.getContentEncoding match {
-        case null | "" | "identity" => entity.getContent
-        case "gzip" | "x-gzip"      => new GZIPInputStream(entity.getContent, GzipBuffer)
+      def wire = watched(entity.getContent, ResponseLimits.wireBytes(limit))
+      entity.getContentEncoding match {
+        case null | "" | "identity" =>
+          val whole = buffer.readFrom(wire, limit)
+          if (whole) entity.getContent.close()
+          whole
+        case "gzip" | "x-gzip" =>
+          Using.resource(new GzipMembers(wire, ResponseLimits.compressedBytes(limit))) { members =>
+            val whole =
+              try buffer.readFrom(members, limit)
+              catch { case _: GzipMembers.TooLong => false }
+            if (whole) entity.getContent.close()
+            whole
+          }
         case other =>
           throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was requested", cut = false)
       }
-      val whole = buffer.readFrom(in, limit)
-      if (whole) in.close()
-      whole
     }
   }
 
@@ -240,6 +270,5 @@ private[spark] object HttpClient {
   /** What servers say to a page behind the last one. */
   private val PastEnd = Set(400, 404, 416)
 
-  private val GzipBuffer = 16 << 10
   private val ErrorBytes = 4096L
 }

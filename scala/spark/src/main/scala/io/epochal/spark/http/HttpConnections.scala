@@ -1,66 +1,91 @@
 package io.epochal.spark.http
 
-import java.util.concurrent.ConcurrentHashMap
+import java.time.Duration
 
 import org.apache.hc.client5.http.auth.AuthScope
-import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
 import org.apache.hc.client5.http.config.{ConnectionConfig, RequestConfig}
 import org.apache.hc.client5.http.impl.auth.CredentialsProviderBuilder
 import org.apache.hc.client5.http.impl.classic.{CloseableHttpClient, HttpClients}
 import org.apache.hc.client5.http.impl.io.{
   ManagedHttpClientConnectionFactory,
+  PoolingHttpClientConnectionManager,
   PoolingHttpClientConnectionManagerBuilder
 }
 import org.apache.hc.client5.http.ssl.ClientTlsStrategyBuilder
 import org.apache.hc.core5.http.HttpHost
-import org.apache.hc.core5.http.config.Http1Config
 import org.apache.hc.core5.http.io.SocketConfig
+import org.apache.hc.core5.io.CloseMode
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
-import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.transport.HttpTransport
 
-/** What all tasks of a JVM share: connections that are kept alive, and the watch over interrupts. */
-private[spark] object HttpConnections {
+/** The connections of one kind that the queries of a JVM share, kept alive from request to request. The library closes all of
+  * them for good when an `Error` passes through it, such as an `OutOfMemoryError`; they are replaced then.
+  */
+final private[http] class HttpConnections(transport: HttpTransport) {
+  import HttpConnections._
 
-  private val clients = new ConcurrentHashMap[HttpTransport, CloseableHttpClient]()
+  @volatile private var running = Running.of(transport)
+  private var closed = false
 
-  /** One client, and so one pool of connections, for each kind of them that queries ask for. */
-  def client(transport: HttpTransport): CloseableHttpClient = clients.computeIfAbsent(transport, build(_))
-
-  /** Says that the thread is waiting for this request: an interrupt breaks it off. Reading from a socket does not notice
-    * interrupts by itself, and a query that is stopped must not wait for a slow server.
-    */
-  def watch(request: HttpUriRequestBase): Unit = {
-    val _ = watched.put(Thread.currentThread(), request)
+  /** What requests are made with now: to be asked for before each of them. */
+  def client: CloseableHttpClient = {
+    if (running.isClosed) replace()
+    running.client
   }
 
-  def unwatch(): Unit = {
-    val _ = watched.remove(Thread.currentThread())
-  }
+  /** Whether requests that fail now fail because all connections were closed under them. */
+  def isClosed: Boolean = running.isClosed
 
-  private lazy val watched: ConcurrentHashMap[Thread, HttpUriRequestBase] = {
-    val requests = new ConcurrentHashMap[Thread, HttpUriRequestBase]
-    val watchman = new DaemonThreads("epochal-rest-interrupts").newThread { () =>
-      while (true) {
-        Thread.sleep(InterruptMillis)
-        requests.forEach((thread, request) => if (thread.isInterrupted) { val _ = request.cancel() })
-      }
+  private def replace(): Unit = synchronized {
+    if (!closed && running.isClosed) {
+      running.close()
+      running = Running.of(transport)
     }
-    watchman.start()
-    requests
   }
 
-  // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
-  private def build(transport: HttpTransport): CloseableHttpClient = {
-    ClientLog.withoutTraffic()
+  private def close(): Unit = synchronized {
+    closed = true
+    running.close()
+  }
+}
+
+private[http] object HttpConnections {
+
+  private[http] val all = new SharedValues[HttpConnections](Capacity, _ => Kept, _.close())
+
+  /** One pool of connections for each kind of them that queries ask for. */
+  def open(transport: HttpTransport): Lease[HttpConnections] =
+    all.open(transport.identity)(new HttpConnections(transport))
+
+  /** Each has a thread that closes connections which nobody used. */
+  final private val Capacity = 32
+
+  /** Pools that nobody uses. */
+  private val Kept = Duration.ofMinutes(10)
+
+  final private class Running(pool: PoolingHttpClientConnectionManager, val client: CloseableHttpClient) {
+    def isClosed: Boolean = pool.isClosed
+    def close(): Unit = client.close(CloseMode.IMMEDIATE)
+  }
+
+  private object Running {
+    def of(transport: HttpTransport): Running = {
+      val pool = connections(transport)
+      new Running(pool, build(transport, pool))
+    }
+  }
+
+  private def connections(transport: HttpTransport): PoolingHttpClientConnectionManager = {
     val wait = Timeout.of(transport.timeout)
+    val heads = ResponseLimits.config(BufferSize)
     val pool = PoolingHttpClientConnectionManagerBuilder
       .create()
       .setConnectionFactory(
         ManagedHttpClientConnectionFactory
           .builder()
-          .http1Config(Http1Config.custom().setBufferSize(BufferSize).build())
+          .http1Config(heads)
+          .responseParserFactory(ResponseLimits.parsers(heads))
           .build())
       .setDefaultConnectionConfig(
         ConnectionConfig
@@ -75,6 +100,13 @@ private[spark] object HttpConnections {
       .setMaxConnTotal(MaxConnections)
     transport.tls.foreach(tls =>
       pool.setTlsSocketStrategy(ClientTlsStrategyBuilder.create().setSslContext(tls.context()).buildClassic()))
+    pool.build()
+  }
+
+  // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
+  private def build(transport: HttpTransport, pool: PoolingHttpClientConnectionManager): CloseableHttpClient = {
+    ClientLog.withoutTraffic()
+    val wait = Timeout.of(transport.timeout)
     val clients = HttpClients.custom()
     transport.proxy.foreach { proxy =>
       clients.setProxy(new HttpHost("http", proxy.host, proxy.port))
@@ -85,7 +117,7 @@ private[spark] object HttpConnections {
       }
     }
     clients
-      .setConnectionManager(pool.build())
+      .setConnectionManager(pool)
       .setDefaultRequestConfig(
         RequestConfig.custom().setResponseTimeout(wait).setConnectionRequestTimeout(wait).build())
       .disableCookieManagement()
@@ -104,9 +136,6 @@ private[spark] object HttpConnections {
 
   /** After which a connection that nobody used is closed. */
   private val IdleTime = TimeValue.ofMinutes(1)
-
-  /** How soon an interrupt is noticed. */
-  private val InterruptMillis = 50L
 
   /** More than a JVM has tasks. */
   private val MaxConnections = 4096

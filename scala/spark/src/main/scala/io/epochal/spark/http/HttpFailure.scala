@@ -1,8 +1,9 @@
 package io.epochal.spark.http
 
-import java.io.{IOException, InterruptedIOException}
+import java.io.{EOFException, IOException, InterruptedIOException}
 import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
 import java.time.Duration
+import java.util.zip.ZipException
 import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedException}
 
 import scala.util.Try
@@ -12,6 +13,7 @@ import org.apache.hc.core5.http.{
   ConnectionClosedException,
   ConnectionRequestTimeoutException,
   MalformedChunkCodingException,
+  MessageConstraintException,
   TruncatedChunkException
 }
 
@@ -86,6 +88,9 @@ private[spark] object HttpFailure {
 
   /** The connection could not be made, or broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
+    case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
+    case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
+    case e: ZipException               => body(endpoint, reason(e), cut = true)
     case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
       val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
       new HttpFailure(
@@ -106,7 +111,8 @@ private[spark] object HttpFailure {
         s"the host name ${endpoint.base.getHost} cannot be resolved")
     case _: ConnectException | _: NoRouteToHostException =>
       unreachable(endpoint, error, Verdict.Retry, connected = false, reason(error))
-    case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException =>
+    case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException |
+        _: EOFException =>
       unreachable(endpoint, error, Verdict.Retry, connected = true, s"the response broke off, ${reason(error)}")
     case _ => unreachable(endpoint, error, Verdict.Retry, connected = true, s"the connection broke, ${reason(error)}")
   }
@@ -116,6 +122,19 @@ private[spark] object HttpFailure {
       Verdict.GiveUp,
       connected = true,
       _ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
+
+  private def beyondLimit(endpoint: Endpoint, reason: String): HttpFailure =
+    new HttpFailure(
+      Verdict.GiveUp,
+      connected = true,
+      _ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
+
+  /** The request took too long, or what it brought came too slowly. */
+  def tooSlow(endpoint: Endpoint, reason: String): HttpFailure =
+    new HttpFailure(
+      Verdict.Retry,
+      connected = true,
+      attempts => Conditions.HttpTooSlow("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
 
   /** The body is not what it should be.
     *
@@ -129,7 +148,13 @@ private[spark] object HttpFailure {
       attempts => Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
 
   /** Text of a server in a message: on one line, short, without credentials. */
-  def shown(text: String): String = Redaction.text(text.replaceAll("\\s+", " ").trim).take(200)
+  def shown(text: String): String =
+    Redaction.text(text.take(MaxRead).replaceAll("\\s+", " ").trim).take(MaxShown)
+
+  private val MaxShown = 200
+
+  /** What is searched for credentials, which takes longer than to read it. */
+  private val MaxRead = 4000
 
   private def unreachable(
       endpoint: Endpoint,

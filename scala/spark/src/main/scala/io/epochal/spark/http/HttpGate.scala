@@ -2,7 +2,7 @@ package io.epochal.spark.http
 
 import java.time.Duration
 import java.util.concurrent.ThreadLocalRandom
-import java.util.concurrent.TimeUnit.{MINUTES, NANOSECONDS}
+import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.collection.mutable
 
@@ -28,7 +28,6 @@ final private[http] class HttpGate(
   private var nextStart = 0L
   private var pauseEnd = 0L
   private var spread = 0L
-  private var lastUsed = clock.nanos()
 
   def open(share: HttpShare): Unit = synchronized {
     shares += share
@@ -36,8 +35,7 @@ final private[http] class HttpGate(
   }
 
   def close(share: HttpShare): Unit = synchronized {
-    shares -= share
-    lastUsed = clock.nanos()
+    val _ = shares -= share
   }
 
   /** Waits until a request may start; [[leave]] must follow.
@@ -85,8 +83,6 @@ final private[http] class HttpGate(
     }
   }
 
-  private[http] def idleSince(moment: Long): Boolean = synchronized(shares.isEmpty && running == 0 && lastUsed < moment)
-
   /** Takes the next moment at which a request may start. */
   private def reserve(): Long = synchronized {
     val now = clock.nanos()
@@ -125,17 +121,14 @@ private[http] object HttpGate {
     override def sleep(nanos: Long): Unit = NANOSECONDS.sleep(nanos)
   }
 
-  /** A gate that nobody has used for so long is forgotten; until then it keeps its pace and its pause from batch to batch. */
-  private val KeptNanos = MINUTES.toNanos(10)
+  /** A gate that nobody uses is kept for so long: it keeps its pace and its pause from batch to batch. */
+  private val Kept = Duration.ofMinutes(10)
 
-  private val gates = mutable.Map.empty[(String, String), HttpGate]
+  final private val Capacity = 1024
 
-  /** The gate of a query and a server, opened for a share. */
-  def open(query: String, server: String, budget: HttpBudget, share: HttpShare): HttpGate = synchronized {
-    val longAgo = SystemClock.nanos() - KeptNanos
-    gates.filterInPlace((_, gate) => !gate.idleSince(longAgo))
-    val gate = gates.getOrElseUpdate((query, server), new HttpGate(budget))
-    gate.open(share)
-    gate
-  }
+  private[http] val all = new SharedValues[HttpGate](Capacity, _ => Kept)
+
+  /** The gate of a query and a server. */
+  def open(query: String, server: String, budget: HttpBudget): Lease[HttpGate] =
+    all.open(Seq(Some(query), Some(server)))(new HttpGate(budget))
 }

@@ -32,6 +32,17 @@ object HttpOptions {
     OptionType.bytes,
     "Largest response that is read, after decompression; up to 2g.",
     Some(64L << 20))
+  val RequestDeadline: OptionSpec[Duration] = OptionSpec(
+    "requestDeadline",
+    OptionType.duration,
+    "How long a request may take in all, whatever comes of it in the meantime; it is retried then. " +
+      "Unset: 10m, or a second for each MiB of maxResponseBytes where that is longer.")
+  val MinBytesPerSecond: OptionSpec[Long] = OptionSpec(
+    "minBytesPerSecond",
+    OptionType.bytes,
+    "Bytes of a response's body that must come each second, on average over 10 seconds; a slower request is " +
+      "broken off and retried. Unset: no minimum.",
+    sample = Some("1k"))
   val RequestsPerSecond: OptionSpec[Double] = OptionSpec(
     "requestsPerSecond",
     OptionType.rate,
@@ -62,6 +73,8 @@ object HttpOptions {
   /** How requests are made. */
   val all: Seq[OptionSpec[_]] = Seq(
     Timeout,
+    RequestDeadline,
+    MinBytesPerSecond,
     MaxResponseBytes,
     RequestsPerSecond,
     MaxConcurrency,
@@ -76,11 +89,13 @@ object HttpOptions {
     for {
       auth <- AuthOptions.read(values, endpoint)
       transport <- TransportOptions.read(values)
+      maxBytes = math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)
     } yield HttpSettings(
       endpoint.withCredential(auth.apiKey.map(_.place).collect { case KeyPlace.Param(name) => name }),
       transport,
       RetryOptions.settings(values),
-      math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes),
+      maxBytes,
+      RequestLimits.of(values.get(RequestDeadline), values.get(MinBytesPerSecond), maxBytes),
       HttpPoliteness(
         UUID.randomUUID().toString,
         HttpBudget(values.get(RequestsPerSecond), values.get(MaxConcurrency)),

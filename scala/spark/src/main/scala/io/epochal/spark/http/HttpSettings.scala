@@ -24,12 +24,15 @@ import io.epochal.spark.http.transport.HttpTransport
   *   what else must be in no text
   * @param byLines
   *   whether bodies of success are lines: where nothing but the end of the connection ends one, its last line must have its break
+  * @param limits
+  *   how long a request may take
   */
 final case class HttpSettings(
     endpoint: Endpoint,
     transport: HttpTransport,
     retry: RetrySettings,
     maxResponseBytes: Long,
+    limits: RequestLimits,
     politeness: HttpPoliteness = HttpPoliteness.none,
     auth: HttpAuth = HttpAuth.none,
     hidden: Seq[Secret] = Nil,

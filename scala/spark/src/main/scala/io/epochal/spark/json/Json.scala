@@ -10,16 +10,35 @@ import com.fasterxml.jackson.core.{
   StreamReadFeature
 }
 
-/** The one JSON factory: it remembers the field names that it has met. */
+/** The JSON factories: they remember the field names that they have met. */
 private[spark] object Json {
 
   // The size of an answer is limited where it is received; the source in locations is what JacksonParser reads strings by.
-  val factory: JsonFactory = new JsonFactoryBuilder()
-    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-    .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
-    .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
-    .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Int.MaxValue).build())
-    .build()
+  val factory: JsonFactory = limited(identity)
+
+  /** For what becomes a tree: it takes many times the memory of its text. */
+  val trees: JsonFactory = limited(_.maxTokenCount(MostTokens))
+
+  private def limited(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
+    new JsonFactoryBuilder()
+      .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+      .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
+      .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+      .streamReadConstraints(
+        more(
+          StreamReadConstraints
+            .builder()
+            .maxStringLength(Int.MaxValue)
+            .maxNameLength(MostNameLength)
+            .maxNumberLength(MostDigits)
+            .maxNestingDepth(MostDepth)).build())
+      .build()
+
+  // Jackson's own of today: a server must not get more when those change.
+  final private val MostNameLength = 50000
+  final private val MostDigits = 1000
+  final private val MostDepth = 1000
+  final private val MostTokens = 2000000L
 
   /** What a value is. */
   def describe(token: JsonToken): String = token match {

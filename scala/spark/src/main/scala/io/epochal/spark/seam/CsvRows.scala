@@ -5,7 +5,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.csv.{CSVOptions, UnivocityParser}
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.sql.types.{DecimalType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Plural
@@ -50,6 +50,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
   private val converters: Array[String => Any] =
     schema.fields.map(field => spark.makeConverter(field.name, field.dataType, nullable = true))
   private val asIs = schema.fields.map(_.dataType == StringType)
+  private val decimal = schema.fields.map(_.dataType.isInstanceOf[DecimalType])
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
   private val fieldNames = schema.fieldNames.filterNot(apart)
@@ -110,6 +111,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     else if (asIs(column)) values(column) = line.utf8(field)
     else {
       val text = line.text(field)
+      if (text != null && decimal(column) && !DecimalText.isBounded(text)) throw new InexactValueException
       values(column) = if (text == null) null else exact(text, converters(column)(text))
     }
   }

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, DecimalType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.json.{Json, JsonScan}
@@ -37,7 +37,7 @@ final class JsonRows(
   import JsonRows._
 
   private val spark =
-    new JacksonParser(schema, new JSONOptions(Map.empty[String, String], timeZone, "_corrupt_record"), false)
+    new BoundedParser(schema, new JSONOptions(Map.empty[String, String], timeZone, "_corrupt_record"))
   private val converters: Array[JsonParser => AnyRef] = schema.fields.map(field => spark.makeConverter(field.dataType))
   private val plain: Array[PlainValue] = schema.fields.map(field => PlainValue.of(field.dataType))
   private val names: Array[String] = schema.fieldNames.map(name => if (apart(name)) null else name)
@@ -184,6 +184,25 @@ final class JsonRows(
 }
 
 private object JsonRows {
+
+  /** Spark's parser, which refuses numbers that DECIMAL columns of any depth are never meant to hold. */
+  final private class BoundedParser(schema: StructType, options: JSONOptions)
+      extends JacksonParser(schema, options, false) {
+
+    override def makeConverter(kind: DataType): JsonParser => AnyRef = {
+      val converter = super.makeConverter(kind)
+      kind match {
+        case _: DecimalType =>
+          parser => {
+            if (parser.currentToken == JsonToken.FIELD_NAME)
+              parser.nextToken(): Unit // Of a field within a struct or map.
+            if (!DecimalText.isBounded(parser)) throw new InexactValueException
+            converter(parser)
+          }
+        case _ => converter
+      }
+    }
+  }
 
   /** No column of that name. */
   private val Absent = -1

@@ -6,12 +6,12 @@ import java.util.Base64
 import io.epochal.spark.http.{Endpoint, HttpCall, HttpCounters, HttpSettings}
 
 /** What a request carries to say who asks: a part of each request that is made, also of one that is made again. */
-final private[http] class Credentials(settings: HttpSettings, counters: HttpCounters) {
+final private[http] class Credentials(settings: HttpSettings, counters: HttpCounters) extends AutoCloseable {
   import settings.auth
 
   private val signer = auth.signer.map(new Signer(_))
   private val oauth = auth.authorization.collect { case Authorization.OAuth(asked) =>
-    (OAuthTokens.of(asked), new OAuthClient(asked, settings, counters))
+    (OAuthTokens.open(asked), new OAuthClient(asked, settings, counters))
   }
 
   /** The access token for the next request, where there is OAuth; asks for one where there is none that is fresh.
@@ -19,10 +19,10 @@ final private[http] class Credentials(settings: HttpSettings, counters: HttpCoun
     * @throws EpochalException
     *   OAUTH_REFUSED, or why the token server could not be asked
     */
-  def token(): Option[AccessToken] = oauth.map { case (tokens, client) => tokens.token(client.ask) }
+  def token(): Option[AccessToken] = oauth.map { case (tokens, client) => tokens.value.token(client.ask) }
 
   /** Says that the server did not take the token. */
-  def reject(token: AccessToken): Unit = oauth.foreach { case (tokens, _) => tokens.reject(token) }
+  def reject(token: AccessToken): Unit = oauth.foreach { case (tokens, _) => tokens.value.reject(token) }
 
   def headers(token: Option[AccessToken]): Seq[(String, String)] = {
     val authorization = auth.authorization.map {
@@ -48,6 +48,8 @@ final private[http] class Credentials(settings: HttpSettings, counters: HttpCoun
       s"$plain${if (plain.contains('?')) "&" else "?"}${Endpoint.encode(name)}=${Endpoint.encode(key.read())}"
     case _ => plain
   }
+
+  override def close(): Unit = oauth.foreach { case (tokens, _) => tokens.close() }
 }
 
 private[http] object Credentials {

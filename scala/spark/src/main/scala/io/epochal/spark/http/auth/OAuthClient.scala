@@ -31,6 +31,7 @@ final private[http] class OAuthClient(oauth: OAuthSettings, query: HttpSettings,
     endpoint = oauth.endpoint,
     politeness = HttpPoliteness.none.copy(maxThrottleWait = query.politeness.maxThrottleWait),
     auth = HttpAuth.none,
+    maxResponseBytes = math.min(query.maxResponseBytes, OAuthClient.MaxResponseBytes),
     hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
 
   /** @throws EpochalException
@@ -101,5 +102,8 @@ final private[http] class OAuthClient(oauth: OAuthSettings, query: HttpSettings,
 private object OAuthClient {
   private val json = new ObjectMapper
   private val MostSeconds = 1e10
+
+  /** Many times what a token server says. */
+  private val MaxResponseBytes = 1L << 20
   private val ShownCharacters = 200
 }

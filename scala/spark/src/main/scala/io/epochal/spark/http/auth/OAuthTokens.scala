@@ -1,10 +1,10 @@
 package io.epochal.spark.http.auth
 
 import java.time.{Clock, Duration, Instant}
-import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 
 import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.spark.http.{Lease, SharedValues}
 
 /** @param expires
   *   None: the server did not say
@@ -51,7 +51,7 @@ final private[http] case class Asking(refreshToken: Option[String], first: Boole
 final private[http] class OAuthTokens(clock: Clock) {
   private val renewing = new ReentrantLock
   @volatile private var current = Option.empty[AccessToken]
-  private var refreshToken = Option.empty[String]
+  @volatile private var refreshToken = Option.empty[String]
   private var granted = false
   @volatile private var renewals = 0L
   private var failure = Option.empty[(Long, EpochalException)]
@@ -80,6 +80,9 @@ final private[http] class OAuthTokens(clock: Clock) {
     finally renewing.unlock()
   }
 
+  /** Whether the server has replaced the refresh token of the options. */
+  def isReplaced: Boolean = refreshToken.isDefined
+
   private def renew(request: Asking => Grant): AccessToken =
     try {
       val grant = request(Asking(refreshToken, !granted))
@@ -95,14 +98,24 @@ final private[http] class OAuthTokens(clock: Clock) {
 }
 
 private[http] object OAuthTokens {
-  private val all = new ConcurrentHashMap[Seq[Option[String]], OAuthTokens]
+
+  /** Those that nobody uses; where the server has replaced the refresh token, which is known nowhere else, as long as there is
+    * room.
+    */
+  private val Kept = Duration.ofHours(1)
+  private val KeptReplaced = Duration.ofDays(365)
+
+  final private val Capacity = 1024
+
+  private[http] val all =
+    new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
 
   /** Those of whoever has the same credentials and asks for the same. */
-  def of(settings: OAuthSettings): OAuthTokens = {
+  def open(settings: OAuthSettings): Lease[OAuthTokens] = {
     val identity =
       Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++
         Seq(settings.clientSecret, settings.refreshToken).map(_.map(_.read())) ++
         settings.params.flatMap { case (name, value) => Seq(Some(name), Some(value)) }
-    all.computeIfAbsent(identity, _ => new OAuthTokens(Clock.systemUTC()))
+    all.open(identity)(new OAuthTokens(Clock.systemUTC()))
   }
 }

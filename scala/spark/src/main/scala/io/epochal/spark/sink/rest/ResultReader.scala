@@ -29,7 +29,7 @@ private[rest] object RowResult {
 final private[rest] class ResultReader(settings: ResultSettings, retried: HttpStatuses, place: String) {
   import RowResult._
 
-  private val mapper = new ObjectMapper(Json.factory)
+  private val mapper = new ObjectMapper(Json.trees)
   private val array = JsonPointer.compile(settings.array)
   private val status = JsonPointer.compile(settings.status)
   private val reason = settings.reason.map(JsonPointer.compile)

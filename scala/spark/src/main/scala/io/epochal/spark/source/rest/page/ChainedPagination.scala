@@ -71,7 +71,12 @@ trait ChainedPagination extends Paging {
       case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
       case found                                                              => found
     }
-    flag.fold(named)(flagged(_, named, scanned))
+    flag.fold(named)(flagged(_, named, scanned)).flatMap {
+      case Some(token) if token.length > ChainedPagination.LongestToken =>
+        val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
+        Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
+      case found => Right(found)
+    }
   }
 
   private def flagged(
@@ -159,6 +164,9 @@ private[rest] object NoPage {
 }
 
 object ChainedPagination {
+
+  /** Of a token that is sent back, and kept by offsets: more than servers take in a request line. */
+  private val LongestToken = 64 << 10
 
   /** Where a cursor stands in an answer. */
   sealed trait CursorFrom

@@ -46,6 +46,8 @@ private[rest] object SchemaInference {
     if (texts.isEmpty) throw failure(options, "it has no records")
     val schema = format match {
       case csv: BodyFormat.Csv =>
+        // Spark makes numbers of texts of any length here.
+        if (texts.exists(hasLongNumber)) throw failure(options, s"it has a number of more than $MostDigits digits")
         ofCsv(texts, csv, new CsvCursor(csv.pieces(body).next(), csv, options.endpoint).header)
       case _ => ofJson(texts.filter(_.startsWith("{")))
     }
@@ -75,6 +77,14 @@ private[rest] object SchemaInference {
     if (records.isEmpty) new StructType() else spark.read.json(spark.createDataset(records)(Encoders.STRING)).schema
   }
 
+  private def hasLongNumber(line: String): Boolean = {
+    var digits = 0
+    line.exists { c =>
+      digits = if (Character.isDigit(c)) digits + 1 else 0
+      digits > MostDigits
+    }
+  }
+
   private def ofCsv(lines: Seq[String], csv: BodyFormat.Csv, header: Option[Seq[String]]): StructType = {
     val spark = SparkSession.active
     val plain = spark.read.option("inferSchema", "true").option("sep", csv.separator.toString).option("escape", "\"")
@@ -90,4 +100,5 @@ private[rest] object SchemaInference {
 
   /** Records of the page that are looked at. */
   private val MostRecords = 1000
+  private val MostDigits = 1000
 }

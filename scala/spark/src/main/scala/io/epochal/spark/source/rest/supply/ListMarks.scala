@@ -124,7 +124,7 @@ final private[rest] class ListMarks(options: RestOptions) {
 
 private object ListMarks {
   private val mapper = JsonMapper
-    .builder(Json.factory)
+    .builder(Json.trees)
     .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
     .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
     .build()

@@ -278,6 +278,7 @@ private object JournalledSupply {
   private val Passing = Set(
     Conditions.HttpUnreachable,
     Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
     Conditions.HttpStatus,
     Conditions.HttpBodyInvalid,
     Conditions.OAuthRefused)
