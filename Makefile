@@ -32,7 +32,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format docs jar wheel venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs jar wheel venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -82,6 +82,14 @@ format: $(VENV)/.requirements ## put all sources into the format that check want
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+outdated: $(VENV)/.requirements ## libraries and Python packages that have a newer release
+	scripts/sbt dependencyUpdates
+	$(BIN)/python scripts/outdated_packages.py
+
+audit: ## known vulnerabilities of the libraries in the jar and of Python packages, where a database of them can be reached
+	scripts/sbt "spark/libraries"
+	$(PYTHON) scripts/audit.py build/libraries.txt
 
 docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code
 	scripts/sbt "spark/Test/runMain io.epochal.spark.Documents"

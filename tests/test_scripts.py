@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from types import ModuleType
 
 import pytest
@@ -73,3 +78,49 @@ def test_what_takes_the_defaults_of_the_jvm_is_found_in_the_sources(code: str) -
 )
 def test_what_names_its_locale_or_charset_is_let_be(code: str) -> None:
     assert not script("check_tree").DEFAULTS.search(code)
+
+
+class Vulnerabilities(BaseHTTPRequestHandler):
+    """A database in OSV's form, that knows of one in every version of the PostgreSQL driver."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
+        known = [{"vulns": [{"id": "CVE-1"}]} if "postgresql" in query["package"]["name"] else {} for query in asked]
+        body = json.dumps({"results": known}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("library", "code", "said"),
+    [
+        ("org.postgresql:postgresql:42.7.8", 1, "org.postgresql:postgresql 42.7.8: CVE-1"),
+        ("com.zaxxer:HikariCP:7.0.2", 0, "0 have known vulnerabilities"),
+    ],
+)
+def test_an_audit_fails_on_what_is_known(library: str, code: int, said: str, tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Vulnerabilities) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        done = audit(library, f"http://127.0.0.1:{server.server_port}", tmp_path)
+        server.shutdown()
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout
+
+
+def test_an_audit_without_a_database_says_that_nothing_was_audited(tmp_path: Path) -> None:
+    done = audit("com.zaxxer:HikariCP:7.0.2", "http://127.0.0.1:1", tmp_path)
+    assert done.returncode == 0
+    assert "nothing was audited" in done.stdout
+
+
+def audit(library: str, database: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    libraries = directory / "libraries.txt"
+    libraries.write_text(library + "\n", encoding="utf-8")
+    command = [sys.executable, str(ROOT / "scripts" / "audit.py"), str(libraries)]
+    environment = {**os.environ, "EPOCHAL_OSV": database}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

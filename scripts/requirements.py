@@ -1,0 +1,15 @@
+"""The Python packages that this repository pins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+FILES = ("python/requirements-test.txt", "bench/requirements.txt")
+
+
+def pinned(root: Path) -> dict[str, str]:
+    """The version of each package, by its name in lower case."""
+    lines = [line for file in FILES for line in (root / file).read_text(encoding="utf-8").splitlines()]
+    found = (re.fullmatch(r"([\w.-]+)(?:\[.*\])?==(\S+)", line) for line in lines if line and not line.startswith("#"))
+    return {match[1].lower(): match[2] for match in found if match}
