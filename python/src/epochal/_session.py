@@ -27,6 +27,10 @@ _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
 _ENTRY = "io.epochal.spark.Epochal"
 
+#: Masks secrets in SQL before they are in an event.
+_EXTENSIONS = "spark.sql.extensions"
+_EXTENSION = "io.epochal.spark.EpochalExtensions"
+
 
 def jar_path() -> Path:
     """The jar that belongs to this package: what to give to ``spark-submit --jars`` or to a Spark Connect server.
@@ -55,6 +59,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
     variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again.
+
+    ``spark.sql.extensions`` gets ``io.epochal.spark.EpochalExtensions`` beside what is there: it keeps secrets in SQL
+    (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and pages.
 
     On a Spark Connect client (``builder.remote("sc://…")``) nothing is changed: the jar belongs to the server, which is
     started with ``--jars`` and the path that :func:`jar_path` gives.
@@ -85,6 +92,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         jars.append(str(jar_path()))
         if _launch.submit_jars() is not None:
             _launch.set_submit_jars(jars)
+    builder = builder.config(_EXTENSIONS, ",".join(_configured_extensions(options)))
     return builder.config("spark.jars", ",".join(jars)) if jars else builder
 
 
@@ -181,6 +189,17 @@ def _configured_jars(options: dict[str, Any]) -> list[str]:
     if not jars and submitted is None:
         return _launch.default_jars()
     return jars + (submitted or [])
+
+
+def _configured_extensions(options: dict[str, Any]) -> list[str]:
+    from pyspark import SparkConf, SparkContext
+
+    found = options.get(_EXTENSIONS)
+    if found is None and SparkContext._jvm is not None:
+        found = SparkConf().get(_EXTENSIONS, "")
+    elif found is None:
+        found = _launch.submit_value(_EXTENSIONS) or _launch.default_value(_EXTENSIONS)
+    return list(dict.fromkeys([*_launch.split(found), _EXTENSION]))
 
 
 def _packages(options: dict[str, Any]) -> list[str]:

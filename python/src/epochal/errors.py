@@ -7,7 +7,7 @@
     │   ├── SessionWithoutJarError    the session runs without Epochal's jar
     │   ├── VersionMismatchError      the jar and the Python package, or Spark, do not fit each other
     │   ├── ConnectUnsupportedError   needs the driver's JVM, which a Connect client does not have
-    │   ├── OptionError               an option is unknown, missing, wrong, or excludes another one
+    │   ├── OptionError               an option is unknown, missing, wrong, not allowed here, or excludes another one
     │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
     │   └── ModeError                 a trigger or an output mode that the format does not have
     ├── CheckpointError               the checkpoint's offsets belong to something else
@@ -140,7 +140,7 @@ class ConnectUnsupportedError(ConfigurationError):
 
 
 class OptionError(ConfigurationError):
-    """An option is unknown, missing, wrong, or excludes another one."""
+    """An option is unknown, missing, wrong, not allowed on this driver, or excludes another one."""
 
 
 class SchemaError(ConfigurationError):
@@ -257,6 +257,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "SECRET_UNREADABLE": OptionError,
     "TLS_INVALID": OptionError,
     "SIGNER_INVALID": OptionError,
+    "NOT_ALLOWED_HERE": OptionError,
     "DRIVER_MISSING": DatabaseError,
     "COMMIT_UNKNOWN": DatabaseError,
     "TABLE_MISSING": TableError,

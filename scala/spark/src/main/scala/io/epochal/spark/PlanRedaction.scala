@@ -1,25 +1,95 @@
 package io.epochal.spark
 
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
+import java.util.stream.Stream
+
+import scala.jdk.CollectionConverters._
+import scala.util.matching.Regex
 
 import org.apache.spark.sql.SparkSession
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.option.OptionGroup
+import io.epochal.spark.seam.DriverConf
 
-/** Keeps secret options out of Spark's plans, which print the options of every source and sink.
+/** Keeps secret options out of Spark's plans, events and pages.
   *
-  * Spark masks those whose name matches `spark.sql.redaction.options.regex`: by default url, password and a few more, but no
-  * HTTP header. So the session's pattern is widened by the names it lacks; what it masked before, it still masks.
+  * Plans print the options of every source and sink. Spark masks those whose name matches `spark.sql.redaction.options.regex`: by
+  * default url, password and a few more, but no HTTP header. So that pattern is widened by the names it lacks ([[hide]]); what it
+  * masked before, it still masks.
+  *
+  * That is too late for a statement of SQL: its text is in events before any source is asked for. [[EpochalExtensions]]
+  * widens the patterns of every session before its first statement ([[install]]); where it is missing, a warning says so.
   */
 private[spark] object PlanRedaction {
 
-  private val Key = "spark.sql.redaction.options.regex"
+  private val Options = "spark.sql.redaction.options.regex"
+  private val DefaultOptions = "(?i)url|secret|password|token|access[.]?key"
+  private val Texts = "spark.sql.redaction.string.regex"
+  private val DefaultTexts = "spark.redaction.string.regex"
 
-  /** To be called before a plan with such options exists: when a table is made. */
-  def hide(group: OptionGroup): Unit = {
+  private val log = LoggerFactory.getLogger("io.epochal.spark.PlanRedaction")
+  private val warned = new AtomicBoolean
+
+  /** To be called before a plan with such options exists: when a table is made.
+    *
+    * @param options
+    *   of the table
+    */
+  def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
     val conf = SparkSession.active.conf
-    val pattern = conf.getOption(Key).getOrElse("(?i)url|secret|password|token|access[.]?key")
-    val lacking = group.specs.filter(_.secret).map(_.prefix).filter(name => pattern.r.findFirstIn(s"${name}x").isEmpty)
-    if (lacking.nonEmpty) conf.set(Key, s"(?:$pattern)|(?i:^(?:${lacking.map(Pattern.quote).mkString("|")}))")
+    val pattern = conf.getOption(Options).getOrElse(DefaultOptions)
+    val lacking = names(Seq(group)).filter(name => pattern.r.findFirstIn(s"${name}x").isEmpty)
+    if (lacking.nonEmpty) conf.set(Options, s"(?:$pattern)|${keys(lacking)}")
+    if (!isInstalled && names(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
+      log.warn(
+        "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
+          "Start Spark with spark.sql.extensions={}, which masks them.",
+        classOf[EpochalExtensions].getName)
   }
+
+  /** Widens the patterns that every later session begins with. */
+  def install(): Unit = if (!isInstalled) {
+    val all = names(Epochal.formats)
+    DriverConf.set(Options, s"(?:${DriverConf.get(Options).getOrElse(DefaultOptions)})|${keys(all)}")
+    val before = DriverConf.get(Texts).orElse(DriverConf.get(DefaultTexts)).filter(_.nonEmpty)
+    DriverConf.set(Texts, (before.map(pattern => s"(?:$pattern)").toSeq :+ statements).mkString("|"))
+  }
+
+  private def isInstalled: Boolean = DriverConf.get(Texts).exists(_.endsWith(statements))
+
+  /** A statement, or a plan of Spark Connect, without its options: where they have secrets, or are those of our formats,
+    * everything from there on is masked. A literal could end in many ways, and a text may have been cut.
+    */
+  lazy val statement: Regex = statements.r
+
+  private lazy val statements: String = {
+    val start = """(?:\b(?:options|with|\w*properties)\s*\(|\boptions\s*\{)"""
+    val named = names(Epochal.formats).map { name =>
+      if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
+    }
+    val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
+    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc)\\b.{0,10000}?\\boptions\\s*[({].*)"
+  }
+
+  private def names(groups: Seq[OptionGroup]): Seq[String] =
+    groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
+
+  /** A table's properties have its options under names of their own. */
+  private def keys(names: Seq[String]): String =
+    s"(?i:^(?:option\\.)?(?:${names.map(Pattern.quote).mkString("|")}))"
+
+  private def isGiven(options: java.util.Map[String, String], name: String): Boolean =
+    options.keySet.asScala.exists(key => key.regionMatches(true, 0, name, 0, name.length))
+
+  private def cameBySql(options: java.util.Map[String, String]): Boolean =
+    options.containsKey("provider") && options.containsKey("owner") ||
+      StackWalker.getInstance.walk[Boolean]((frames: Stream[StackWalker.StackFrame]) =>
+        frames.anyMatch(frame => ByStatement.exists(name => frame.getClassName.startsWith(name))))
+
+  /** What runs a statement that names a source. */
+  private val ByStatement = Seq(
+    "org.apache.spark.sql.execution.datasources.CreateTempViewUsing",
+    "org.apache.spark.sql.execution.command.CreateDataSourceTable")
 }

@@ -1,9 +1,5 @@
 package io.epochal.spark
 
-import java.io.IOException
-import java.nio.charset.CharacterCodingException
-import java.nio.file.{Files, InvalidPathException, NoSuchFileException, Paths}
-
 import io.epochal.core.error.{Conditions, Redaction}
 
 /** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
@@ -12,7 +8,7 @@ import io.epochal.core.error.{Conditions, Redaction}
 sealed trait Secret extends Serializable {
 
   /** @throws EpochalException
-    *   SECRET_UNREADABLE, when it is not there
+    *   SECRET_UNREADABLE, when it is not there; NOT_ALLOWED_HERE, when this driver's users may not name it
     */
   def read(): String
 }
@@ -24,23 +20,18 @@ object Secret {
     override def toString: String = Redaction.Mask
   }
 
-  /** All of a file but one line break at its end.
+  /** The one line of a file.
     *
     * @param option
     *   that names the file
     */
   final case class InFile(option: String, path: String) extends Secret {
     override def read(): String = {
-      val text =
-        try Files.readString(Paths.get(path))
-        catch {
-          case _: NoSuchFileException      => unreadable("there is no such file on the driver")
-          case _: CharacterCodingException => unreadable("it is not valid UTF-8")
-          case e: InvalidPathException     => unreadable(e.getReason)
-          case e: IOException              => unreadable(e.getClass.getSimpleName)
-        }
+      val text = DriverFile.read(option, path, DriverFile.SecretBytes).fold(unreadable, identity)
       val secret = text.stripSuffix("\n").stripSuffix("\r")
-      if (secret.isEmpty) unreadable("it is empty") else secret
+      if (secret.isEmpty) unreadable("it is empty")
+      else if (secret.exists(c => c == '\n' || c == '\r')) unreadable("it has more than one line")
+      else secret
     }
 
     private def unreadable(reason: String): Nothing =
@@ -55,10 +46,13 @@ object Secret {
     *   that names the variable
     */
   final case class InEnvironment(option: String, name: String) extends Secret {
-    override def read(): String = Option(System.getenv(name)).filter(_.nonEmpty).getOrElse {
-      throw Conditions.SecretUnreadable(
-        "option" -> s"$option=$name",
-        "reason" -> "the driver's environment has no such variable, or it is empty")
+    override def read(): String = {
+      DriverAccess.current.environment(option, name)
+      Option(System.getenv(name)).filter(_.nonEmpty).getOrElse {
+        throw Conditions.SecretUnreadable(
+          "option" -> s"$option=$name",
+          "reason" -> "the driver's environment has no such variable, or it is empty")
+      }
     }
 
     private def writeReplace(): AnyRef = Given(read())

@@ -59,6 +59,12 @@ object Conditions extends HttpConditions {
     "signerClass must be an io.epochal.kit.RequestSigner with a public constructor without parameters, in a jar of driver and executors (spark.jars or --jars)."
   )
 
+  val NotAllowedHere = Condition(
+    "NOT_ALLOWED_HERE",
+    "'<option>' is not allowed on this driver: <reason>.",
+    "Whoever runs the driver can allow it when it is started, and no session can: --conf <setting>=<entry>. See docs/security.md."
+  )
+
   // Offsets and checkpoints.
   val OffsetVersion = Condition(
     "OFFSET_VERSION",
@@ -293,6 +299,7 @@ object Conditions extends HttpConditions {
     SecretUnreadable,
     TlsInvalid,
     SignerInvalid,
+    NotAllowedHere,
     OffsetVersion,
     OffsetInvalid,
     OffsetSourceChanged,

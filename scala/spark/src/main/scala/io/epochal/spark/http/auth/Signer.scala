@@ -9,6 +9,7 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.{RequestSigner, UnsignedRequest}
+import io.epochal.spark.DriverAccess
 import io.epochal.spark.http.{HttpCall, HttpFailure, HttpHeaders}
 
 /** Which class signs requests. Prints without its settings. */
@@ -43,16 +44,17 @@ final private[http] class Signer(settings: SignerSettings) {
   }
 
   private def load(): RequestSigner = {
-    val loaders = Seq(Thread.currentThread.getContextClassLoader, getClass.getClassLoader).filter(_ != null).distinct
-    val found = loaders.iterator
-      .flatMap(loader => Try(Class.forName(settings.className, true, loader)).toOption)
+    // Nothing of the class runs before it is known to be a signer.
+    val found = DriverAccess.current.loaders.reverseIterator
+      .flatMap(loader => Try(Class.forName(settings.className, false, loader)).toOption)
       .nextOption()
       .getOrElse(throw invalid("the class is not on the class path"))
     if (!classOf[RequestSigner].isAssignableFrom(found))
       throw invalid(s"it is not an ${classOf[RequestSigner].getName}")
     try found.getDeclaredConstructor().newInstance().asInstanceOf[RequestSigner]
     catch {
-      case e: ReflectiveOperationException => throw invalid(s"it cannot be instantiated (${e.getClass.getSimpleName})")
+      case e @ (_: ReflectiveOperationException | _: LinkageError) =>
+        throw invalid(s"it cannot be instantiated (${e.getClass.getSimpleName})")
     }
   }
 
@@ -91,6 +93,7 @@ object SignerOptions {
       case (Some(name), found) =>
         val settings = SignerSettings(name, found)
         try {
+          DriverAccess.current.classNamed(SignerClass.name, name)
           new Signer(settings)
           Right(Some(settings))
         } catch { case invalid: EpochalException => Left(invalid) }

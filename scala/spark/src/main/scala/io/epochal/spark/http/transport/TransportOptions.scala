@@ -1,15 +1,13 @@
 package io.epochal.spark.http.transport
 
-import java.io.IOException
 import java.net.URI
-import java.nio.file.{Files, InvalidPathException, NoSuchFileException, Paths}
 
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.spark.SecretOption
 import io.epochal.spark.http.HttpOptions
+import io.epochal.spark.{DriverFile, SecretOption}
 
 /** The options of connections. Files are read on the driver, when the DataFrame is built. */
 object TransportOptions {
@@ -80,11 +78,11 @@ object TransportOptions {
     } catch { case e: PemException => Left(invalid(values, spec, e.getMessage)) }
 
   private def file(values: OptionValues, spec: OptionSpec[String]): Either[EpochalException, Option[String]] =
-    try Right(values.get(spec).map(path => Files.readString(Paths.get(path))))
-    catch {
-      case _: NoSuchFileException  => Left(invalid(values, spec, "there is no such file on the driver"))
-      case e: InvalidPathException => Left(invalid(values, spec, e.getReason))
-      case e: IOException          => Left(invalid(values, spec, e.getClass.getSimpleName))
+    values.get(spec) match {
+      case None => Right(None)
+      case Some(path) =>
+        try DriverFile.read(spec.name, path, DriverFile.CertificateBytes).map(Some(_)).left.map(invalid(values, spec, _))
+        catch { case refused: EpochalException => Left(refused) }
     }
 
   private def secret(values: OptionValues, option: SecretOption): Either[EpochalException, Option[String]] =

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.spark.DriverAccess
 import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Writer}
 import io.epochal.spark.sink.jdbc.generic.GenericDialect
 import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
@@ -310,9 +311,5 @@ object Dialect {
   def of(url: String): Option[Dialect] = (registered ++ all).find(_.handles(url))
 
   private def registered: Seq[Dialect] =
-    ServiceLoader.load(classOf[Dialect], getClass.getClassLoader).asScala.toSeq ++
-      Option(Thread.currentThread.getContextClassLoader)
-        .filterNot(_ eq getClass.getClassLoader)
-        .toSeq
-        .flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)
+    DriverAccess.current.loaders.flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)
 }

@@ -6,11 +6,11 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
-import io.epochal.spark.Secret
-import io.epochal.spark.sink.jdbc.connection.ConnectionSettings
+import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, DriverRisks}
 import io.epochal.spark.sink.jdbc.row.NulCharacter
 import io.epochal.spark.sink.jdbc.table.TableName
 import io.epochal.spark.sink.jdbc.transport.BulkRun
+import io.epochal.spark.{DriverAccess, Secret}
 
 /** What a query asked of the sink, checked.
   *
@@ -223,14 +223,19 @@ object JdbcOptions {
         (),
         Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
       _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
-    } yield JdbcOptions(
-      ConnectionSettings(
+      connection = ConnectionSettings(
         values(Url),
         values.get(User),
         password(values),
         values.get(Driver),
         values.family(Connection),
-        values.get(MaxConnections)),
+        values.get(MaxConnections))
+      reached <- DriverAccess.checked { access =>
+        values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _))
+        DriverRisks.check(connection, access)
+      }
+    } yield JdbcOptions(
+      reached,
       values(DbTable),
       values.get(SinkId),
       upsert,

@@ -63,7 +63,7 @@ final class JdbcProvider extends TableProvider with DataSourceRegister {
         "reason" -> "partitions of a table are defined in the database",
         "suggestion" -> "Leave partitionBy out.")
     val options = JdbcOptions.read(properties.asScala.toMap).fold(throw _, identity)
-    PlanRedaction.hide(JdbcOptions.group)
+    PlanRedaction.hide(JdbcOptions.group, properties)
     val table =
       new JdbcTable(options, JdbcProvider.dialect(options).fold(throw _, identity), schema, SinkEngine.OfActiveSession)
     table.check()

@@ -45,7 +45,7 @@ final class RestSinkProvider extends TableProvider {
         "reason" -> "an API has no partitions",
         "suggestion" -> "Leave partitionBy out; a column's value can stand in the url.")
     val settings = RestSinkSettings.read(properties.asScala.toMap).fold(throw _, identity)
-    PlanRedaction.hide(RestSinkOptions.group)
+    PlanRedaction.hide(RestSinkOptions.group, properties)
     val shape = RequestShape.of(schema, settings).fold(throw _, identity)
     val table = new RestSinkTable(settings, shape, SinkEngine.OfActiveSession, ActivePlan)
     table.check()

@@ -4,6 +4,7 @@ import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.OptionValues
+import io.epochal.spark.DriverAccess
 import io.epochal.spark.http.{HttpHeaders, HttpOptions, HttpSettings, HttpStatuses}
 
 /** What a query asked of the sink, checked. Travels to the executors; prints without secrets. */
@@ -98,6 +99,7 @@ object RestSinkSettings {
         .map(invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
       keys = keySettings(values, Option.when(!header.equalsIgnoreCase("none"))(header), body.usesKey)
       _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
+      _ <- DriverAccess.checked(access => values.get(DeadLetterPath).foreach(access.directory(DeadLetterPath.name, _)))
     } yield RestSinkSettings(
       http,
       values(Method),

@@ -60,7 +60,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
     ours.schema match {
       case Some(ddl) => RestSchema.parse(ddl).fold(throw _, identity)
       case None if ours.inferSchema =>
-        PlanRedaction.hide(RestOptions.group)
+        PlanRedaction.hide(RestOptions.group, options)
         inferred = Some(SchemaInference.of(ours.fanOut.fold(ours)(_.first)))
         inferred.get
       case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
@@ -75,7 +75,7 @@ final class RestProvider extends TableProvider with DataSourceRegister {
       properties: util.Map[String, String]
   ): Table = {
     val options = RestProvider.options(properties)
-    PlanRedaction.hide(RestOptions.group)
+    PlanRedaction.hide(RestOptions.group, properties)
     if (options.inferSchema && !inferred.contains(schema))
       throw Conditions.OptionsConflict(
         "format" -> RestOptions.Format,

@@ -40,7 +40,8 @@ final class PasswordSuite extends AnyFunSuite {
         Files.writeString(file, text)
         look("passwordFile" -> file.toString)
         Files.writeString(file, s"$text\n\n")
-        refused(Conditions.LoginRefused)(look("passwordFile" -> file.toString))
+        val error = refused(Conditions.SecretUnreadable)(look("passwordFile" -> file.toString))
+        assert(error.getMessage.contains("it has more than one line"))
       }
     finally {
       keeper.createStatement().execute("SHUTDOWN"): Unit
@@ -58,6 +59,14 @@ final class PasswordSuite extends AnyFunSuite {
     assert(place("passwordFile" -> empty.getParent.toString).contains("passwordFile="))
     assert(place("passwordEnv" -> "EPOCHAL_NO_SUCH_VARIABLE").contains("passwordEnv=EPOCHAL_NO_SUCH_VARIABLE"))
     Files.delete(empty)
+  }
+
+  test("a file that is too large for a secret, or no regular file, is refused") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), "x" * (65 << 10))
+    def said(path: String): String = refused(Conditions.SecretUnreadable)(look("passwordFile" -> path)).getMessage
+    assert(said(file.toString).contains("it has more than 65536 bytes"))
+    assert(said("/dev/zero").contains("it is not a regular file"))
+    Files.delete(file)
   }
 
   test("a variable of the driver's environment gives the password") {

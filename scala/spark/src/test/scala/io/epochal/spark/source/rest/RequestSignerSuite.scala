@@ -46,6 +46,15 @@ class BrokenSigner extends RequestSigner {
     if (headers.isEmpty) throw new IllegalStateException("hunter2") else headers
 }
 
+object NoSignerWitness {
+  @volatile var ran = false
+}
+
+/** Its class says when it is initialised. */
+object NoSigner {
+  NoSignerWitness.ran = true
+}
+
 final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
 
   private val hmac = Seq("signerClass" -> classOf[HmacSigner].getName, "signer.key" -> secret)
@@ -78,6 +87,12 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(
       refused(hmac.head).contains("[EPOCHAL.SIGNER_INVALID]") && refused(hmac.head).contains("it needs signer.key"))
     assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTIONS_CONFLICT]"))
+  }
+
+  test("a class that is no signer is not initialised") {
+    val name = "io.epochal.spark.source.rest.NoSigner$"
+    assert(failure(read("signerClass" -> name)).getMessage.contains("it is not an io.epochal.kit.RequestSigner"))
+    assert(!NoSignerWitness.ran)
   }
 
   test("a signer that fails ends the query at once, without what it said") {

@@ -10,6 +10,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.spark.DriverAccess
 import io.epochal.spark.sink.jdbc.JdbcDriver
 
 /** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.
@@ -26,19 +27,24 @@ final private[jdbc] class LoginDataSource(
     defaults: Map[String, String])
     extends DataSource {
 
-  private val loaders =
-    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader).filter(_ != null).distinct
+  private val loaders = DriverAccess.current.loaders
 
   private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
 
-  private def load(driver: JdbcDriver): Driver =
-    loaders.iterator
-      .flatMap(loader => Try(Class.forName(driver.className, true, loader)).toOption)
+  /** Nothing of the class runs before it is known to be a driver. */
+  private def load(driver: JdbcDriver): Driver = {
+    val found = loaders.iterator
+      .flatMap(loader => Try(Class.forName(driver.className, false, loader)).toOption)
       .nextOption()
       .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
-      .getDeclaredConstructor()
-      .newInstance()
-      .asInstanceOf[Driver]
+    if (!classOf[Driver].isAssignableFrom(found))
+      throw missing(s"the class ${driver.className} is no ${classOf[Driver].getName}", driver.artifact)
+    try found.getDeclaredConstructor().newInstance().asInstanceOf[Driver]
+    catch {
+      case e @ (_: ReflectiveOperationException | _: LinkageError) =>
+        throw missing(s"the class ${driver.className} cannot be made (${e.getClass.getSimpleName})", driver.artifact)
+    }
+  }
 
   private def anyDriver: Driver =
     loaders.iterator
