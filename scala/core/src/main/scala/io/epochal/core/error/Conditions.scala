@@ -122,6 +122,11 @@ object Conditions extends HttpConditions {
     "The sink '<sinkId>' in <url> could not be claimed: for <waited> each try has waited for <blockers>.",
     "Wait until that transaction has ended, or end it (PostgreSQL: SELECT pg_terminate_backend(number); MySQL, MariaDB: KILL number), then start the query again. A session of this sink's own older runs is ended without being asked."
   )
+  val ObjectUntrusted = Condition(
+    "OBJECT_UNTRUSTED",
+    "The role '<role>' does not trust the table <object>, in which the sink keeps what is its own: it <problem>.",
+    "Nothing was written, and nothing of the table was run. <remedy>. docs/security.md says whom the sink trusts."
+  )
   val TableMissing = Condition(
     "TABLE_MISSING",
     "The table <table> does not exist in <url>.",
@@ -321,6 +326,7 @@ object Conditions extends HttpConditions {
     RowTooLarge,
     TooManyConnections,
     SinkBlocked,
+    ObjectUntrusted,
     TableMissing,
     ColumnMissing,
     ColumnRequired,
