@@ -254,6 +254,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "DATABASE_ERROR": DatabaseError,
     "TOO_MANY_CONNECTIONS": DatabaseError,
     "SINK_BLOCKED": DatabaseError,
+    "OBJECT_UNTRUSTED": DatabaseError,
     "SECRET_UNREADABLE": OptionError,
     "TLS_INVALID": OptionError,
     "SIGNER_INVALID": OptionError,

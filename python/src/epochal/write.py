@@ -57,6 +57,7 @@ def jdbc(
     on_new_query: str | None = None,
     on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
+    trusted_owners: Sequence[str] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     spill_directory: Location | None = None,
@@ -93,6 +94,7 @@ def jdbc(
     driver: str | None = None,
     connection: Mapping[str, str] | None = None,
     max_connections: int | None = None,
+    trusted_owners: Sequence[str] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     spill_directory: Location | None = None,
@@ -136,6 +138,7 @@ def jdbc(
     on_new_query: str | None = None,
     on_ledger_empty: str | None = None,
     on_epoch_mismatch: Literal["fail", "keep"] | None = None,
+    trusted_owners: Sequence[str] | None = None,
     transport: _Transport | None = None,
     inline_max_bytes: Size | None = None,
     spill_directory: Location | None = None,
@@ -183,6 +186,7 @@ def jdbc(
         on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it
             is to be written, or is in the table already.
         on_epoch_mismatch: what to do when an epoch is replayed with other rows and its offsets cannot be read.
+        trusted_owners: PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows.
         transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
             (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
         inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.
@@ -230,6 +234,7 @@ def jdbc(
             "onNewQuery": on_new_query,
             "onLedgerEmpty": on_ledger_empty,
             "onEpochMismatch": on_epoch_mismatch,
+            "trustedOwners": trusted_owners,
             "transport": transport,
             "inlineMaxBytes": inline_max_bytes,
             "spillDirectory": spill_directory,

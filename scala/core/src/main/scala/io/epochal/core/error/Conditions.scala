@@ -128,6 +128,11 @@ object Conditions extends HttpConditions {
     "The sink '<sinkId>' in <url> could not be claimed: each attempt waited <waited> for <blockers>.",
     "Wait until that transaction has ended, or end it (PostgreSQL: SELECT pg_terminate_backend(number); MySQL, MariaDB: KILL number), then start the query again. Sessions of this sink's own older runs are ended automatically."
   )
+  val ObjectUntrusted = Condition(
+    "OBJECT_UNTRUSTED",
+    "The role '<role>' does not trust the table <object>, in which the sink keeps what is its own: it <problem>.",
+    "Nothing was written, and nothing of the table was run. <remedy>. docs/security.md says whom the sink trusts."
+  )
   val TableMissing = Condition(
     "TABLE_MISSING",
     "The table <table> does not exist in <url>.",
@@ -334,6 +339,7 @@ object Conditions extends HttpConditions {
     RowTooLarge,
     TooManyConnections,
     SinkBlocked,
+    ObjectUntrusted,
     TableMissing,
     ColumnMissing,
     ColumnRequired,

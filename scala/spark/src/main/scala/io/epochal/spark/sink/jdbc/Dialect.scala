@@ -20,7 +20,7 @@ import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
 import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
-import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable, Trust}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
 
 /** All that differs from database to database. The rest of the sink names none.
@@ -131,6 +131,26 @@ trait Dialect {
   /** How tasks turn rows into bytes. */
   def rowFormat(table: BoundTable): RowFormat
 
+  // Trust (K19).
+
+  /** Runs the checks before the start, on a connection without a transaction. */
+  def inspecting[A](@unused connection: Connection)(body: => A): A = body
+
+  /** Runs statements that can start code that users have put on a table: triggers, defaults, rules. */
+  def writing[A](@unused connection: Connection)(body: => A): A = body
+
+  /** Refuses a table that the sink has found by a name of its own, if somebody could have planted it to run code with the
+    * rights of the role that writes.
+    *
+    * @param named
+    *   the user has named its schema
+    */
+  def checkTrusted(
+      @unused connection: Connection,
+      @unused table: QualifiedName,
+      @unused trust: Trust,
+      @unused named: Boolean): Unit = ()
+
   // Transactions.
 
   /** Opens a transaction, with its guards (K13).
@@ -204,8 +224,9 @@ trait Dialect {
   def bulk: Seq[BulkLoad] = Nil
 
   /** Empties the table so that other transactions see it full until the commit (K10). */
-  final def clear(connection: Connection, table: QualifiedName): Unit =
+  final def clear(connection: Connection, table: QualifiedName): Unit = writing(connection) {
     Using.resource(connection.createStatement())(_.executeUpdate(s"DELETE FROM ${quote(table)}")): Unit
+  }
 
   /** Whether the transaction sees no row in the table. */
   final def isEmpty(connection: Connection, table: QualifiedName): Boolean =

@@ -35,6 +35,7 @@ final case class JdbcOptions(
     onNewQuery: OnNewQuery,
     onLedgerEmpty: OnLedgerEmpty,
     onEpochMismatch: OnEpochMismatch,
+    trustedOwners: Seq[String],
     transport: TransportChoice,
     inlineMaxBytes: Long,
     spillDirectory: Option[String],
@@ -149,6 +150,12 @@ object JdbcOptions {
     OptionType.oneOf("fail", "keep"),
     "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
     Some("fail"))
+  val TrustedOwners: OptionSpec[Seq[String]] = OptionSpec(
+    "trustedOwners",
+    OptionType.names,
+    "PostgreSQL: roles whose tables may be the sink's ledger, staging and table of bad rows, beside its own role, the owners of the target and of its schema, superusers, and whoever can act as one of these.",
+    sample = Some("warehouse_admin")
+  )
   val TransportName: OptionSpec[TransportChoice] = OptionSpec(
     "transport",
     OptionType.choice(TransportChoice.all)(_.name),
@@ -199,6 +206,7 @@ object JdbcOptions {
       NewQuery,
       LedgerEmpty,
       EpochMismatch,
+      TrustedOwners,
       TransportName,
       InlineMaxBytes,
       SpillDirectory,
@@ -248,6 +256,7 @@ object JdbcOptions {
       values(NewQuery),
       values(LedgerEmpty),
       if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
+      values.get(TrustedOwners).getOrElse(Nil),
       values(TransportName),
       values(InlineMaxBytes),
       values.get(SpillDirectory),

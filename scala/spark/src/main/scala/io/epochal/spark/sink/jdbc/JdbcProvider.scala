@@ -24,7 +24,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.spark.seam.SinkEngine
 import io.epochal.spark.sink.jdbc.commit.Claims
 import io.epochal.spark.sink.jdbc.row.DeadLetterTable
-import io.epochal.spark.sink.jdbc.table.TableCheck
+import io.epochal.spark.sink.jdbc.table.{TableCheck, Trust}
 import io.epochal.spark.{PlanRedaction, TornFirstBatch}
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
@@ -134,7 +134,7 @@ final private[jdbc] class JdbcTable(
         dialect.find(connection, options.table) match {
           case Some(table) =>
             checks.check(querySchema, table).fold(throw _, identity)
-            options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, table.name))
+            options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
           case None if options.createTable =>
             checks.bindNew(querySchema, dialect.declareKey(connection, _)).fold(throw _, identity)
           case None => throw checks.missing(Some(connection))

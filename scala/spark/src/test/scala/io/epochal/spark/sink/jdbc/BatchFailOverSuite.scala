@@ -28,7 +28,7 @@ final class BatchFailOverSuite extends SinkSuite(Postgres) {
     val Place(_, port, _) = other: @unchecked
     val name = f.database.url.replaceAll(".*/([^/?]+)\\?.*", "$1")
     val there = other.replace("/postgres?", s"/$name?")
-    execute(other, s"CREATE DATABASE $name")
+    execute(other, s"CREATE DATABASE $name", LoaderRights.Role)
     try {
       execute(there, table)
       val next =

@@ -23,7 +23,7 @@ final class ConnectionLimitSuite extends SinkSuite(Postgres) {
       s"CREATE ROLE $role LOGIN CONNECTION LIMIT 1",
       s"GRANT ALL ON SCHEMA public TO $role",
       s"GRANT ALL ON t TO $role")
-    val url = f.database.url.replace("user=postgres", s"user=$role")
+    val url = f.database.url.replace("user=loader", s"user=$role")
     try
       Using.resource(DriverManager.getConnection(url)) { taken =>
         body(taken, more => f.newRun(query, Map("url" -> url, "sinkId" -> "sink") ++ more)): Unit

@@ -23,18 +23,14 @@ final class HandmadeLedgerSuite extends SinkSuite(Sqlite) {
 }
 
 /** The same, for a user who may write rows only. */
-final class PostgresHandmadeLedgerSuite extends SinkSuite(Postgres) {
+final class PostgresHandmadeLedgerSuite
+    extends SinkSuite(new PostgresDatabases("PostgreSQL", PostgresServer.url, rights = Nil)) {
 
   on("the tables and rights that docs/PROTOCOL.md lists are enough, inline", table) { f =>
     val document = Paths.get(System.getProperty("epochal.root", "."), "docs", "PROTOCOL.md")
     val statements = Files.readString(document).split("```sql\n")(1).takeWhile(_ != '`')
-    f.database.execute(
-      "DO $$ BEGIN CREATE ROLE loader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
-      "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-      statements.replace("public.comments", "t")
-    )
-    val loader = f.database.url.replace("user=postgres", "user=loader")
-    val run = f.newRun(query, Map("sinkId" -> "sink", "transport" -> "inline", "url" -> loader))
+    f.database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC", statements.replace("public.comments", "t"))
+    val run = f.newRun(query, Map("sinkId" -> "sink", "transport" -> "inline"))
     write(f, run, 0, numbers(f, 0 until 10))
     write(f, run, 1, numbers(f, 10 until 20))
     holds(f, 0 until 20)

@@ -68,7 +68,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
     write(f, run, 0, numbers(f, 0 until 10))
     // As a replica has it that got the epoch's decision, and not the second COMMIT PREPARED.
     val gid = f.database.query("SELECT gid FROM epochal_prepared ORDER BY gid").last.head
-    Using.resource(f.database.connect()) { connection =>
+    Using.resource(f.database.connectAsSink()) { connection =>
       connection.setAutoCommit(false)
       Using.resource(connection.createStatement()) { statement =>
         statement.execute("DELETE FROM t WHERE id >= 5")
@@ -153,7 +153,8 @@ final class BulkLeftoversSuite extends SinkSuite(Postgres) {
       "GRANT ALL ON SCHEMA public TO epochal_rotated",
       "GRANT ALL ON t, epochal_ledger, epochal_ledger_retired, epochal_ledger_history, epochal_staging TO epochal_rotated"
     )
-    val rotated = staged + ("url" -> f.database.url.replace("user=postgres", "user=epochal_rotated"))
+    val rotated =
+      staged ++ Map("url" -> f.database.url.replace("user=loader", "user=epochal_rotated"), "trustedOwners" -> "loader")
     val run = f.newRun(query, rotated)
     write(f, run, 1, numbers(f, 10 until 20))
     write(f, run, 2, numbers(f, 20 until 30))

@@ -7,9 +7,9 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.core.error.Conditions
 
 final class SqliteTableColumnsSuite extends TableColumns(Sqlite)
-final class StagedTableColumnsSuite extends TableColumns(PostgresBy.staged)
+final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.staged))
 
-final class PostgresTableColumnsSuite extends TableColumns(Postgres) {
+final class PostgresTableColumnsSuite extends TableColumns(new Owned(Postgres)) {
 
   onSchema(
     "a column of another type that appears before the first epoch is noticed",

@@ -11,13 +11,19 @@ import io.epochal.spark.sink.jdbc.connection.ConnectionPool
 /** An empty database for one test. */
 trait TestDatabase {
   def name: String
+
+  /** For the sink, with its login. */
   def url: String
 
   /** Options to write there. */
   def options(table: String, more: (String, String)*): Map[String, String] =
     Map("url" -> url, "dbtable" -> table, "retry.initialDelay" -> "10ms", "retry.maxDelay" -> "50ms") ++ more
 
+  /** For the test, which prepares the place and looks: with an administrator's login, where there is one. */
   def connect(): Connection = DriverManager.getConnection(url)
+
+  /** The same with the sink's own login. */
+  final def connectAsSink(): Connection = DriverManager.getConnection(url)
 
   def execute(sql: String*): Unit = Using.resource(connect()) { connection =>
     Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
@@ -75,7 +81,16 @@ object PostgresIcu
       PostgresServer.icu,
       " LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
 
-abstract class PostgresDatabases(override val kind: String, url: => Either[String, String], like: String = "")
+/** The test logs in as the superuser that made the server, the sink as `loader` (see [[LoaderRights]]).
+  *
+  * @param rights
+  *   names of the blocks of GRANTs that the loader gets
+  */
+class PostgresDatabases(
+    override val kind: String,
+    url: => Either[String, String],
+    like: String = "",
+    rights: Seq[String] = Seq(LoaderRights.Everything))
     extends TestDatabases {
   private val number = new AtomicInteger
 
@@ -86,9 +101,11 @@ abstract class PostgresDatabases(override val kind: String, url: => Either[Strin
       Using.resource(connection.createStatement())(_.execute(sql)): Unit)
     onServer(s"CREATE DATABASE $database$like")
     val (place, parameters) = server.span(_ != '?')
-    new TestDatabase {
+    val made = new TestDatabase {
       override val name = "PostgreSQL"
-      override val url = s"${place.reverse.dropWhile(_ != '/').reverse}$database$parameters"
+      private val admin = s"${place.reverse.dropWhile(_ != '/').reverse}$database$parameters"
+      override val url: String = LoaderRights.login(admin)
+      override def connect(): Connection = DriverManager.getConnection(admin)
 
       override def close(): Unit = {
         ConnectionPool.sweep(java.time.Duration.ZERO)
@@ -97,6 +114,8 @@ abstract class PostgresDatabases(override val kind: String, url: => Either[Strin
         onServer(s"DROP DATABASE $database WITH (FORCE)")
       }
     }
+    made.execute(LoaderRights.Role +: rights.flatMap(LoaderRights.of): _*)
+    made
   }
 }
 
@@ -109,8 +128,26 @@ final class Configured(databases: TestDatabases, name: String, more: (String, St
     new TestDatabase {
       override def name: String = database.name
       override def url: String = database.url
+      override def connect(): Connection = database.connect()
       override def options(table: String, others: (String, String)*): Map[String, String] =
         database.options(table, more ++ others: _*)
+      override def close(): Unit = database.close()
+    }
+  }
+}
+
+/** The same databases, where tables that the test makes are the sink's own: only its owner may add columns to a table. */
+final class Owned(databases: TestDatabases) extends TestDatabases {
+  override val kind = databases.kind
+
+  override def newDatabase(): TestDatabase = {
+    val database = databases.newDatabase()
+    new TestDatabase {
+      override def name: String = database.name
+      override def url: String = database.url
+      override def connect(): Connection = connectAsSink()
+      override def options(table: String, others: (String, String)*): Map[String, String] =
+        database.options(table, others: _*)
       override def close(): Unit = database.close()
     }
   }

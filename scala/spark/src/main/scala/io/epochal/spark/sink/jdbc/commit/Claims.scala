@@ -12,7 +12,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.spark.sink.jdbc.connection.{Ddl, Sql}
 import io.epochal.spark.sink.jdbc.row.DeadLetterTable
-import io.epochal.spark.sink.jdbc.table.{AddedColumns, BoundTable, TableCheck, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{AddedColumns, BoundTable, TableCheck, TargetTable, Trust}
 import io.epochal.spark.sink.jdbc.transport.{BulkRun, RowFiles}
 import io.epochal.spark.sink.jdbc.{Database, Failpoint, Failpoints}
 
@@ -68,7 +68,7 @@ final private[jdbc] class Claims(database: Database) {
           val connection = transaction.connection
           val there = dialect.find(connection, database.options.table)
           val name = there.fold(dialect.newName(connection, database.options.table))(_.name)
-          val ledger = new LedgerTable(dialect, name.schema, database.place)
+          val ledger = new LedgerTable(dialect, Trust(name, database.options.trustedOwners), database.place)
           val watching = new ClaimWatch(database, ledger, name.schema, run)
           watch = Some(watching)
           val claimed = watching.over(connection)(claim(schema, run, connection, ledger, made = there.isEmpty))
@@ -148,7 +148,7 @@ private[jdbc] object Claims {
   private def makeReady(database: Database, schema: StructType): Unit =
     if (database.dialect.ddlCommits) database.transaction("making the tables ready") { transaction =>
       val bound = prepare(database, schema, transaction.connection)(())
-      val ledger = new LedgerTable(database.dialect, bound.table.name.schema, database.place)
+      val ledger = new LedgerTable(database.dialect, bound.trust, database.place)
       ledger.create(transaction.connection)
       ledger.createLock(transaction.connection)
       transaction.commit()
@@ -194,7 +194,8 @@ private[jdbc] object Claims {
       Ddl.create(connection, sql)(find().isDefined)
       bind(find().getOrElse(throw check.missing(None)))
     }
-    bound.copy(deadLetters =
-      options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, bound.table.name)))
+    val trusting = bound.copy(trustedOwners = options.trustedOwners)
+    trusting.copy(deadLetters =
+      options.rows.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, trusting.trust)))
   }
 }

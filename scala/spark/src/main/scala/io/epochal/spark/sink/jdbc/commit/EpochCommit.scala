@@ -42,7 +42,7 @@ final private[jdbc] class EpochCommit(database: Database, claimed: Claimed, trun
 
   private val dialect = database.dialect
   private val options = database.options
-  private val ledger = new LedgerTable(dialect, claimed.bound.table.name.schema, database.place)
+  private val ledger = new LedgerTable(dialect, claimed.bound.trust, database.place)
   private val loading = new Loading(database, claimed.run, truncate, Some(claimed.row.sinkId))
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome = {

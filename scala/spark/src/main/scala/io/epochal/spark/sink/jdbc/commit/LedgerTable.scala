@@ -7,7 +7,7 @@ import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIde
 import io.epochal.spark.sink.jdbc.Dialect
 import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.connection.{Ddl, Sql}
-import io.epochal.spark.sink.jdbc.table.{BoundTable, QualifiedName}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, QualifiedName, Trust}
 
 /** The ledger's tables in the target's database and schema; `docs/PROTOCOL.md` has their columns.
   *
@@ -18,10 +18,12 @@ import io.epochal.spark.sink.jdbc.table.{BoundTable, QualifiedName}
   *
   * All methods run inside the caller's transaction.
   *
+  * @param trust
+  *   whose ledger it is, and who may have made it
   * @param place
   *   for messages
   */
-final class LedgerTable(dialect: Dialect, schema: String, place: String) {
+final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
   import LedgerTable._
 
   private val sql = dialect.ledger
@@ -33,7 +35,8 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   private val rowCount = sql.column("rows")
   private val number = sql.column("number")
 
-  private def quoted(table: String): String = sql.table(QualifiedName(schema, table))
+  private def named(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
+  private def quoted(table: String): String = sql.table(named(table))
 
   /** Makes what is missing. Claims are serialized, so nobody else makes them at the same time. */
   def create(connection: Connection): Unit = {
@@ -59,9 +62,15 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
   }
 
   private def make(connection: Connection, table: String, columns: String): Unit =
-    if (!sql.exists(connection, QualifiedName(schema, table)))
-      Ddl.create(connection, s"CREATE TABLE ${quoted(table)} ($columns)${sql.tableOptions}")(
-        sql.exists(connection, QualifiedName(schema, table)))
+    if (!exists(connection, table))
+      Ddl.create(connection, s"CREATE TABLE ${quoted(table)} ($columns)${sql.tableOptions}")(exists(connection, table))
+
+  /** Whether there is such a table; one that cannot be trusted is an error. */
+  private def exists(connection: Connection, table: String): Boolean =
+    sql.exists(connection, named(table)) && {
+      dialect.checkTrusted(connection, named(table), trust, named = false)
+      true
+    }
 
   /** Makes the row that stands in for a lock of the database. */
   def createLock(connection: Connection): Unit = {
@@ -93,7 +102,7 @@ final class LedgerTable(dialect: Dialect, schema: String, place: String) {
     else None
 
   /** Whether there is a ledger. */
-  def exists(connection: Connection): Boolean = sql.exists(connection, QualifiedName(schema, "epochal_ledger"))
+  def exists(connection: Connection): Boolean = exists(connection, "epochal_ledger")
 
   /** The last epoch that was applied, without a lock. */
   def lastEpoch(connection: Connection, sinkId: String): Option[Long] =

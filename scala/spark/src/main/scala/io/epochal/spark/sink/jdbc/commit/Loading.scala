@@ -61,7 +61,8 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
   private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
     val limit = options.rows.maxBadRows
     if (letters.size > limit) throw BadRows.tooMany(epoch, BadRows.limitText(limit), letters.head)
-    val stored = DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters)
+    val stored = dialect.writing(connection)(
+      DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
     compare(stored, letters.size.toLong, table, epoch)
   }
 

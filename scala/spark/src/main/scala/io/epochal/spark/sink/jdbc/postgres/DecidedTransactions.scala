@@ -39,9 +39,9 @@ private[postgres] object Gid {
   * [[PostgresPrepared]]. All inside the caller's transaction.
   */
 final private[postgres] class DecidedTransactions(run: BulkRun) {
-  private val schema = run.table.table.name.schema
-  private val decided = PostgresDialect.quote(QualifiedName(schema, "epochal_prepared"))
-  private val ledger = new LedgerTable(PostgresDialect, schema, "")
+  private val table = QualifiedName(run.table.table.name.schema, "epochal_prepared")
+  private val decided = PostgresDialect.quote(table)
+  private val ledger = new LedgerTable(PostgresDialect, run.table.trust, "")
 
   def create(connection: Connection): Unit =
     if (!exists(connection))
@@ -74,8 +74,7 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
   def forget(connection: Connection): Unit =
     if (exists(connection)) Sql.update(connection, s"DELETE FROM $decided WHERE sink_id = ?", run.sinkId): Unit
 
-  private def exists(connection: Connection): Boolean =
-    PostgresDialect.ledger.exists(connection, QualifiedName(schema, "epochal_prepared"))
+  private def exists(connection: Connection): Boolean = TrustedTables.exists(connection, table, run.table.trust)
 
   /** Of this run and older ones, also of a ledger that is gone and had counted further: what is decided, and what never will
     * be. Empty for a run that was replaced.

@@ -32,8 +32,8 @@ private[postgres] object PostgresCatalog {
   def tableNames(connection: Connection, name: TableName): Seq[String] =
     Sql.query(
       connection,
-      """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
+      s"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
         |ORDER BY c.relname LIMIT 1000""".stripMargin,
       name.schema.map(_.text),
       name.schema.map(_.text)
@@ -44,7 +44,7 @@ private[postgres] object PostgresCatalog {
     val schema = name.schema
       .map(folded)
       .getOrElse(
-        Sql.query(connection, "SELECT current_schema()")(rows => Option(rows.getString(1))).head.getOrElse("public"))
+        Sql.query(connection, s"SELECT (${SearchPath.Schemas})[1]")(rows => Option(rows.getString(1))).head.getOrElse("public"))
     QualifiedName(schema, folded(name.table))
   }
 
@@ -62,8 +62,8 @@ private[postgres] object PostgresCatalog {
            |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
            |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
            |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (current_schemas(false)))
-           |ORDER BY array_position(current_schemas(false), n.nspname) LIMIT 1""".stripMargin,
+           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
+           |ORDER BY array_position(${SearchPath.Schemas}, n.nspname) LIMIT 1""".stripMargin,
         table,
         schema,
         schema

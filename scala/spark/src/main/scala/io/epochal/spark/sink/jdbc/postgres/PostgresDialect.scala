@@ -7,14 +7,23 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.types.{CharType, DataType}
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc.connection.SqlText._
 import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Sql, Writer}
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
-import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
+import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable, Trust}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
-import io.epochal.spark.sink.jdbc.{DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TransactionOutcome}
+import io.epochal.spark.sink.jdbc.{
+  DatabaseFailure,
+  Dialect,
+  JdbcDriver,
+  JdbcOptions,
+  LedgerDialect,
+  Loaded,
+  TransactionOutcome
+}
 
 /** PostgreSQL 13 and newer. */
 object PostgresDialect extends Dialect {
@@ -25,6 +34,11 @@ object PostgresDialect extends Dialect {
   override val deletes = true
   override val altersInTransaction = true
   override val longestName = 63
+
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] = {
+    PostgresTls.warn(options.connection)
+    Right(())
+  }
 
   /** Tasks of one executor may each hold one; more at a time load no faster, and servers have few. */
   override val maxConnections = 16
@@ -79,6 +93,7 @@ object PostgresDialect extends Dialect {
     connection.setAutoCommit(false)
     Using.resource(connection.createStatement()) { statement =>
       statement.execute(sql"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+           |${SearchPath.Pin};
            |SELECT pg_current_xact_id()::text,
            |  set_config('row_security', 'off', true),
            |  set_config('synchronous_commit',
@@ -88,9 +103,21 @@ object PostgresDialect extends Dialect {
            |    '${math.max(lockTimeout.toMillis, ShortestIdle)}ms', true),
            |  $more"""): Unit
       statement.getMoreResults(): Unit
+      statement.getMoreResults(): Unit
       Using.resource(statement.getResultSet)(rows => Option.when(rows.next())(rows.getString(1)))
     }
   }
+
+  /** Deferred triggers run now. */
+  override def commit(connection: Connection): Unit = {
+    SearchPath.restore(connection)
+    connection.commit()
+  }
+
+  override def inspecting[A](connection: Connection)(body: => A): A = SearchPath.pinned(connection)(body)
+  override def writing[A](connection: Connection)(body: => A): A = SearchPath.ofSession(connection)(body)
+  override def checkTrusted(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit =
+    TrustedTables.check(connection, table, trust, named)
 
   override def session(connection: Connection): Option[Long] = Some(PostgresSessions.current(connection))
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
@@ -155,7 +182,7 @@ object PostgresDialect extends Dialect {
     override val text = "text"
     override val bigint = "bigint"
     override val timestamp = "timestamp with time zone"
-    override val now = "clock_timestamp()"
+    override val now = "pg_catalog.clock_timestamp()"
     override val forUpdate = " FOR UPDATE"
     override def same(left: String, right: String): String = s"$left IS NOT DISTINCT FROM $right"
 

@@ -13,11 +13,16 @@ private[postgres] object PostgresLoad {
 
   def apply(connection: Connection, table: BoundTable, rows: EncodedRows): Loaded = table.mode match {
     case WriteMode.Append =>
-      Loaded.Rows(copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows), rows.rows)
+      Loaded.Rows(append(connection, table, rows), rows.rows)
     case upsert: WriteMode.Upsert =>
       val incoming = PostgresIncoming.temporary(connection, table)
       copy(connection, incoming, table.incoming, rows): Unit
       PostgresMerge(connection, table, upsert, incoming, rows.rows)
+  }
+
+  /** Straight into the table. */
+  def append(connection: Connection, table: BoundTable, rows: EncodedRows): Long = SearchPath.ofSession(connection) {
+    copy(connection, PostgresDialect.quote(table.table.name), table.columnNames, rows)
   }
 
   def copy(connection: Connection, into: String, columns: Seq[String], rows: EncodedRows): Long =

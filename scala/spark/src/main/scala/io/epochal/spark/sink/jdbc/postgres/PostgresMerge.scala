@@ -100,7 +100,7 @@ final private class PostgresMerge(
     val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
     val found = count(sql"""SELECT count(*) FILTER (WHERE $deletes) FROM (
          |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""")
-    (found, Sql.update(connection, s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
+    (found, write(s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
   }
 
   /** MERGE is faster, but takes a key that somebody else adds meanwhile for an error. */
@@ -122,8 +122,7 @@ final private class PostgresMerge(
         s"SELECT count(*) FROM pg_class WHERE oid = ${PostgresDialect.identitySql(table.table.name)} AND relhasrules") == 0
 
   private def insertOrUpdate(from: String): Long =
-    Sql.update(
-      connection,
+    write(
       sql"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
@@ -134,9 +133,9 @@ final private class PostgresMerge(
     execute(
       s"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = ${if (upsert.keys.size == 1) "on" else "off"}")
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
-    val merged = Sql.update(
-      connection,
-      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $same$near
+    val condition = s"$same$near"
+    val merged = write(
+      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )
@@ -144,7 +143,10 @@ final private class PostgresMerge(
     merged
   }
 
-  private def same: String = upsert.keys.map(key => s"t.${quote(key)} = w.${quote(key)}").mkString(" AND ")
+  private lazy val same: String = SearchPath.equal(connection, target, upsert.keys)
+
+  /** Runs a statement that changes the target. Under its path every function and operator needs its schema. */
+  private def write(sql: String): Long = SearchPath.ofSession(connection)(Sql.update(connection, sql))
 
   /** Where the rows can only meet those of the target between two keys, the server need not read the others. */
   private def near: String = upsert.keys match {
@@ -152,7 +154,9 @@ final private class PostgresMerge(
       val name = quote(key)
       Sql
         .query(connection, s"SELECT min($name), max($name) FROM $source AS s")(row => row.getLong(1) -> row.getLong(2))
-        .map { case (least, greatest) => s" AND t.$name BETWEEN $least AND $greatest" }
+        .map { case (least, greatest) =>
+          s" AND t.$name OPERATOR(pg_catalog.>=) $least AND t.$name OPERATOR(pg_catalog.<=) $greatest"
+        }
         .mkString
     case _ => ""
   }

@@ -46,7 +46,8 @@ private[postgres] object PostgresPrepared extends BulkLoad {
 
   /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */
   override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] =
-    database.connected("the check of max_prepared_transactions")(enough(_, tasks))
+    database.connected("the check of max_prepared_transactions")(connection =>
+      SearchPath.pinned(connection)(enough(connection, tasks)))
 
   private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
     val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
@@ -88,21 +89,25 @@ private[postgres] object PostgresPrepared extends BulkLoad {
     override def cancel(): Unit = ()
   }
 
-  private def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.table.name.schema, "")
+  private def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.trust, "")
 
   private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
       private val gid = Gid.of(run, attempt, token).toString
       private var doubtful = false
+      // The target's triggers run from here to the end of the COPY, and then with PREPARE TRANSACTION.
+      SearchPath.restore(connection)
       private val copy =
         new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
       override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
+        SearchPath.pin(connection)
         if (stored != rows)
           throw Loading.dropped(stored, rows, attempt.epoch, run.table.table.name)
         checkStillMine(connection, run)
+        SearchPath.restore(connection)
         doubtful = true
         execute(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
@@ -117,11 +122,13 @@ private[postgres] object PostgresPrepared extends BulkLoad {
       override def isInDoubt: Boolean = doubtful
 
       override def find(other: Connection, transaction: Option[String]): Option[String] = {
-        other.setAutoCommit(true)
-        val found = new DecidedTransactions(run).prepared(other).map(_.toString).find(_ == gid)
-        // A prepared transaction is still in progress, too.
-        if (found.isEmpty) transaction.foreach(PostgresDialect.decided(other, _))
-        else if (cancelled) {
+        val found = SearchPath.pinned(other) {
+          val there = new DecidedTransactions(run).prepared(other).map(_.toString).find(_ == gid)
+          // A prepared transaction is still in progress, too.
+          if (there.isEmpty) transaction.foreach(PostgresDialect.decided(other, _))
+          there
+        }
+        if (found.isDefined && cancelled) {
           end(other, s"ROLLBACK PREPARED '$gid'")
           throw interruption
         }
@@ -169,7 +176,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
     if (messages.nonEmpty) {
       val others = database.connected("the commit of prepared transactions") { connection =>
         messages.foreach(message => commit(connection, message.place))
-        new DecidedTransactions(run).prepared(connection).nonEmpty
+        isPrepared(connection, run)
       }
       if (others) settle(database, run)
     }
@@ -184,12 +191,13 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** The table `epochal_prepared` is looked at only if something is prepared: a run with another transport may lack it. */
   override def settle(database: Database, run: BulkRun): Unit =
     database.connected("the settlement of prepared transactions") { connection =>
-      connection.setAutoCommit(true)
       // A task that was frozen in its COPY holds the keys of its rows; its run is fenced. A fenced run ends nobody: in a
       // ledger that was set back, the generation of the one that may write can be lower.
-      if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
-      val transactions = new DecidedTransactions(run)
-      if (transactions.prepared(connection).nonEmpty) {
+      SearchPath.pinned(connection) {
+        if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
+      }
+      if (isPrepared(connection, run)) {
+        val transactions = new DecidedTransactions(run)
         val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
           transaction =>
             val found = transactions.unsettled(transaction.connection)
@@ -201,6 +209,9 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
       }
     }
+
+  private def isPrepared(connection: Connection, run: BulkRun): Boolean =
+    SearchPath.pinned(connection)(new DecidedTransactions(run).prepared(connection).nonEmpty)
 
   private def commit(connection: Connection, gid: String): Unit = {
     Failpoints.reach(Failpoint.BeforeCommitPrepared)

@@ -80,12 +80,13 @@ private[postgres] object PostgresStaging extends BulkLoad {
     val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
     val moved = shipment.elsewhere.map { message =>
       val from = registry.quoted(message.place)
-      val stored = Sql.update(connection, s"INSERT INTO $target ($columns) SELECT $columns FROM $from")
+      val stored = SearchPath.ofSession(connection)(
+        Sql.update(connection, s"INSERT INTO $target ($columns) SELECT $columns FROM $from"))
       if (stored != message.stored) complete(connection, registry, message)
       stored
     }.sum
     val inline = shipment.rows.rows
-    val copied = if (inline == 0) 0L else PostgresLoad.copy(connection, target, run.table.columnNames, shipment.rows)
+    val copied = if (inline == 0) 0L else PostgresLoad.append(connection, run.table, shipment.rows)
     Loaded.Rows(moved + copied, shipment.stored)
   }
 

@@ -35,7 +35,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   def quoted(table: String): String = PostgresDialect.quote(QualifiedName(schema, table))
 
   def create(connection: Connection): Unit =
-    if (!PostgresDialect.ledger.exists(connection, QualifiedName(schema, "epochal_staging")))
+    if (!TrustedTables.exists(connection, QualifiedName(schema, "epochal_staging"), run.table.trust))
       execute(
         connection,
         sql"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
@@ -43,12 +43,14 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
            |taken_at timestamp with time zone) WITH (fillfactor = 50)"""
       )
 
-  /** SQL: the line's table is there, and the user's own. Users change (passwords that are handed out for a day often come
-    * with names), and another's table can be neither emptied nor dropped.
+  /** SQL: the line's table is there, under a name that [[add]] gives, made by this role, and as it was made (K19): others may
+    * be able to write lines. Users change (passwords that are handed out for a day often come with names), and another's
+    * table is neither filled nor emptied nor dropped.
     */
   private val mine =
-    """EXISTS (SELECT FROM pg_class AS c
-      |WHERE c.oid = to_regclass(format('%I.%I', ?::text, name)) AND pg_has_role(c.relowner, 'USAGE'))""".stripMargin
+    """name ~ '^epochal_staging_[0-9a-f]{24}$' AND EXISTS (SELECT FROM pg_class AS c
+      |WHERE c.oid = to_regclass(format('%I.%I', ?::text, name)) AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+      |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)""".stripMargin
 
   /** A free table, its line locked until the transaction ends. */
   def take(connection: Connection): Option[String] =
@@ -176,7 +178,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
 
   /** Whether no newer run has claimed the sink; locks the ledger's row. A batch write has none. */
   def isCurrent(connection: Connection): Boolean =
-    run.once || run.isCurrent(new LedgerTable(PostgresDialect, schema, "").lockedOwner(connection, run.sinkId))
+    run.once || run.isCurrent(new LedgerTable(PostgresDialect, run.table.trust, "").lockedOwner(connection, run.sinkId))
 
   private def execute(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit

@@ -6,7 +6,7 @@ import scala.util.Using
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.sink.jdbc.connection.Sql
-import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName}
+import io.epochal.spark.sink.jdbc.table.{QualifiedName, TableName, Trust}
 import io.epochal.spark.sink.jdbc.{Dialect, JdbcOptions}
 
 /** The table that takes the rows that could not be stored, with their epoch, in its transaction.
@@ -19,10 +19,10 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   private val sql = dialect.ledger
 
-  /** Its name as the database spells it, if it is there; it must have all columns, and not be the target. */
-  def find(connection: Connection, target: QualifiedName): Option[QualifiedName] =
+  /** Its name as the database spells it, if it is there; it must have all columns, not be the target, and be trusted. */
+  def find(connection: Connection, trust: Trust): Option[QualifiedName] =
     dialect.find(connection, name).map { found =>
-      if (found.name == target) throw isTarget
+      if (found.name == trust.target) throw isTarget
       val names = found.columns.map(_.name)
       Columns.find(column => !names.contains(column)).foreach { column =>
         throw Conditions.ColumnMissing(
@@ -32,14 +32,15 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
           "columns" -> names.mkString(", "),
           "nearest" -> "")
       }
+      dialect.checkTrusted(connection, found.name, trust, named = name.schema.isDefined)
       found.name
     }
 
   /** The same, made if it is not there. */
-  def prepare(connection: Connection, target: QualifiedName): QualifiedName =
-    find(connection, target).getOrElse {
+  def prepare(connection: Connection, trust: Trust): QualifiedName =
+    find(connection, trust).getOrElse {
       val made = dialect.newName(connection, name)
-      if (made == target) throw isTarget
+      if (made == trust.target) throw isTarget
       val types = Seq(
         sql.text,
         sql.bigint,

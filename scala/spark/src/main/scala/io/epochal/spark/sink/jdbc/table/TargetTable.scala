@@ -108,6 +108,8 @@ final case class OperationColumn(ordinal: Int, name: String)
   *   the table that takes bad rows
   * @param shape
   *   the types of the table's columns when the rows were bound to them
+  * @param trustedOwners
+  *   see [[Trust]]
   */
 final case class BoundTable(
     table: TargetTable,
@@ -116,7 +118,10 @@ final case class BoundTable(
     nulCharacter: NulCharacter = NulCharacter.Error,
     added: Seq[(String, String)] = Nil,
     deadLetters: Option[QualifiedName] = None,
-    shape: String = "") {
+    shape: String = "",
+    trustedOwners: Seq[String] = Nil) {
+  def trust: Trust = Trust(table.name, trustedOwners)
+
   def columnNames: Seq[String] = columns.map(_.column.name)
 
   def operation: Option[OperationColumn] = mode match {
