@@ -33,7 +33,7 @@ object Dependencies {
   // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.11",
-    "com.mysql" % "mysql-connector-j" % "9.4.0",
+    "com.mysql" % "mysql-connector-j" % "9.7.0",
     "com.h2database" % "h2" % "2.5.252",
     "org.hsqldb" % "hsqldb" % "2.7.4",
     // The programs of the oldest server that is supported; the newest comes from pip.

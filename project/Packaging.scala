@@ -28,7 +28,8 @@ object Packaging {
     Compile / resourceGenerators += Def.task {
       val here = (LocalRootProject / baseDirectory).value
       val to = (Compile / resourceManaged).value
-      Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+      val ours = Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+      (ours ++ withoutLicense.map(library => "LICENSE" -> s"META-INF/licenses/$library/LICENSE"))
         .map { case (name, path) =>
           IO.copyFile(here / name, to / path, preserveLastModified = true)
           to / path
@@ -38,6 +39,9 @@ object Packaging {
 
   // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
   private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari")
+
+  // Their own jars carry no text of their licence, which is the same as ours.
+  private val withoutLicense = Seq("failsafe", "HikariCP")
 
   /** slf4j comes with Spark; checker-qual is annotations that nothing reads at run time. */
   private def providedBySpark(jar: String): Boolean =

@@ -14,7 +14,13 @@ VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
 JAR = ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
 JAVA_17 = 61  # the class file's major version
 
-SHADED = ("dev/failsafe", "org/apache/hc", "com/zaxxer/hikari")
+# Where the classes of each library are, and the names of its licences.
+SHADED = {
+    "dev/failsafe": ("failsafe",),
+    "org/apache/hc": ("httpclient5", "httpcore5", "httpcore5-h2"),
+    "com/zaxxer/hikari": ("HikariCP",),
+}
+DRIVERS = ("postgresql", "sqlite-jdbc")
 NATIVE = {f"{system}/{cpu}" for system in ("Linux", "Linux-Musl", "Mac", "Windows") for cpu in ("x86_64", "aarch64")}
 
 
@@ -110,8 +116,10 @@ def test_the_jar_tells_its_version(jar: zipfile.ZipFile) -> None:
 def test_licences_travel_with_the_code(jar: zipfile.ZipFile, names: list[str]) -> None:
     for name in ("LICENSE", "NOTICE"):
         assert jar.read(f"META-INF/{name}") == (ROOT / name).read_bytes()
-    for library in ("httpclient5", "httpcore5", "postgresql", "sqlite-jdbc"):
-        assert f"META-INF/licenses/{library}/LICENSE" in names
+    for library in (*DRIVERS, *(library for libraries in SHADED.values() for library in libraries)):
+        assert len(jar.read(f"META-INF/licenses/{library}/LICENSE")) > 1000, library
+    shaded = {name.removeprefix("io/epochal/shaded/") for name in names if name.startswith("io/epochal/shaded/")}
+    assert [name for name in shaded if not name.startswith(tuple(SHADED))] == []
 
 
 def test_the_jar_is_small_enough_to_be_sent_to_executors() -> None:

@@ -14,6 +14,7 @@ import java.nio.ByteBuffer
 import java.nio.file.NoSuchFileException
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 import org.apache.hadoop.fs.{
   FSDataInputStream,
   FSDataOutputStream,
@@ -29,8 +30,13 @@ import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
   *
   * @param directory
   *   made when the first file is
+  * @param guarded
+  *   this directory, or one above it, that only its owner may look into, where the file system can have that
   */
-final class HadoopFileStore(directory: String, @transient private var hadoop: Configuration)
+final class HadoopFileStore(
+    directory: String,
+    @transient private var hadoop: Configuration,
+    guarded: Option[String] = None)
     extends FileStore
     with Serializable {
 
@@ -42,11 +48,17 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
     case other                  => other
   }
 
-  /** No permission is set: on a local disk that starts a program, which takes longer than to write a segment. */
+  /** It has no permission of its own: to set one starts a program on a local disk, which takes longer than to write a segment. */
   override def create(name: String): FileOutput = {
+    guard
     val file = new Path(path, name)
     val (replication, block) = (files.getDefaultReplication(file), files.getDefaultBlockSize(file))
     new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
+  }
+
+  /** Made once, by whoever writes the first file. */
+  @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
+    files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
   }
 
   override def open(name: String): FileInput =
@@ -67,7 +79,7 @@ final class HadoopFileStore(directory: String, @transient private var hadoop: Co
   }
 
   /** A directory in this one. */
-  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop)
+  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guarded)
 
   /** The directory. */
   override def toString: String = directory

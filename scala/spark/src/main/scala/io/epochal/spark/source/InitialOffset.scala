@@ -26,8 +26,11 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
   private val directory = new Path(checkpoint)
   private val file = new Path(directory, name)
 
-  /** Another directory in the stream's part of the checkpoint. */
-  def beside(name: String): HadoopFileStore = new HadoopFileStore(new Path(directory, name).toString, hadoop)
+  /** Another directory in the stream's part of the checkpoint, for its owner only. */
+  def beside(name: String): HadoopFileStore = {
+    val other = new Path(directory, name).toString
+    new HadoopFileStore(other, hadoop, guarded = Some(other))
+  }
 
   /** The offset remembered, else `first`, which is remembered from now on. */
   def orElse(first: => String): String = {

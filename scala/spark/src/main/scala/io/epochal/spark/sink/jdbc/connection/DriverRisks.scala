@@ -7,7 +7,6 @@ import java.util.Locale
 
 import scala.util.Try
 
-import io.epochal.core.error.EpochalException
 import io.epochal.spark.{DriverAccess, Secret}
 
 /** Refuses what a JDBC driver could be told to do beside connecting: load a class, read a file, run a script.

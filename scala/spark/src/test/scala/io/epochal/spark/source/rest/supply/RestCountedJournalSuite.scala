@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.supply
 
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 
 import org.apache.hadoop.conf.Configuration
@@ -10,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.HadoopFileStore
 import io.epochal.spark.http.HttpCounters
+import io.epochal.spark.source.InitialOffset
 import io.epochal.spark.source.rest.page.RecordBlock
 import io.epochal.spark.source.rest.{
   RecordsApi,
@@ -154,6 +156,15 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     copy.delete("a")
     copy.delete("a")
     assert(store.names().isEmpty)
+  }
+
+  test("only its owner may look into a journal's directory, and into those of its members") {
+    val checkpoint = Files.createTempDirectory("rest")
+    val store = new InitialOffset(checkpoint.toString, new Configuration()).beside("journal")
+    Seq(store.below("member"), store).foreach(_.create("a").close())
+    val permissions = Files.getPosixFilePermissions(checkpoint.resolve("journal"))
+    assert(PosixFilePermissions.toString(permissions) == "rwx------")
+    assert(Files.exists(checkpoint.resolve("journal").resolve("member").resolve("a")))
   }
 
   test("pages are fetched several at a time, each once, and journalled in order") {
