@@ -28,7 +28,7 @@ object Dependencies {
   // Spark's own test vocabulary: StreamTest, SharedSparkSession and what they extend.
   val sparkTestJars =
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
-    ("org.apache.spark" %% name % Versions.spark).classifier("tests")
+      ("org.apache.spark" %% name % Versions.spark).classifier("tests")
     }
   // Databases for tests, and drivers that users bring.
   val otherDatabases = Seq(

@@ -28,7 +28,8 @@ object Packaging {
     Compile / resourceGenerators += Def.task {
       val here = (LocalRootProject / baseDirectory).value
       val to = (Compile / resourceManaged).value
-      val ours = Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+      val ours =
+        Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
       (ours ++ withoutLicense.map(library => "LICENSE" -> s"META-INF/licenses/$library/LICENSE"))
         .map { case (name, path) =>
           IO.copyFile(here / name, to / path, preserveLastModified = true)

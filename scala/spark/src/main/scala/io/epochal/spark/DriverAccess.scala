@@ -86,8 +86,8 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
 
   private def listed(option: String, name: String, list: String): Unit =
     restriction(list).foreach { reason =>
-      val allowed = entries(list).exists(entry =>
-        if (entry.endsWith("*")) name.startsWith(entry.dropRight(1)) else name == entry)
+      val allowed =
+        entries(list).exists(entry => if (entry.endsWith("*")) name.startsWith(entry.dropRight(1)) else name == entry)
       if (!allowed) throw refused(option, reason, list, name)
     }
 

@@ -62,12 +62,19 @@ final class DriverAccessSuite extends AnyFunSuite {
     withPlace { place =>
       val mine = allowing(place.resolve("allowed"))
       assert(mine.file("o", place.resolve("allowed/in").toString) == place.resolve("allowed/in"))
-      Seq("secret", "allowed/out", "allowed/../secret", "allowed/none/../../secret", "allowed/none/../../none", "allowed2")
+      Seq(
+        "secret",
+        "allowed/out",
+        "allowed/../secret",
+        "allowed/none/../../secret",
+        "allowed/none/../../none",
+        "allowed2")
         .foreach(name => refused(mine.file("o", place.resolve(name).toString)))
       Files.createSymbolicLink(place.resolve("link"), place.resolve("allowed"))
       assert(mine.file("o", place.resolve("link/in").toString) == place.resolve("allowed/in"))
       assert(allowing(place.resolve("link")).file("o", place.resolve("allowed/in").toString).endsWith("in"))
-      assert(allowing("/none", place.resolve("secret")).file("o", place.resolve("allowed/out").toString).endsWith("secret"))
+      assert(
+        allowing("/none", place.resolve("secret")).file("o", place.resolve("allowed/out").toString).endsWith("secret"))
     }
   }
 
@@ -85,7 +92,11 @@ final class DriverAccessSuite extends AnyFunSuite {
   test("a directory to write into counts by its path, or by its URI") {
     withPlace { place =>
       val mine = allowing(place.resolve("allowed"), "s3a://bucket/spill")
-      Seq(place.resolve("allowed/new/deep").toString, s"file:$place/allowed/x", s"file://$place/allowed", "s3a://bucket/spill/a")
+      Seq(
+        place.resolve("allowed/new/deep").toString,
+        s"file:$place/allowed/x",
+        s"file://$place/allowed",
+        "s3a://bucket/spill/a")
         .foreach(mine.directory("o", _))
       Seq(
         s"file:$place/x",

@@ -22,29 +22,33 @@ trait Fuzz { this: AnyFunSuite =>
   protected def fuzz(name: String)(round: Random => Unit): Unit = test(name) {
     val first = sys.env.get("EPOCHAL_FUZZ_SEED").fold(System.nanoTime())(_.toLong)
     val end = System.nanoTime() + SECONDS.toNanos(Fuzz.Seconds)
-    var outcomes = Map.empty[String, Int].withDefaultValue(0)
+    var outcomes = Map.empty[String, Seq[String]].withDefaultValue(Nil)
     val rounds = Iterator.from(0).takeWhile(n => n == 0 || System.nanoTime() < end)
     rounds.foreach { n =>
-      val outcome = withClue(s"EPOCHAL_FUZZ_SEED=${first + n}: ")(within(Fuzz.RoundSeconds)(round(new Random(first + n))))
-      outcomes = outcomes.updated(outcome, outcomes(outcome) + 1)
+      val (outcome, text) =
+        withClue(s"EPOCHAL_FUZZ_SEED=${first + n}: ")(within(Fuzz.RoundSeconds)(round(new Random(first + n))))
+      outcomes = outcomes.updated(outcome, outcomes(outcome) :+ text)
     }
-    info(outcomes.toSeq.sortBy(-_._2).map { case (outcome, count) => s"$count $outcome" }.mkString(", "))
-    // An attack that always or never succeeds tests nothing.
-    if (outcomes.values.sum >= 100) assert(outcomes.size > 1 && outcomes(Fuzz.Fine) > 0, outcomes)
+    info(outcomes.toSeq.sortBy(-_._2.size).map { case (outcome, all) => s"${all.size} $outcome" }.mkString(", "))
+    // Attacks that all fail, or none, test nothing.
+    if (outcomes.values.map(_.size).sum >= 100)
+      assert(outcomes.size > 1 && outcomes.contains(Fuzz.Fine), outcomes.values.map(_.head))
   }
 
-  /** "fine", or the name of the condition. In a thread of its own, so that one that hangs is seen where it stands. */
-  private def within(seconds: Long)(body: => Unit): String = {
+  /** "fine", or the name of the condition, and its message. In a thread of its own, so that one that hangs is seen where it
+    * stands.
+    */
+  private def within(seconds: Long)(body: => Unit): (String, String) = {
     val executor = Executors.newSingleThreadExecutor { (task: Runnable) =>
       val thread = new Thread(task, "fuzz")
       thread.setDaemon(true)
       thread
     }
     try {
-      val running = executor.submit[String] { () =>
+      val running = executor.submit[(String, String)] { () =>
         try {
           body
-          Fuzz.Fine
+          Fuzz.Fine -> ""
         } catch { case error: EpochalException => named(error) }
       }
       try running.get(seconds, TimeUnit.SECONDS)
@@ -58,11 +62,11 @@ trait Fuzz { this: AnyFunSuite =>
     } finally executor.shutdownNow(): Unit
   }
 
-  private def named(error: EpochalException): String = {
+  private def named(error: EpochalException): (String, String) = {
     val text = error.getMessage
     if (text.contains(Fuzz.Secret)) fail(s"tells a secret: $text")
     if (text.length > Fuzz.MaxMessage) fail(s"${text.length} characters: ${text.take(1000)}")
-    error.condition.name
+    error.condition.name -> text
   }
 }
 

@@ -26,7 +26,8 @@ final class PlanRedactionSuite extends AnyFunSuite {
   }
 
   test("no secret is left of a plan of Spark Connect") {
-    def option(key: String, value: String): String = "options {\n  key: \"" + key + "\"\n  value: \"" + value + "\"\n}\n"
+    def option(key: String, value: String): String =
+      "options {\n  key: \"" + key + "\"\n  value: \"" + value + "\"\n}\n"
     val read = "read {\n data_source {\n format: \"epochal-rest\"\n" + option("url", "http://h") + option("zzz", mark)
     val unknown = "read {\n data_source {\n format: \"x\"\n" + option("headers.X", mark)
     val sql = s"sql_command {\\n sql: \"CREATE TEMPORARY VIEW v USING `epochal-rest` OPTIONS (apiKey \\'$mark\\')\"\n}"

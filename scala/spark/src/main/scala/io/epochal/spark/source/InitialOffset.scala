@@ -6,8 +6,9 @@ import java.util.UUID
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{ChecksumException, Path}
 
+import io.epochal.core.error.Conditions
 import io.epochal.spark.HadoopFileStore
 
 /** Remembers a stream's first offset in its part of the checkpoint (S11).
@@ -32,7 +33,11 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     new HadoopFileStore(other, hadoop, guarded = Some(other))
   }
 
-  /** The offset remembered, else `first`, which is remembered from now on. */
+  /** The offset remembered, else `first`, which is remembered from now on.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   OFFSET_INVALID, when the file is damaged
+    */
   def orElse(first: => String): String = {
     val fs = file.getFileSystem(hadoop)
     if (!fs.exists(file)) {
@@ -42,7 +47,12 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
       Using.resource(fs.create(unfinished, false))(_.write(text.getBytes(UTF_8)))
       if (!fs.rename(unfinished, file)) fs.delete(unfinished, false)
     }
-    Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
+    try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
+    catch {
+      case _: ChecksumException =>
+        val reason = "its bytes do not fit its checksum"
+        throw Conditions.OffsetInvalid("format" -> "Epochal", "offset" -> file.toString, "reason" -> reason)
+    }
   }
 }
 

@@ -81,7 +81,8 @@ object TransportOptions {
     values.get(spec) match {
       case None => Right(None)
       case Some(path) =>
-        try DriverFile.read(spec.name, path, DriverFile.CertificateBytes).map(Some(_)).left.map(invalid(values, spec, _))
+        try
+          DriverFile.read(spec.name, path, DriverFile.CertificateBytes).map(Some(_)).left.map(invalid(values, spec, _))
         catch { case refused: EpochalException => Left(refused) }
     }
 

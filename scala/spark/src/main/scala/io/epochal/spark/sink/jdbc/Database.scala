@@ -62,8 +62,8 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.opensLater)) Verdict.Retry else Verdict.GiveUp
-    explaining(step)(
-      new Retrier(options.retry, opensLater, logRetry(step)).run(_ => ConnectionPool.once(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
+    explaining(step)(new Retrier(options.retry, opensLater, logRetry(step)).run(_ =>
+      ConnectionPool.once(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
   }
 
   private def retrier(step: String): Retrier = new Retrier(options.retry, verdict, logRetry(step))

@@ -134,7 +134,8 @@ final private[jdbc] class JdbcTable(
         dialect.find(connection, options.table) match {
           case Some(table) =>
             checks.check(querySchema, table).fold(throw _, identity)
-            options.rows.deadLetterTable.foreach(new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
+            options.rows.deadLetterTable.foreach(
+              new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
           case None if options.createTable =>
             checks.bindNew(querySchema, dialect.declareKey(connection, _)).fold(throw _, identity)
           case None => throw checks.missing(Some(connection))

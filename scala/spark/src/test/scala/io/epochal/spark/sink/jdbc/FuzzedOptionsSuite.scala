@@ -41,7 +41,8 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
   }
 
-  private val letters = "abzAZ09_ \"'`.,;:()[]{}%$?\\/\t\n\r-@#!|*=&<>~^\u0000\u0007\u00a0\u0130\u0131\u00e9\u65e5\u2028\ufeff\ud83d".toSeq
+  private val letters =
+    "abzAZ09_ \"'`.,;:()[]{}%$?\\/\t\n\r-@#!|*=&<>~^\u0000\u0007\u00a0\u0130\u0131\u00e9\u65e5\u2028\ufeff\ud83d".toSeq
   private val hostile = Seq(
     "canary",
     "t; DROP TABLE canary",
@@ -61,7 +62,7 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     "$1",
     "?",
     "%s",
-    "${jndi:ldap://127.0.0.1/x}",
+    "$" + "{jndi:ldap://127.0.0.1/x}",
     "epochal_ledger",
     "pg_catalog.pg_class",
     "information_schema.tables",
@@ -148,7 +149,17 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
     val login = new Properties
     val known = Try(DriverManager.getDriver(database.url).getPropertyInfo(database.url, login).toSeq.map(_.name))
     known.getOrElse(Nil).filterNot(FuzzedOptions.Kept) ++
-      Seq("socketFactory", "INIT", "autoDeserialize", "queryInterceptors", "loggerFile", "nonsense", "init", "", "=", "&")
+      Seq(
+        "socketFactory",
+        "INIT",
+        "autoDeserialize",
+        "queryInterceptors",
+        "loggerFile",
+        "nonsense",
+        "init",
+        "",
+        "=",
+        "&")
   }
 
   private def planted: Seq[Path] = Using.resource(Files.list(directory))(_.iterator.asScala.toSeq)
@@ -187,7 +198,8 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
 object FuzzedOptions {
 
   /** Properties that lead to another server or database, or away from this one's login: those that are legal make it another. */
-  private val Kept = Set("user", "password", "PGHOST", "PGPORT", "PGDBNAME", "host", "port", "dbname", "localSocketAddress")
+  private val Kept =
+    Set("user", "password", "PGHOST", "PGPORT", "PGDBNAME", "host", "port", "dbname", "localSocketAddress")
 }
 
 /** What no option may have made. */

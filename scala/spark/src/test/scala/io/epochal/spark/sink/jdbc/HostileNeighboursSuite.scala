@@ -91,26 +91,30 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
 
     // Of the table of bad rows the catalog says that it is a view, as of a target.
     if (name != "bad") attacked(s"a view in the place of $name is refused", table) { f =>
-      val values = definition.split(", ").map(_.split(" ")).map { case Array(column, kind) => s"NULL::$kind AS $column" }
-      asMallory(f, s"CREATE VIEW $name AS SELECT ${values.mkString(", ")} WHERE spied('$name')", s"GRANT ALL ON $name TO PUBLIC")
+      val values = definition.split(", ").map(_.split(" ")).map(words => s"NULL::${words.last} AS ${words.head}")
+      asMallory(
+        f,
+        s"CREATE VIEW $name AS SELECT ${values.mkString(", ")} WHERE spied('$name')",
+        s"GRANT ALL ON $name TO PUBLIC")
       untrusted(f, name, options)
     }
   }
 
-  attacked("a ledger of our own is refused when a stranger's trigger is on it, be the stranger's only its WHEN", table) {
-    f =>
-      write(f, f.newRun(query), 0, numbers(f, 0 until 10))
-      f.database.execute("GRANT TRIGGER ON epochal_ledger TO mallory")
-      Seq(
-        "FOR EACH ROW EXECUTE FUNCTION spy()",
-        "FOR EACH ROW WHEN (spied(NEW.sink_id)) EXECUTE FUNCTION suppress_redundant_updates_trigger()").foreach { code =>
-        asMallory(f, s"""CREATE TRIGGER "a spy" BEFORE UPDATE ON epochal_ledger $code""")
-        val error = refused(Conditions.ObjectUntrusted)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
-        assert(error.getMessage.contains("""DROP TRIGGER "a spy" ON public.epochal_ledger"""))
-        f.database.execute("""DROP TRIGGER "a spy" ON epochal_ledger""")
-      }
-      write(f, f.newRun(query), 1, numbers(f, 10 until 20))
-      holds(f, 0 until 20)
+  attacked(
+    "a ledger of our own is refused when a stranger's trigger is on it, be the stranger's only its WHEN",
+    table) { f =>
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    f.database.execute("GRANT TRIGGER ON epochal_ledger TO mallory")
+    Seq(
+      "FOR EACH ROW EXECUTE FUNCTION spy()",
+      "FOR EACH ROW WHEN (spied(NEW.sink_id)) EXECUTE FUNCTION suppress_redundant_updates_trigger()").foreach { code =>
+      asMallory(f, s"""CREATE TRIGGER "a spy" BEFORE UPDATE ON epochal_ledger $code""")
+      val error = refused(Conditions.ObjectUntrusted)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+      assert(error.getMessage.contains("""DROP TRIGGER "a spy" ON public.epochal_ledger"""))
+      f.database.execute("""DROP TRIGGER "a spy" ON epochal_ledger""")
+    }
+    write(f, f.newRun(query), 1, numbers(f, 10 until 20))
+    holds(f, 0 until 20)
   }
 
   attacked("a partition of a table of bad rows that a stranger owns is refused", table) { f =>
@@ -170,7 +174,8 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     )
     write(f, f.newRun(query, staged), 1, numbers(f, 10 until 20))
     holds(f, 0 until 20)
-    assert(f.database.query("SELECT count(*) FROM orders UNION ALL SELECT count(*) FROM invoices") == Seq(Seq(1L), Seq(1L)))
+    assert(
+      f.database.query("SELECT count(*) FROM orders UNION ALL SELECT count(*) FROM invoices") == Seq(Seq(1L), Seq(1L)))
   }
 
   /** Before the server's own on the loader's path: a schema of mallory's with everything that a statement could name without
@@ -218,7 +223,10 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
   private def pathOfLoader(f: JdbcSinkFixture): Unit = {
     val name = f.database.one("SELECT current_database()")
     f.database.execute(s"ALTER ROLE loader IN DATABASE $name SET search_path = evil, public, pg_catalog")
-    assert(f.database.one("SELECT count(*) FROM pg_proc WHERE pronamespace = 'evil'::regnamespace").asInstanceOf[Long] > 1000)
+    assert(
+      f.database
+        .one("SELECT count(*) FROM pg_proc WHERE pronamespace = 'evil'::regnamespace")
+        .asInstanceOf[Long] > 1000)
   }
 
   private val many = 12000
@@ -232,7 +240,8 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       assert(f.database.one(s"SELECT count(*) FROM bad_$transport") == 1L)
       assert(loot(f) == Nil, transport)
     }
-    val batch = f.newRun(query, Map("dbtable" -> "public.made", "createTable" -> "true", "transport" -> "staged")).newBatchWrite()
+    val batch =
+      f.newRun(query, Map("dbtable" -> "public.made", "createTable" -> "true", "transport" -> "staged")).newBatchWrite()
     val writer = batch.createBatchWriterFactory(() => 1).createWriter(0, 0L)
     numbers(f, 0 until 10).foreach(writer.write)
     batch.commit(Array(writer.commit()))
@@ -240,14 +249,15 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     assert(f.database.one("SELECT count(*) FROM made") == 10L)
   }
 
-  attacked("no function, operator or type of a stranger's runs as the loader: output mode complete", shadows :+ table: _*) {
-    f =>
-      pathOfLoader(f)
-      Seq("inline", "staged").zipWithIndex.foreach { case (transport, i) =>
-        val run = f.newRun(query, sink + ("transport" -> transport), OutputMode.Complete)
-        write(f, run, i.toLong, numbers(f, 0 until 5 + i))
-        holds(f, 0 until 5 + i)
-      }
+  attacked(
+    "no function, operator or type of a stranger's runs as the loader: output mode complete",
+    shadows :+ table: _*) { f =>
+    pathOfLoader(f)
+    Seq("inline", "staged").zipWithIndex.foreach { case (transport, i) =>
+      val run = f.newRun(query, sink + ("transport" -> transport), OutputMode.Complete)
+      write(f, run, i.toLong, numbers(f, 0 until 5 + i))
+      holds(f, 0 until 5 + i)
+    }
   }
 
   attackedOn(
@@ -269,13 +279,14 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
     }
   }
 
-  attacked("no function, operator or type of a stranger's runs as the loader: many rows by a number", shadows :+ keyed: _*) {
-    f =>
-      pathOfLoader(f)
-      val run = f.newRun(query, sink + ("keyColumns" -> "id"))
-      write(f, run, 0, numbers(f, 0 until many))
-      write(f, run, 1, numbers(f, many / 2 until 2 * many))
-      holds(f, 0 until 2 * many)
+  attacked(
+    "no function, operator or type of a stranger's runs as the loader: many rows by a number",
+    shadows :+ keyed: _*) { f =>
+    pathOfLoader(f)
+    val run = f.newRun(query, sink + ("keyColumns" -> "id"))
+    write(f, run, 0, numbers(f, 0 until many))
+    write(f, run, 1, numbers(f, many / 2 until 2 * many))
+    holds(f, 0 until 2 * many)
   }
 
   Seq("inline", "staged", "prepared").foreach { transport =>

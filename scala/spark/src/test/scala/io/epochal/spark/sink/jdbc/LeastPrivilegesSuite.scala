@@ -57,11 +57,7 @@ abstract class LeastPrivileges(databases: TestDatabases) extends SinkSuite(datab
     }
 
   enough("to append inline", Seq("a ledger made beforehand", "append"), handmade, sink + by("inline"))
-  enough(
-    "to replace rows inline",
-    Seq("a ledger made beforehand", "upsert"),
-    handmade,
-    keyed + by("inline"))
+  enough("to replace rows inline", Seq("a ledger made beforehand", "upsert"), handmade, keyed + by("inline"))
   enough(
     "to apply changes inline",
     Seq("a ledger made beforehand", "changes"),

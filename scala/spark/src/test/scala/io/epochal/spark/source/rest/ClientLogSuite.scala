@@ -1,43 +1,16 @@
 package io.epochal.spark.source.rest
 
-import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
 
-import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.logging.log4j.core.appender.AbstractAppender
-import org.apache.logging.log4j.core.config.{Configurator, Property}
-import org.apache.logging.log4j.core.{LogEvent, Logger}
-import org.apache.logging.log4j.{Level, LogManager}
+import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.LoggedLines
 import io.epochal.spark.http.{BodyBuffer, HttpClient, HttpCounters}
 
 final class ClientLogSuite extends AnyFunSuite {
-
-  final private class Kept extends AbstractAppender("kept", null, null, true, Property.EMPTY_ARRAY) {
-    val lines = new ConcurrentLinkedQueue[String]
-    override def append(event: LogEvent): Unit = {
-      val _ = lines.add(s"${event.getLoggerName} ${event.getMessage.getFormattedMessage}")
-    }
-  }
-
-  /** What is logged meanwhile. */
-  private def logged(level: Level)(body: => Unit): Seq[String] = {
-    val root = LogManager.getRootLogger.asInstanceOf[Logger]
-    val (kept, before) = (new Kept, root.getLevel)
-    kept.start()
-    root.addAppender(kept)
-    Configurator.setRootLevel(level)
-    LogManager.getLogger("ClientLogSuite").log(level, "begins")
-    try body
-    finally {
-      Configurator.setRootLevel(before)
-      root.removeAppender(kept)
-    }
-    kept.lines.asScala.toSeq
-  }
 
   test("at DEBUG, too, nothing of a request is logged that may be secret") {
     RecordsApi.using(records = 3) { api =>
@@ -50,10 +23,10 @@ final class ClientLogSuite extends AnyFunSuite {
             "bearerToken" -> "Mk7-token") +
             ("apiKey" -> "Mk7-key") + ("apiKeyParam" -> "api_key"))
         .fold(throw _, identity)
-      val lines = logged(Level.DEBUG)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+      val lines = LoggedLines.of(Level.DEBUG)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
         client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
       })
-      assert(lines.contains("ClientLogSuite begins"))
+      assert(lines.contains("LoggedLines begins"))
       assert(lines.filter(_.contains("Mk7")) == Nil)
     }
   }
@@ -66,9 +39,11 @@ final class ClientLogSuite extends AnyFunSuite {
         .read(
           Map("url" -> api.url, "retry.maxAttempts" -> "8", "retry.initialDelay" -> "1ms", "retry.maxDelay" -> "1ms"))
         .fold(throw _, identity)
-      val lines = logged(Level.WARN)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-        client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
-      }).filter(_.contains(api.url))
+      val lines = LoggedLines
+        .of(Level.WARN)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
+          client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+        })
+        .filter(_.contains(api.url))
       assert(lines.size == 3, lines)
       lines.zipWithIndex.foreach { case (line, i) =>
         val attempt = s"Attempt ${i + 1} of 8 failed, the next one follows in \\d+ ms: "

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.apache.commons.io.FileUtils
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.BeforeAndAfterAll
@@ -14,11 +15,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.spark.Fuzz
 import io.epochal.spark.Fuzz.{changed, one}
+import io.epochal.spark.source.InitialOffset
 import io.epochal.spark.source.random.{RandomOptions, RandomStream}
 import io.epochal.testkit.MicroBatch
 
 /** Offsets and journals of which somebody, or a disk, has changed a few bytes: the rows that were there, or a named error. */
 final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAfterAll {
+  import FuzzedPositionsSuite._
 
   private val api = new ChainApi
   private val counted = new RecordsApi
@@ -32,8 +35,23 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
   private val schema = StructType.fromDDL("id INT NOT NULL, name STRING")
   private val words =
     Seq("\"", "{", "}", "[", "]", ":", ",", "null", "-1", "9e99999999", "9223372036854775807", "9223372036854775808") ++
-      Seq("1e400", "\\u0000", "\\ud800", "\u0000", "\ufeff", "[" * 3000, "{\"a\":" * 3000, "\"" + "a" * 60000 + "\"", "true") ++
-      Seq("\"v\":", "\"records\":", "\"segments\":", "\"../../../etc/passwd\"", "\"name\":\"/etc/passwd\"", "\"members\":[")
+      Seq(
+        "1e400",
+        "\\u0000",
+        "\\ud800",
+        "\u0000",
+        "\ufeff",
+        "[" * 3000,
+        "{\"a\":" * 3000,
+        "\"" + "a" * 60000 + "\"",
+        "true") ++
+      Seq(
+        "\"v\":",
+        "\"records\":",
+        "\"segments\":",
+        "\"../../../etc/passwd\"",
+        "\"name\":\"/etc/passwd\"",
+        "\"members\":[")
 
   private def chained(checkpoint: Path): RestStream =
     RestStreams.over(api.url, checkpoint, schema, ChainApi.kinds("cursor") ++ Seq("retry.maxAttempts" -> "1"): _*)
@@ -42,15 +60,13 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     counted.url,
     checkpoint,
     schema,
-    Seq("pagination" -> "offset", "pageSize" -> "10", "maxPages" -> "50", "retry.maxAttempts" -> "1"): _*)
+    Seq("pagination" -> "offset", "pageSize" -> "10", "retry.maxAttempts" -> "1"): _*)
 
-  private def random(checkpoint: Path): RandomStream = RandomStream(
+  private def random(checkpoint: Path): RandomStream = new RandomStream(
     RandomOptions.read(Map("maxRows" -> "1000", "rowsPerBatch" -> "10")).fold(throw _, identity),
-    checkpoint.toString,
+    new InitialOffset(checkpoint.toString, new Configuration()),
+    2,
     Clock.systemUTC())
-
-  /** A checkpoint after one batch of 20 rows or so, its offset, and its rows. */
-  final private case class Written(checkpoint: Path, offset: String, rows: Seq[Seq[Any]])
 
   private lazy val written: Written = {
     api.count = 40
@@ -69,17 +85,19 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     to
   }
 
-  private def forgetting(checkpoint: Path)(body: => Any): Unit =
-    try { val _ = body }
-    finally FileUtils.deleteDirectory(checkpoint.toFile)
+  /** Runs `body` with a stream at a checkpoint that is not needed afterwards. */
+  private def on[S <: MicroBatchStream](checkpoint: Path, open: Path => S)(body: S => Any): Unit =
+    try {
+      val stream = open(checkpoint)
+      try { val _ = body(stream) }
+      finally stream.stop() // It may still be reading ahead, into the checkpoint.
+    } finally FileUtils.deleteDirectory(checkpoint.toFile)
 
   private def bytes(random: Random, text: String): String =
     new String(changed(random, text.getBytes("UTF-8"), 4, words), "UTF-8")
 
   fuzz("whatever is changed in an offset of a chain, it gives rows of the list or a named error") { random =>
-    val checkpoint = copy()
-    forgetting(checkpoint) {
-      val stream = chained(checkpoint)
+    on(copy(), chained) { stream =>
       val end = stream.deserializeOffset(bytes(random, written.offset))
       val rows = MicroBatch.read(stream, schema, stream.initialOffset(), end)
       assert(rows.map(_.head).distinct.size == rows.size && rows.forall(_.head.asInstanceOf[Int] < api.count))
@@ -88,40 +106,43 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
 
   fuzz("whatever is changed in a journal, it gives its rows or a named error") { random =>
     val checkpoint = copy()
-    forgetting(checkpoint) {
-      val files = Using.resource(Files.list(checkpoint.resolve("journal")))(_.iterator.asScala.toSeq)
-      val file = one(random, files.sortBy(_.toString))
-      Files.write(file, changed(random, Files.readAllBytes(file), 3, words))
-      val stream = chained(checkpoint)
+    val files = Using.resource(Files.list(checkpoint.resolve("journal")))(_.iterator.asScala.toSeq)
+    val file = one(random, files.sortBy(_.toString))
+    Files.write(file, changed(random, Files.readAllBytes(file), 3, words))
+    on(checkpoint, chained) { stream =>
       val rows = MicroBatch.read(stream, schema, stream.initialOffset(), stream.deserializeOffset(written.offset))
       assert(rows == written.rows)
     }
   }
 
-  fuzz("whatever is changed in the first offset that a checkpoint keeps, the stream begins or fails by name") { random =>
-    val checkpoint = copy()
-    forgetting(checkpoint) {
-      Using.resource(Files.walk(checkpoint))(_.iterator.asScala.toSeq)
+  fuzz("whatever is changed in the first offset that a checkpoint keeps, the stream begins or fails by name") {
+    random =>
+      val checkpoint = copy()
+      Using
+        .resource(Files.walk(checkpoint))(_.iterator.asScala.toSeq)
         .filter(path => Files.isRegularFile(path) && !path.toString.contains("journal"))
         .foreach(path => Files.write(path, changed(random, Files.readAllBytes(path), 3, words)))
-      val stream = chained(checkpoint)
-      val start = stream.initialOffset()
-      MicroBatch.next(stream, start, ReadLimit.maxRows(5)).foreach(MicroBatch.read(stream, schema, start, _))
-    }
+      on(checkpoint, chained) { stream =>
+        val start = stream.initialOffset()
+        MicroBatch.next(stream, start, ReadLimit.maxRows(5)).foreach(MicroBatch.read(stream, schema, start, _))
+      }
   }
 
   Seq[(String, Path => MicroBatchStream)]("epochal-random" -> random, "a counted list" -> plain).foreach {
     case (source, open) =>
       fuzz(s"whatever is changed in an offset of $source, it gives rows or a named error") { random =>
         counted.count = 40
-        val checkpoint = Files.createTempDirectory(scratch, "round")
-        forgetting(checkpoint) {
-          val stream = open(checkpoint.resolve("0"))
+        on(Files.createTempDirectory(scratch, "round").resolve("0"), open) { stream =>
           val start = stream.initialOffset()
           val end = MicroBatch.next(stream, start, ReadLimit.maxRows(20)).get
-          val changedEnd = stream.deserializeOffset(bytes(random, end.json))
-          stream.planInputPartitions(start, changedEnd)
+          stream.planInputPartitions(start, stream.deserializeOffset(bytes(random, end.json)))
         }
       }
   }
+}
+
+private object FuzzedPositionsSuite {
+
+  /** A checkpoint after one batch of 20 rows, its offset, and its rows. */
+  final case class Written(checkpoint: Path, offset: String, rows: Seq[Seq[Any]])
 }

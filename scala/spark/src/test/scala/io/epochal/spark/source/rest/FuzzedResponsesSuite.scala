@@ -55,15 +55,71 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
   private lazy val words: Seq[String] = {
     val other = elsewhere.url
     val host = other.stripPrefix("http:").stripSuffix("/c")
-    Seq(other, s"${host}/c", s"http:$host@127.0.0.1/c", s"http://127.0.0.1@${host.drop(2)}/c", s"\\\\${host.drop(2)}/c") ++
-      Seq(s"\r\nLink: <$other>; rel=\"next\"\r\n", s"\r\nLocation: $other\r\n", s"HTTP/1.1 302 Found\r\nLocation: $other\r\n\r\n") ++
-      Seq("\r\n", "\r\n\r\n", "\n", "\r", "\u0000", ":", ";", ",", "\"", "\\", "{", "[", "}", "]", "<", ">", "\t", " ") ++
+    Seq(
+      other,
+      s"$host/c",
+      s"http:$host@127.0.0.1/c",
+      s"http://127.0.0.1@${host.drop(2)}/c",
+      s"\\\\${host.drop(2)}/c") ++
+      Seq(
+        s"\r\nLink: <$other>; rel=\"next\"\r\n",
+        s"\r\nLocation: $other\r\n",
+        s"HTTP/1.1 302 Found\r\nLocation: $other\r\n\r\n") ++
+      Seq(
+        "\r\n",
+        "\r\n\r\n",
+        "\n",
+        "\r",
+        "\u0000",
+        ":",
+        ";",
+        ",",
+        "\"",
+        "\\",
+        "{",
+        "[",
+        "}",
+        "]",
+        "<",
+        ">",
+        "\t",
+        " ") ++
       Seq("\r\nContent-Length: -1\r\n", "\r\nContent-Length: 99999999999999999999\r\n", "\r\nContent-Length: 5\r\n") ++
-      Seq("\r\nTransfer-Encoding: chunked\r\n", "\r\nTransfer-Encoding: gzip, chunked\r\n", "\r\nContent-Encoding: gzip\r\n") ++
-      Seq("\r\nContent-Encoding: br\r\n", "\r\nRetry-After: 99999999999\r\n", "\r\nSet-Cookie: a=b\r\n", "\r\nETag: \"x\"\r\n") ++
-      Seq("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 304 Not Modified\r\n\r\n", "HTTP/1.1 429 \r\n\r\n", "HTTP/9.9 999 \r\n") ++
-      Seq("ffffffffffffffffffff", "-1", "9e99999999", "1e400", "-0", "1" * 2000, "NaN", "null", "true", "1e-999999999") ++
-      Seq("[" * 1500, "{\"a\":" * 1500, "\\ud800", "\\u0000", "\ufeff", "\u2028", "\uffff", "0001-01-01", "+999999-01-01T00:00:00Z")
+      Seq(
+        "\r\nTransfer-Encoding: chunked\r\n",
+        "\r\nTransfer-Encoding: gzip, chunked\r\n",
+        "\r\nContent-Encoding: gzip\r\n") ++
+      Seq(
+        "\r\nContent-Encoding: br\r\n",
+        "\r\nRetry-After: 99999999999\r\n",
+        "\r\nSet-Cookie: a=b\r\n",
+        "\r\nETag: \"x\"\r\n") ++
+      Seq(
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\n\r\n",
+        "HTTP/1.1 429 \r\n\r\n",
+        "HTTP/9.9 999 \r\n") ++
+      Seq(
+        "ffffffffffffffffffff",
+        "-1",
+        "9e99999999",
+        "1e400",
+        "-0",
+        "1" * 2000,
+        "NaN",
+        "null",
+        "true",
+        "1e-999999999") ++
+      Seq(
+        "[" * 1500,
+        "{\"a\":" * 1500,
+        "\\ud800",
+        "\\u0000",
+        "\ufeff",
+        "\u2028",
+        "\uffff",
+        "0001-01-01",
+        "+999999-01-01T00:00:00Z")
   }
 
   private def gzip(bytes: Array[Byte]): Array[Byte] = {
@@ -102,25 +158,26 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     "retry.maxAttempts" -> "2",
     "retry.maxDelay" -> "1ms",
     "retry.deadline" -> "4s",
-    "maxPages" -> "20",
-    "pageSize" -> "3",
     "headers.Authorization" -> Fuzz.Secret
   )
 
   private val inJson = Seq("records" -> "/data")
+  private val counted = Seq("pagination" -> "offset", "pageSize" -> "3")
+  private def followed(by: String): Seq[(String, String)] = Seq("pagination" -> by, "maxPages" -> "20")
   private val paginations = Seq(
     inJson -> Seq("endOfList" -> "assumed"),
-    inJson -> Seq("pagination" -> "offset"),
-    inJson -> Seq("pagination" -> "offset", "journal" -> "true", "totalCount" -> "/total", "onDrift" -> "restart"),
-    inJson -> Seq("pagination" -> "page", "hasMore" -> "/more"),
-    inJson -> Seq("pagination" -> "cursor", "nextCursor" -> "/next"),
-    inJson -> Seq("pagination" -> "keyset", "keyField" -> "/id"),
-    inJson -> Seq("pagination" -> "link"),
-    inJson -> Seq("pagination" -> "next-url", "nextUrl" -> "/url"),
-    Seq("bodyFormat" -> "ndjson") -> Seq("pagination" -> "offset"),
-    Seq("bodyFormat" -> "ndjson") -> Seq("pagination" -> "link"),
-    Seq("bodyFormat" -> "csv") -> Seq("pagination" -> "offset"),
-    Seq("bodyFormat" -> "csv") -> Seq("pagination" -> "link", "journal" -> "true")
+    inJson -> counted,
+    inJson -> (counted ++ Seq("journal" -> "true", "totalCount" -> "/total")),
+    inJson -> (counted :+ ("onDrift" -> "restart")),
+    inJson -> Seq("pagination" -> "page", "pageSize" -> "3"),
+    inJson -> (followed("cursor") :+ ("nextCursor" -> "/next")),
+    inJson -> (followed("keyset") :+ ("keyField" -> "/id")),
+    inJson -> followed("link"),
+    inJson -> (followed("next-url") :+ ("nextUrl" -> "/url")),
+    Seq("bodyFormat" -> "ndjson") -> counted,
+    Seq("bodyFormat" -> "ndjson") -> followed("link"),
+    Seq("bodyFormat" -> "csv") -> counted,
+    Seq("bodyFormat" -> "csv") -> followed("link")
   )
   private val modes = Seq("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 
@@ -167,8 +224,7 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
       RestSinkFixture.using() { on =>
         val row = InternalRow(1L, UTF8String.fromString("a"))
         val dead = Seq("deadLetterPath" -> on.checkpoint.resolve("dead").toString)
-        val more = soon.filterNot { case (name, _) => Set("maxPages", "pageSize")(name) }
-        on.run(more ++ (if (random.nextBoolean()) ways else Nil) ++ some(random, dead): _*)
+        on.run(soon ++ (if (random.nextBoolean()) ways else Nil) ++ some(random, dead): _*)
           .epoch(0, Seq(row, on.row(2)))
       }
     finally assert(elsewhere.connections == 0, "a request to another server")

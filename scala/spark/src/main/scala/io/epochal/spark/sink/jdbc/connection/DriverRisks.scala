@@ -26,7 +26,9 @@ private[jdbc] object DriverRisks {
     *   NOT_ALLOWED_HERE
     */
   def check(settings: ConnectionSettings, access: DriverAccess): ConnectionSettings = {
-    val found = settings.properties.toSeq.map { case (name, value) => Property(name, value, "connection.", whole = true) } ++
+    val found = settings.properties.toSeq.map { case (name, value) =>
+      Property(name, value, "connection.", whole = true)
+    } ++
       ofUrl(settings.url)
     found.foreach(check(_, access))
     if (access.isShared) {
@@ -162,7 +164,8 @@ private[jdbc] object DriverRisks {
       trustmanagerconstructorarg accesstokencallbackclass oracle.jdbc.config.file""")
 
   /** Those that are a switch, and do nothing when it is off. */
-  private val Switches: Set[String] = words("""autodeserialize allowlocalinfile allowloadlocalinfile allowurlinlocalinfile
+  private val Switches: Set[String] = words(
+    """autodeserialize allowlocalinfile allowloadlocalinfile allowurlinlocalinfile
     detectcustomcollations enable_load_extension auto_server textdb.allow_full_path trace_level_file""")
   private val Off = Set("", "false", "0", "no", "off")
 
@@ -190,7 +193,8 @@ private[jdbc] object DriverRisks {
       connecttimeout sockettimeout logintimeout cancelsignaltimeout tcpkeepalive tcpnodelay receivebuffersize
       sendbuffersize localsocketaddress""") ++
       // PostgreSQL
-      words("""pghost pgport pgdbname ssl sslmode sslpassword sslnegotiation sslresponsetimeout channelbinding gssencmode
+      words(
+        """pghost pgport pgdbname ssl sslmode sslpassword sslnegotiation sslresponsetimeout channelbinding gssencmode
         targetservertype hostrecheckseconds loadbalancehosts preparethreshold preparedstatementcachequeries
         preparedstatementcachesizemib preferquerymode binarytransfer defaultrowfetchsize
         rewritebatchedinserts stringtype options readonly autosave assumeminserverversion adaptivefetch

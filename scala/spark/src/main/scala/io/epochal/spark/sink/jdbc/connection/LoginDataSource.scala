@@ -1,7 +1,7 @@
 package io.epochal.spark.sink.jdbc.connection
 
 import java.io.PrintWriter
-import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException}
+import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.logging.Logger
 import java.util.{Properties, ServiceLoader}
 import javax.sql.DataSource
@@ -63,9 +63,17 @@ final private[jdbc] class LoginDataSource(
     (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
     settings.user.foreach(properties.setProperty("user", _))
     settings.password.foreach(password => properties.setProperty("password", password.read()))
-    Option(source.connect(settings.url, properties))
+    Option(connect(properties))
       .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
   }
+
+  /** Drivers throw whatever they like at a property that they do not understand. */
+  private def connect(properties: Properties): Connection =
+    try source.connect(settings.url, properties)
+    catch {
+      case e: RuntimeException =>
+        throw new SQLNonTransientConnectionException(s"${source.getClass.getName} failed: $e", "08001", e)
+    }
 
   override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException
 

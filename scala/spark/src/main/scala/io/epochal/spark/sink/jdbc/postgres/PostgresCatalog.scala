@@ -33,8 +33,8 @@ private[postgres] object PostgresCatalog {
     Sql.query(
       connection,
       s"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
-        |ORDER BY c.relname LIMIT 1000""".stripMargin,
+         |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
+         |ORDER BY c.relname LIMIT 1000""".stripMargin,
       name.schema.map(_.text),
       name.schema.map(_.text)
     )(_.getString(1))
@@ -44,7 +44,10 @@ private[postgres] object PostgresCatalog {
     val schema = name.schema
       .map(folded)
       .getOrElse(
-        Sql.query(connection, s"SELECT (${SearchPath.Schemas})[1]")(rows => Option(rows.getString(1))).head.getOrElse("public"))
+        Sql
+          .query(connection, s"SELECT (${SearchPath.Schemas})[1]")(rows => Option(rows.getString(1)))
+          .head
+          .getOrElse("public"))
     QualifiedName(schema, folded(name.table))
   }
 

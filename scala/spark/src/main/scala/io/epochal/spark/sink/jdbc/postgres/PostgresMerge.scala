@@ -122,8 +122,7 @@ final private class PostgresMerge(
         s"SELECT count(*) FROM pg_class WHERE oid = ${PostgresDialect.identitySql(table.table.name)} AND relhasrules") == 0
 
   private def insertOrUpdate(from: String): Long =
-    write(
-      sql"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
+    write(sql"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
   /** A nested loop comes to the target's rows in the order of the source's, a merge join in that of the key: with several

@@ -80,11 +80,13 @@ private[postgres] object SearchPath {
     val found = Sql
       .query(connection, Operators, table)(rows => rows.getString(1) -> (rows.getString(2), rows.getString(3)))
       .toMap
-    keys.map { key =>
-      val column = PostgresDialect.quote(key)
-      val (operator, cast) = found.getOrElse(key, ("OPERATOR(pg_catalog.=)", ""))
-      s"t.$column$cast $operator w.$column$cast"
-    }.mkString(" AND ")
+    keys
+      .map { key =>
+        val column = PostgresDialect.quote(key)
+        val (operator, cast) = found.getOrElse(key, ("OPERATOR(pg_catalog.=)", ""))
+        s"t.$column$cast $operator w.$column$cast"
+      }
+      .mkString(" AND ")
   }
 
   /** For columns of unique indexes: the operator, and the cast that its arguments need. */

@@ -1,15 +1,9 @@
 package io.epochal.spark.sink.jdbc.postgres
 
-import java.util.concurrent.ConcurrentLinkedQueue
-
-import scala.jdk.CollectionConverters._
-
-import org.apache.logging.log4j.LogManager
-import org.apache.logging.log4j.core.appender.AbstractAppender
-import org.apache.logging.log4j.core.config.Property
-import org.apache.logging.log4j.core.{LogEvent, Logger}
+import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.LoggedLines
 import io.epochal.spark.sink.jdbc.connection.ConnectionSettings
 
 /** Which connections are warned of: those to another host that need not prove who it is. */
@@ -45,26 +39,10 @@ final class UnverifiedTlsSuite extends AnyFunSuite {
 
   test("it is said once for each place, without secrets") {
     val url = "jdbc:postgresql://once.example/shop?user=me&password=s3cret-word"
-    val said = logged((1 to 3).foreach(_ => PostgresTls.warn(ConnectionSettings(url, None, None, None, Map.empty))))
+    val said = LoggedLines
+      .of(Level.WARN)((1 to 3).foreach(_ => PostgresTls.warn(ConnectionSettings(url, None, None, None, Map.empty))))
       .filter(_.contains("need not prove"))
     assert(said.size == 1 && said.head.contains("once.example") && said.head.contains("sslmode=verify-full"))
     assert(!said.head.contains("s3cret"))
-  }
-
-  final private class Kept extends AbstractAppender("kept", null, null, true, Property.EMPTY_ARRAY) {
-    val lines = new ConcurrentLinkedQueue[String]
-    override def append(event: LogEvent): Unit = {
-      val _ = lines.add(event.getMessage.getFormattedMessage)
-    }
-  }
-
-  private def logged(body: => Unit): Seq[String] = {
-    val root = LogManager.getRootLogger.asInstanceOf[Logger]
-    val kept = new Kept
-    kept.start()
-    root.addAppender(kept)
-    try body
-    finally root.removeAppender(kept)
-    kept.lines.asScala.toSeq
   }
 }
