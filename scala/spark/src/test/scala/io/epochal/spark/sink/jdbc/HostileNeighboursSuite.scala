@@ -168,9 +168,9 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       // All free tables are hers; orders has been filled by an attempt that does not count, invoices has another layout.
       s"UPDATE epochal_staging SET name = '$planted' WHERE name = (SELECT name FROM epochal_staging LIMIT 1)",
       s"DELETE FROM epochal_staging WHERE name <> '$planted'",
-      s"""INSERT INTO epochal_staging SELECT 'orders', sink_id, layout, 'token', 1, '0', 0, 0, 1, '0000000000000000', now()
-         |FROM epochal_staging""".stripMargin,
-      s"INSERT INTO epochal_staging (name, sink_id, layout) SELECT 'invoices', sink_id, 'other' FROM epochal_staging LIMIT 1"
+      """INSERT INTO epochal_staging SELECT 'orders', sink_id, layout, 'token', 1, '0', 0, 0, 1, '0000000000000000', now()
+        |FROM epochal_staging""".stripMargin,
+      "INSERT INTO epochal_staging (name, sink_id, layout) SELECT 'invoices', sink_id, 'other' FROM epochal_staging LIMIT 1"
     )
     write(f, f.newRun(query, staged), 1, numbers(f, 10 until 20))
     holds(f, 0 until 20)
