@@ -52,10 +52,11 @@ test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's Strea
 test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
 
-test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, and a minute of each fuzz test
+test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
-	EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} scripts/sbt "spark/testOnly io.epochal.spark.*Fuzzed*"
+	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
+	  scripts/sbt "spark/testOnly io.epochal.spark.*Fuzzed* io.epochal.spark.*PropertySuite io.epochal.spark.*PlainRecordsSuite"
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)

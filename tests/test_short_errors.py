@@ -70,14 +70,20 @@ def test_a_script_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with connect_server.running(epochal.jar_path()) as address:
+def allowed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What a server's owner allows its clients: the files of these tests."""
+    return {"spark.epochal.allowedFiles": str(tmp_path_factory.getbasetemp())}
+
+
+@pytest.fixture(scope="module")
+def server(allowed: dict[str, str]) -> Iterator[str]:
+    with connect_server.running(epochal.jar_path(), allowed) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def server_without_jar() -> Iterator[str]:
-    with connect_server.running(None) as address:
+def server_without_jar(allowed: dict[str, str]) -> Iterator[str]:
+    with connect_server.running(None, allowed) as address:
         yield address
 
 

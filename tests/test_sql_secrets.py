@@ -56,6 +56,7 @@ def statements(api: Api, database: Path) -> list[str]:
         "SELECT count(*) FROM comments",
         "EXPLAIN EXTENDED SELECT * FROM comments",
         f"CREATE TEMPORARY VIEW broken (id INT) {rest.replace('params.key', 'parms.key')}",
+        f"CREATE TABLE broken (id INT) {rest.replace('headers.', 'header.')}",
         f"CREATE TABLE listed (id INT) {rest}",
         "SELECT count(*) FROM listed",
         "EXPLAIN FORMATTED SELECT * FROM listed",

@@ -1,5 +1,6 @@
 package io.epochal.spark
 
+import java.util.Locale
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
 import java.util.stream.Stream
@@ -38,16 +39,31 @@ private[spark] object PlanRedaction {
     *   of the table
     */
   def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
-    val conf = SparkSession.active.conf
-    val pattern = conf.getOption(Options).getOrElse(DefaultOptions)
-    val lacking = names(Seq(group)).filter(name => pattern.r.findFirstIn(s"${name}x").isEmpty)
-    if (lacking.nonEmpty) conf.set(Options, s"(?:$pattern)|${keys(lacking)}")
+    val lacking = names(Seq(group)).filterNot(name => isHidden(s"${name}x"))
+    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
     if (!isInstalled && names(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
       log.warn(
         "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
           "Start Spark with spark.sql.extensions={}, which masks them.",
         classOf[EpochalExtensions].getName)
   }
+
+  /** To be called before the plan of a statement is printed: an option that no format of ours has may be a misspelt secret.
+    *
+    * @param format
+    *   to which the statement gives the options
+    */
+  def hideUnknown(format: String, options: Set[String]): Unit =
+    if (isOurs(format)) {
+      val unknown = options.filterNot(name => isHidden(name) || Epochal.formats.exists(_.knows(name)))
+      if (unknown.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(unknown.toSeq.sorted)}$$)")
+    }
+
+  def isOurs(format: String): Boolean = format.toLowerCase(Locale.ROOT).startsWith("epochal-")
+
+  private def hidden: String = SparkSession.active.conf.getOption(Options).getOrElse(DefaultOptions)
+
+  private def isHidden(name: String): Boolean = hidden.r.findFirstIn(name).nonEmpty
 
   /** Widens the patterns that every later session begins with. */
   def install(): Unit = if (!isInstalled) {
@@ -70,7 +86,9 @@ private[spark] object PlanRedaction {
       if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
     }
     val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
-    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc)\\b.{0,10000}?\\boptions\\s*[({].*)"
+    // As a parsed plan has them: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
+    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc)\\b.*"
+    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
   }
 
   private def names(groups: Seq[OptionGroup]): Seq[String] =

@@ -34,6 +34,14 @@ final class PlanRedactionSuite extends AnyFunSuite {
     Seq(read, unknown, sql).foreach(text => assert(!masked(text).contains(mark), text))
   }
 
+  test("no option is left of a parsed plan that makes a view or a table") {
+    Seq(
+      s"CreateTempViewUsing [tableIdent:`v` StructType()) replace:false provider:epochal-rest HashMap(parms.key -> $mark)",
+      s"CreateTable [id], TableSpec(Map(),Some(epochal-rest),HashMap(params.key -> $mark, url -> http://h),None), false",
+      s"TableSpec(Map(),Some(epochal-jdbc),Map(password -> $mark)), false\n+- ResolvedIdentifier"
+    ).foreach(text => assert(!masked(text).contains(mark), text))
+  }
+
   test("what has no secret stays as it is") {
     Seq(
       "SELECT headers.host, user FROM t WHERE user = 'bob' AND params.x = 'a'",

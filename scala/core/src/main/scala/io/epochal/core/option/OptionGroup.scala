@@ -29,6 +29,10 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     } yield new OptionValues(this, named)
   }
 
+  /** Whether an option of this name is one of the format's. */
+  def knows(name: String): Boolean =
+    byName.contains(name.toLowerCase(Locale.ROOT)) || families.exists(family => startsWith(name, family.prefix))
+
   private def parseOne(name: String, text: String): OptionGroup.Parsed =
     byName.get(name.toLowerCase(Locale.ROOT)) match {
       case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))

@@ -1,14 +1,15 @@
 package io.epochal.spark.source
 
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{ChecksumException, Path}
+import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, Path}
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.spark.HadoopFileStore
 
 /** Remembers a stream's first offset in its part of the checkpoint (S11).
@@ -47,15 +48,34 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
       Using.resource(fs.create(unfinished, false))(_.write(text.getBytes(UTF_8)))
       if (!fs.rename(unfinished, file)) fs.delete(unfinished, false)
     }
+    checkChecksums(fs)
     try Using.resource(fs.open(file))(in => new String(in.readAllBytes(), UTF_8))
-    catch {
-      case _: ChecksumException =>
-        val reason = "its bytes do not fit its checksum"
-        throw Conditions.OffsetInvalid("format" -> "Epochal", "offset" -> file.toString, "reason" -> reason)
-    }
+    catch { case _: ChecksumException => throw damaged }
+  }
+
+  /** Hadoop takes as much memory as the file of checksums says that one of them covers. */
+  private def checkChecksums(fs: FileSystem): Unit = fs match {
+    case checked: ChecksumFileSystem =>
+      val (raw, sums) = (checked.getRawFileSystem, checked.getChecksumFile(file))
+      if (raw.exists(sums)) Using.resource(raw.open(sums)) { in =>
+        val head = in.readNBytes(InitialOffset.ChecksumsHead)
+        if (head.length < InitialOffset.ChecksumsHead) throw damaged
+        val covered = ByteBuffer.wrap(head).getInt(4)
+        if (covered < 1 || covered > InitialOffset.MaxChecked) throw damaged
+      }
+    case _ =>
+  }
+
+  private def damaged: EpochalException = {
+    val reason = "its bytes do not fit its checksum"
+    Conditions.OffsetInvalid("format" -> "Epochal", "offset" -> file.toString, "reason" -> reason)
   }
 }
 
 object InitialOffset {
   private val FileName = "initial-offset"
+
+  /** A version, and the number of bytes for each checksum. */
+  private val ChecksumsHead = 8
+  private val MaxChecked = 1 << 20
 }

@@ -62,14 +62,15 @@ object HostileResponses {
     while (true) out.write(many)
   }
 
-  /** Says `first`, and then `again` every 20 ms. */
-  private def trickle(first: String, again: String): (InputStream, OutputStream) => Unit = (_, out) => {
-    out.write(bytes(first))
-    while (true) {
-      out.write(bytes(again))
-      MILLISECONDS.sleep(20)
+  /** Says `first`, and then `again` every `pause` milliseconds. */
+  private def trickle(first: String, again: String, pause: Long = 20): (InputStream, OutputStream) => Unit =
+    (_, out) => {
+      out.write(bytes(first))
+      while (true) {
+        out.write(bytes(again))
+        MILLISECONDS.sleep(pause)
+      }
     }
-  }
 
   private def bytes(text: String): Array[Byte] = text.getBytes("ISO-8859-1")
 
@@ -107,7 +108,7 @@ object HostileResponses {
     HostileResponse("a head that trickles", soon, slow, "requestDeadline", once = false)(
       trickle("HTTP/1.1 200 OK\r\nX: ", "a")),
     HostileResponse("responses of 1xx that trickle", soon, slow, "after 400ms", once = false)(
-      trickle("", "HTTP/1.1 102 Processing\r\n\r\n")),
+      trickle("", "HTTP/1.1 102 Processing\r\n\r\n", pause = 150)),
     HostileResponse("a body that trickles", soon, slow, "(2 attempts)", once = false)(trickle(head(""), " ")),
     HostileResponse("chunks that trickle", soon, slow, "requestDeadline", once = false)(trickle(chunked, chunk(" "))),
     HostileResponse("gzip that trickles, and never becomes a byte", soon, slow, "requestDeadline", once = false)(

@@ -7,6 +7,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.Examples
 import io.epochal.spark.sink.jdbc.transport.ChunkedBytes
 
 final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -31,7 +32,7 @@ final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
   }
 
   test("a row that is taken back leaves no byte, whatever chunks it had filled") {
-    forAll(rows, minSuccessful(60)) { rows =>
+    forAll(rows, minSuccessful(Examples.of(60))) { rows =>
       val out = new ChunkedBytes(Long.MaxValue, () => fail())
       rows.foreach { case (pieces, bad) =>
         out.mark()

@@ -170,7 +170,8 @@ abstract class HostileRuns(databases: TestDatabases) extends SinkSuite(databases
     val options = JdbcOptions.read(f.database.options("t")).toOption.get
     val database = new Database(Dialect.of(f.database.url).get, options, () => ())
     intercept[OutOfMemoryError](database.transaction("a load") { transaction =>
-      Sql.update(transaction.connection, "DELETE FROM t"): Unit
+      val target = if (databases.kind.startsWith("PostgreSQL")) "public.t" else "t"
+      Sql.update(transaction.connection, s"DELETE FROM $target"): Unit
       throw new OutOfMemoryError("as in a load")
     })
     f.database.execute("DELETE FROM t WHERE id = 12345")

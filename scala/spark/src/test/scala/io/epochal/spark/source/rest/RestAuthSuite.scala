@@ -229,8 +229,8 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(refused("bearerTokenFile" -> "/no/such/file").getMessage.contains("bearerTokenFile=/no/such/file"))
     assert(refused("user" -> "me", "passwordEnv" -> "EPOCHAL_NONE").condition.name == "SECRET_UNREADABLE")
     assert(refused(oauth("oauth.refreshTokenFile" -> "/none"): _*).condition.name == "SECRET_UNREADABLE")
-    assert(
-      refused("bearerTokenFile" -> broken.toString).getMessage.contains("'bearerTokenFile' of epochal-rest is '***'"))
+    val several = refused("bearerTokenFile" -> broken.toString)
+    assert(several.condition.name == "SECRET_UNREADABLE" && several.getMessage.contains("more than one line"))
     assert(refused("apiKey" -> "k\r\nX: 1").condition.name == "OPTION_INVALID")
   }
 

@@ -6,6 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
+import io.epochal.spark.Examples
 
 /** Lists from which records before the position are deleted, or into which some are inserted. */
 final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaCheckPropertyChecks {
@@ -135,20 +136,21 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   test("a list that only grows is never taken for one that shifts, and costs no more requests") {
     val steps = Gen.listOf(Gen.zip(Gen.choose(0, 25), Gen.choose(1L, 30L), Gen.oneOf(true, false)))
     Seq("none", "offset", "page").foreach { kind =>
-      forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(15)) { (size, course, journal) =>
-        val options = Seq("pagination" -> kind, "journal" -> s"$journal") ++
-          Option.when(kind != "none")("pageSize" -> s"$size")
-        shifting(options: _*) { query =>
-          val delivered = course.flatMap { case (growth, limit, restarted) =>
-            query.become(0 until query.ids.size + growth)
-            if (restarted) query.restart()
-            query.batch(ReadLimit.maxRows(limit))
-          } ++ Iterator.continually(query.batch()).takeWhile(_.nonEmpty).flatten
-          assert(delivered == query.ids)
-          (1 to 2).foreach(_ => query.batch())
-          query.api.requests()
-          assert(query.batch().isEmpty && query.api.requests().size == 1)
-        }
+      forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(Examples.of(15))) {
+        (size, course, journal) =>
+          val options = Seq("pagination" -> kind, "journal" -> s"$journal") ++
+            Option.when(kind != "none")("pageSize" -> s"$size")
+          shifting(options: _*) { query =>
+            val delivered = course.flatMap { case (growth, limit, restarted) =>
+              query.become(0 until query.ids.size + growth)
+              if (restarted) query.restart()
+              query.batch(ReadLimit.maxRows(limit))
+            } ++ Iterator.continually(query.batch()).takeWhile(_.nonEmpty).flatten
+            assert(delivered == query.ids)
+            (1 to 2).foreach(_ => query.batch())
+            query.api.requests()
+            assert(query.batch().isEmpty && query.api.requests().size == 1)
+          }
       }
     }
   }

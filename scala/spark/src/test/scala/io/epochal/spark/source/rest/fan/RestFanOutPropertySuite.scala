@@ -8,6 +8,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.Examples
 import io.epochal.spark.source.rest.{RestStream, RestStreams, TaggedApi}
 import io.epochal.testkit.MicroBatch
 
@@ -91,7 +92,7 @@ final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyC
     .foreach { case (kind, options) =>
       test(s"$kind: of each list all records are delivered once, whatever happens to the query and its table") {
         TaggedApi.using(records = 0) { api =>
-          forAll(steps, minSuccessful(8)) { course =>
+          forAll(steps, minSuccessful(Examples.of(8))) { course =>
             api.counts.clear()
             check(api, options, course)
           }

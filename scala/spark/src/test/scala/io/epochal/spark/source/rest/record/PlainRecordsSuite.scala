@@ -13,6 +13,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.Examples
 import io.epochal.spark.http.{Bodies, Endpoint}
 import io.epochal.spark.json.{JsonScan, PlainTime}
 import io.epochal.spark.seam.JsonRows
@@ -21,7 +22,7 @@ import io.epochal.spark.seam.JsonRows
 final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
-    PropertyCheckConfiguration(minSuccessful = 4000, sizeRange = 30)
+    PropertyCheckConfiguration(minSuccessful = Examples.of(4000), sizeRange = 30)
 
   private val endpoint = Endpoint.of("http://h/c", Nil, Nil).fold(fail(_), identity)
 
@@ -63,6 +64,8 @@ final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
       "9223372036854775808",
       "123456789012345678901",
       "1e400",
+      "99e777777777",
+      "9e-99999999",
       "0.1",
       "4.35",
       "01",

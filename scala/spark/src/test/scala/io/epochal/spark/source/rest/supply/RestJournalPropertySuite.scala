@@ -8,6 +8,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.Examples
 import io.epochal.spark.source.rest.{ChainApi, RecordsApi, RestStream, RestStreams}
 import io.epochal.testkit.MicroBatch
 
@@ -85,7 +86,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   ChainApi.kinds.foreach { case (kind, options) =>
     test(s"$kind: records are delivered once, whatever the API does and whenever the query is killed") {
-      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(20)) { (size, way, course) =>
+      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(Examples.of(20))) { (size, way, course) =>
         ChainApi.using(records = 0) { api =>
           api.pageSize = size
           def fail(requests: Int): Unit = {
@@ -101,7 +102,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   Seq("none", "offset", "page").foreach { kind =>
     test(s"$kind with a journal: records are delivered once, whenever the query is killed") {
-      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(15)) { (size, way, course) =>
+      forAll(Gen.choose(1, 9), ways, steps, minSuccessful(Examples.of(15))) { (size, way, course) =>
         RecordsApi.using(records = 0) { api =>
           val options = Seq("pagination" -> kind, "journal" -> "true", "numPartitions" -> "3") ++
             Option.when(kind != "none")("pageSize" -> s"$size")

@@ -7,6 +7,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.Examples
 import io.epochal.testkit.MicroBatch
 
 /** Any events, however late within the overlap, and any course of a query: what is delivered is what happened, each event once, and
@@ -74,7 +75,7 @@ final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with 
 
   WindowApi.kinds.keys.foreach { kind =>
     test(s"windowPagination=$kind: events are delivered once, however late they are and whenever the query is killed") {
-      forAll(Gen.choose(1, 5), steps, minSuccessful(10)) { (size, course) =>
+      forAll(Gen.choose(1, 5), steps, minSuccessful(Examples.of(10))) { (size, course) =>
         check(kind, if (kind == "offset" || kind == "page") 3 else size, course)
       }
     }
