@@ -22,7 +22,7 @@ REGISTRY = re.compile(
 
 # What takes the JVM's locale, time zone or charset where none is given.
 DEFAULTS = re.compile(
-    r"\.to(?:Lower|Upper)Case(?!\(Locale\.ROOT\))|(?<![\\\w"])f\"|\"\.format\(|\bString\.format\(|\.formatted\(|[.]getBytes(?:\(\)|(?![\w(]))"
+    r"\.to(?:Lower|Upper)Case(?!\(Locale\.ROOT\))|(?<![\\\w\"])f\"|\"\.format\(|\bString\.format\(|\.formatted\(|[.]getBytes(?:\(\)|(?![\w(]))"
     r"|\bofPattern\([^,]*\)|\bofLocalized\w+|\bsystemDefault\b|\bTimeZone\.getDefault\b|\bdefaultCharset\b"
     r"|\bnew String\([\w.]+\)|\b(?:Simple|Decimal|Number|Message)(?:Date)?Format\b|\bCalendar\.getInstance\b"
 )
