@@ -1,10 +1,7 @@
 package io.epochal.spark
 
-import java.nio.charset.StandardCharsets.UTF_8
-
-import scala.util.Using
-
 import io.epochal.core.option.OptionGroup
+import io.epochal.core.version.Version
 import io.epochal.spark.sink.jdbc.JdbcOptions
 import io.epochal.spark.sink.rest.RestSinkOptions
 import io.epochal.spark.source.random.RandomOptions
@@ -14,9 +11,7 @@ import io.epochal.spark.source.rest.RestOptions
 object Epochal {
 
   /** The release, as in the jar's name. */
-  val version: String =
-    Using.resource(getClass.getResourceAsStream("/io/epochal/version.txt"))(in =>
-      new String(in.readAllBytes(), UTF_8).trim)
+  val version: String = Version.text
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] =

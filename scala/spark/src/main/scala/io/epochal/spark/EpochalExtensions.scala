@@ -2,6 +2,7 @@ package io.epochal.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
 
+import io.epochal.spark.rest.StatementRedaction
 import io.epochal.spark.seam.{JobDescription, MaskedCommand, StatementOptions}
 
 /** `spark.sql.extensions=io.epochal.spark.EpochalExtensions`: keeps secrets that stand in SQL
@@ -11,9 +12,9 @@ import io.epochal.spark.seam.{JobDescription, MaskedCommand, StatementOptions}
 final class EpochalExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    PlanRedaction.install()
-    extensions.injectResolutionRule(_ => new StatementOptions(PlanRedaction.hideUnknown))
-    extensions.injectPlannerStrategy(session => MaskedCommand.strategy(session, PlanRedaction.isOurs))
-    extensions.injectResolutionRule(session => new JobDescription(session.sparkContext, PlanRedaction.statement))
+    StatementRedaction.install()
+    extensions.injectResolutionRule(_ => new StatementOptions(StatementRedaction.hideUnknown))
+    extensions.injectPlannerStrategy(session => MaskedCommand.strategy(session, StatementRedaction.isOurs))
+    extensions.injectResolutionRule(session => new JobDescription(session.sparkContext, StatementRedaction.statement))
   }
 }

@@ -1,12 +1,10 @@
 package io.epochal.spark
 
-import java.util.Locale
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
 import java.util.stream.Stream
 
 import scala.jdk.CollectionConverters._
-import scala.util.matching.Regex
 
 import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
@@ -20,15 +18,19 @@ import io.epochal.spark.seam.DriverConf
   * default url, password and a few more, but no HTTP header. So that pattern is widened by the names it lacks ([[hide]]); what it
   * masked before, it still masks.
   *
-  * That is too late for a statement of SQL: its text is in events before any source is asked for. [[EpochalExtensions]]
-  * widens the patterns of every session before its first statement ([[install]]); where it is missing, a warning says so.
+  * That is too late for a statement of SQL: its text is in events before any source is asked for. An extension of the
+  * session masks those; where it is missing, a warning says so.
   */
-private[spark] object PlanRedaction {
+private[epochal] object PlanRedaction {
+
+  /** The session extensions that mask statements. */
+  val Extensions = "io.epochal.spark.EpochalExtensions"
 
   private val Options = "spark.sql.redaction.options.regex"
   private val DefaultOptions = "(?i)url|secret|password|token|access[.]?key"
-  private val Texts = "spark.sql.redaction.string.regex"
-  private val DefaultTexts = "spark.redaction.string.regex"
+
+  /** Set where statements are masked. */
+  private val Installed = "spark.epochal.masksStatements"
 
   private val log = LoggerFactory.getLogger("io.epochal.spark.PlanRedaction")
   private val warned = new AtomicBoolean
@@ -39,60 +41,36 @@ private[spark] object PlanRedaction {
     *   of the table
     */
   def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
-    val lacking = names(Seq(group)).filterNot(name => isHidden(s"${name}x"))
+    val lacking = secrets(Seq(group)).filterNot(name => isHidden(s"${name}x"))
     if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
-    if (!isInstalled && names(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
+    if (!isInstalled && secrets(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
       log.warn(
         "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
           "Start Spark with spark.sql.extensions={}, which masks them.",
-        classOf[EpochalExtensions].getName)
+        Extensions)
   }
 
-  /** To be called before the plan of a statement is printed: an option that no format of ours has may be a misspelt secret.
-    *
-    * @param format
-    *   to which the statement gives the options
-    */
-  def hideUnknown(format: String, options: Set[String]): Unit =
-    if (isOurs(format)) {
-      val unknown = options.filterNot(name => isHidden(name) || Epochal.formats.exists(_.knows(name)))
-      if (unknown.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(unknown.toSeq.sorted)}$$)")
-    }
+  /** The same for single options of a session. */
+  def hide(options: Set[String]): Unit = {
+    val lacking = options.filterNot(isHidden)
+    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(lacking.toSeq.sorted)}$$)")
+  }
 
-  def isOurs(format: String): Boolean = format.toLowerCase(Locale.ROOT).startsWith("epochal-")
+  /** Widens the pattern that every later session begins with, and notes that statements are masked. */
+  def install(groups: Seq[OptionGroup]): Unit = {
+    DriverConf.set(Options, s"(?:${DriverConf.get(Options).getOrElse(DefaultOptions)})|${keys(secrets(groups))}")
+    DriverConf.set(Installed, "true")
+  }
+
+  def isInstalled: Boolean = DriverConf.get(Installed).contains("true")
+
+  /** Names, or beginnings of names, of options with secrets. */
+  def secrets(groups: Seq[OptionGroup]): Seq[String] =
+    groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
 
   private def hidden: String = SparkSession.active.conf.getOption(Options).getOrElse(DefaultOptions)
 
   private def isHidden(name: String): Boolean = hidden.r.findFirstIn(name).nonEmpty
-
-  /** Widens the patterns that every later session begins with. */
-  def install(): Unit = if (!isInstalled) {
-    val all = names(Epochal.formats)
-    DriverConf.set(Options, s"(?:${DriverConf.get(Options).getOrElse(DefaultOptions)})|${keys(all)}")
-    val before = DriverConf.get(Texts).orElse(DriverConf.get(DefaultTexts)).filter(_.nonEmpty)
-    DriverConf.set(Texts, (before.map(pattern => s"(?:$pattern)").toSeq :+ statements).mkString("|"))
-  }
-
-  private def isInstalled: Boolean = DriverConf.get(Texts).exists(_.endsWith(statements))
-
-  /** A statement, or a plan of Spark Connect, without its options: where they have secrets, or are those of our formats,
-    * everything from there on is masked. A literal could end in many ways, and a text may have been cut.
-    */
-  lazy val statement: Regex = statements.r
-
-  private lazy val statements: String = {
-    val start = """(?:\b(?:options|with|\w*properties)\s*\(|\boptions\s*\{)"""
-    val named = names(Epochal.formats).map { name =>
-      if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
-    }
-    val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
-    // As a parsed plan has them: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
-    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc)\\b.*"
-    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
-  }
-
-  private def names(groups: Seq[OptionGroup]): Seq[String] =
-    groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
 
   /** A table's properties have its options under names of their own. */
   private def keys(names: Seq[String]): String =

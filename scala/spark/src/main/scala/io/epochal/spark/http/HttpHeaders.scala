@@ -4,7 +4,7 @@ import java.util.Locale
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.OptionGroup
-import io.epochal.spark.Epochal
+import io.epochal.core.version.Version
 
 /** The headers of every request: the user's, checked, and ours where the user gave none. */
 private[spark] object HttpHeaders {
@@ -17,7 +17,7 @@ private[spark] object HttpHeaders {
     Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
 
   private val defaults =
-    Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Epochal.version}")
+    Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Version.text}")
 
   def of(format: String, wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
     wanted.toSeq

@@ -8,25 +8,9 @@ import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOption
 import io.epochal.spark.http.auth.{AuthOptions, KeyPlace}
 import io.epochal.spark.http.transport.TransportOptions
 
-/** The options of everything that speaks HTTP. */
+/** How requests are made: the options of everything that speaks HTTP. */
 object HttpOptions {
 
-  val Headers: OptionSpec[String] =
-    OptionSpec(
-      "headers.*",
-      OptionType.string,
-      "Headers of every request: headers.Authorization and so on.",
-      secret = true)
-  val Params: OptionSpec[String] = OptionSpec(
-    "params.*",
-    OptionType.string,
-    "Parameters of every request, encoded and added to the URL's query.",
-    secret = true)
-  val Timeout: OptionSpec[Duration] = OptionSpec(
-    "timeout",
-    OptionType.duration,
-    "How long to wait for a connection, and for the server's next bytes.",
-    Some(Duration.ofSeconds(30)))
   val MaxResponseBytes: OptionSpec[Long] = OptionSpec(
     "maxResponseBytes",
     OptionType.bytes,
@@ -67,12 +51,9 @@ object HttpOptions {
     "Statuses that count as an empty response, such as 404 from an API that has no page after the last.",
     Some(HttpStatuses.none))
 
-  /** What a request is made of. */
-  val request: Seq[OptionSpec[_]] = Seq(Headers, Params)
-
   /** How requests are made. */
   val all: Seq[OptionSpec[_]] = Seq(
-    Timeout,
+    RequestOptions.Timeout,
     RequestDeadline,
     MinBytesPerSecond,
     MaxResponseBytes,

@@ -2,7 +2,7 @@ package io.epochal.spark.http.auth
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.spark.http.{Endpoint, HttpHeaders, HttpOptions}
+import io.epochal.spark.http.{Endpoint, HttpHeaders, RequestOptions}
 import io.epochal.spark.{Secret, SecretOption}
 
 /** The options that say who asks. */
@@ -71,7 +71,7 @@ object AuthOptions {
       Option.when(values.isSet(User))(User.name) ++
       Option.when(OAuthOptions.isSet(values))(OAuthOptions.TokenUrl.name) ++
       Option.when(endpoint.hasUserInfo)("user info in url") ++
-      values.family(HttpOptions.Headers).keys.find(_.equalsIgnoreCase("Authorization")).map(name => s"headers.$name")
+      values.family(RequestOptions.Headers).keys.find(_.equalsIgnoreCase("Authorization")).map(name => s"headers.$name")
     Either.cond(
       found.size <= 1,
       (),
@@ -81,14 +81,14 @@ object AuthOptions {
   private def keyPlace(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Unit] =
     values.get(ApiKeyParam) match {
       case Some(name) =>
-        val taken = values.family(HttpOptions.Params).contains(name) || endpoint.parameters(name)
+        val taken = values.family(RequestOptions.Params).contains(name) || endpoint.parameters(name)
         Either.cond(
           !taken,
           (),
           values.conflict(s"apiKeyParam, the parameter '$name'", s"Take '$name' out of url and params."))
       case None =>
         val name = values(ApiKeyHeader)
-        val twice = values.family(HttpOptions.Headers).keys.exists(_.equalsIgnoreCase(name))
+        val twice = values.family(RequestOptions.Headers).keys.exists(_.equalsIgnoreCase(name))
         HttpHeaders
           .name(values.group.format, ApiKeyHeader.name, name)
           .flatMap(_ => Either.cond(!twice, (), values.conflict(s"apiKeyHeader, headers.$name", "Keep one of them.")))

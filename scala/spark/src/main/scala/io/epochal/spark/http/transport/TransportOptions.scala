@@ -6,7 +6,7 @@ import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.spark.http.HttpOptions
+import io.epochal.spark.http.RequestOptions
 import io.epochal.spark.{DriverFile, SecretOption}
 
 /** The options of connections. Files are read on the driver, when the DataFrame is built. */
@@ -48,7 +48,7 @@ object TransportOptions {
       _ <- together(values, ProxyPassword.setName(values), ProxyPassword.isSet(values), ProxyUser)
       tls <- tls(values)
       proxy <- proxy(values)
-    } yield HttpTransport(values(HttpOptions.Timeout), tls, proxy)
+    } yield HttpTransport(values(RequestOptions.Timeout), tls, proxy)
 
   private def tls(values: OptionValues): Either[EpochalException, Option[Tls]] =
     for {

@@ -15,11 +15,7 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.spark.DriverAccess
 import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Writer}
-import io.epochal.spark.sink.jdbc.generic.GenericDialect
-import io.epochal.spark.sink.jdbc.mysql.MysqlDialect
-import io.epochal.spark.sink.jdbc.postgres.PostgresDialect
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
-import io.epochal.spark.sink.jdbc.sqlite.SqliteDialect
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable, Trust}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
 
@@ -323,13 +319,16 @@ object Loaded {
   */
 final case class JdbcDriver(className: String, artifact: Option[String] = None)
 
+/** A dialect of Epochal's own: asked after those of users. */
+private[jdbc] trait BuiltInDialect { this: Dialect => }
+
 object Dialect {
 
-  /** Those of the jar; the last takes every other JDBC URL. */
-  val all: Seq[Dialect] = Seq(PostgresDialect, SqliteDialect, MysqlDialect, new GenericDialect)
-
-  /** The dialect for a URL: users' own first. */
-  def of(url: String): Option[Dialect] = (registered ++ all).find(_.handles(url))
+  /** The dialect for a URL: users' own first, then Epochal's in the order of their file in `META-INF/services`. */
+  def of(url: String): Option[Dialect] = {
+    val (own, users) = registered.partition(_.isInstanceOf[BuiltInDialect])
+    (users ++ own).find(_.handles(url))
+  }
 
   private def registered: Seq[Dialect] =
     DriverAccess.current.loaders.flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)

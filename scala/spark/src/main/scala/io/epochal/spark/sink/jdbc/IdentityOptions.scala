@@ -8,6 +8,9 @@ import io.epochal.core.option.{NameList, OptionType}
   */
 private[jdbc] object IdentityOptions {
 
+  /** Of the names under which batches are listed, where streams have their sink ids. */
+  val BatchPrefix = "batch:"
+
   val onNewQuery: OptionType[OnNewQuery] = new OptionType[OnNewQuery](
     "string",
     "fail, or append: followed by the id that the error named (of a query, a sink or a table), more than one with commas between them",

@@ -9,7 +9,6 @@ import io.epochal.core.retry.RetrySettings
 import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, DriverRisks}
 import io.epochal.spark.sink.jdbc.row.NulCharacter
 import io.epochal.spark.sink.jdbc.table.TableName
-import io.epochal.spark.sink.jdbc.transport.BulkRun
 import io.epochal.spark.{DriverAccess, Secret}
 
 /** What a query asked of the sink, checked.
@@ -92,9 +91,9 @@ object JdbcOptions {
   )
   private val sinkIdType = new OptionType[String](
     "string",
-    s"a text that is not empty and does not begin with ${BulkRun.BatchPrefix}",
+    s"a text that is not empty and does not begin with ${IdentityOptions.BatchPrefix}",
     "comments"
-  )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(BulkRun.BatchPrefix)), identity)
+  )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(IdentityOptions.BatchPrefix)), identity)
 
   val SinkId: OptionSpec[String] = OptionSpec(
     "sinkId",

@@ -158,7 +158,7 @@ final private class JdbcBatchWrite(request: WriteRequest, truncate: Boolean) ext
     val bound = Claims.prepare(database, schema, connection) {
       database.dialect.ledger.serializeClaims(connection): Unit
     }
-    val run = BulkRun(s"${BulkRun.BatchPrefix}${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
+    val run = BulkRun(s"${IdentityOptions.BatchPrefix}${UUID.randomUUID()}", 0L, "", bound, bound.shape, once = true)
     database.bulk.foreach(_.claim(connection, run))
     transaction.commit()
     run

@@ -4,7 +4,7 @@ import java.time.Duration
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
-import io.epochal.spark.http.{HttpOptions, HttpStatuses}
+import io.epochal.spark.http.{HttpOptions, RequestOptions, HttpStatuses}
 
 /** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is what becomes of them. */
 object RestSinkOptions {
@@ -146,7 +146,7 @@ object RestSinkOptions {
   val group: OptionGroup = OptionGroup(
     s"$Format sink",
     "Sends rows to a REST API: at least once, with idempotency keys that stay the same when Spark repeats an epoch. Micro-batch and batch writes.",
-    Url +: (HttpOptions.request ++ rows ++ HttpOptions.all)
+    Url +: (RequestOptions.request ++ rows ++ HttpOptions.all)
   )
 
   /** What does not go together, whatever else was asked for. */
@@ -178,7 +178,7 @@ object RestSinkOptions {
   }
 
   private def headers(values: OptionValues): Option[EpochalException] =
-    values.family(HttpOptions.Headers).keys.collectFirst {
+    values.family(RequestOptions.Headers).keys.collectFirst {
       case name if name.equalsIgnoreCase(values(IdempotencyHeader)) =>
         group.conflict(
           s"headers.$name, idempotencyHeader",

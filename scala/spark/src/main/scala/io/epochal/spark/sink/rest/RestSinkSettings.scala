@@ -5,7 +5,7 @@ import java.time.Duration
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.OptionValues
 import io.epochal.spark.DriverAccess
-import io.epochal.spark.http.{HttpHeaders, HttpOptions, HttpSettings, HttpStatuses}
+import io.epochal.spark.http.{HttpHeaders, HttpOptions, RequestOptions, HttpSettings, HttpStatuses}
 
 /** What a query asked of the sink, checked. Travels to the executors; prints without secrets. */
 final case class RestSinkSettings(
@@ -76,9 +76,9 @@ object RestSinkSettings {
     for {
       values <- group.parse(raw)
       _ <- synchronousProgress(raw)
-      headers <- HttpHeaders.of(Format, values.family(HttpOptions.Headers))
+      headers <- HttpHeaders.of(Format, values.family(RequestOptions.Headers))
       where <- UrlTemplate
-        .of(values(Url), values.family(HttpOptions.Params).toSeq.sortBy(_._1), headers)
+        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => invalid(Url, Redaction.url(values(Url)), expected))
       (endpoint, url) = where

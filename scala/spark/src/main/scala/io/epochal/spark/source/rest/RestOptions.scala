@@ -8,7 +8,7 @@ import java.util.HexFormat
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
-import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, HttpSettings, Validator}
+import io.epochal.spark.http.{Endpoint, HttpCall, HttpHeaders, HttpOptions, RequestOptions, HttpSettings, Validator}
 import io.epochal.spark.source.rest.fan.FanOut
 import io.epochal.spark.source.rest.page.{
   ChainedPagination,
@@ -184,7 +184,7 @@ object RestOptions {
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema, RecordOptions.InferSchema) ++ HttpOptions.request ++ Seq(
+    Seq(Url, Schema, RecordOptions.InferSchema) ++ RequestOptions.request ++ Seq(
       PageCall.RequestBody,
       FanOut.PartitionParams) ++ PagingOptions.all ++ RefreshOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
@@ -199,11 +199,11 @@ object RestOptions {
       paging <- PagingOptions.read(values)
       headers <- HttpHeaders.of(Format, headers(values))
       endpoint <- Endpoint
-        .of(values(Url), values.family(HttpOptions.Params).toSeq.sortBy(_._1), headers)
+        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
         .left
         .map(expected => urlInvalid(values, expected))
-      pageCall <- PageCall.read(values, paging, values.family(HttpOptions.Headers))
-      taken = values.family(HttpOptions.Params).keySet ++ Endpoint.parameters(values(Url))
+      pageCall <- PageCall.read(values, paging, values.family(RequestOptions.Headers))
+      taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
       rules <- RecordOptions.rules(values)
       counting <- CountingOptions.read(values)
@@ -233,14 +233,14 @@ object RestOptions {
     )
 
   private def headers(values: OptionValues): Map[String, String] = {
-    val wanted = values.family(HttpOptions.Headers)
+    val wanted = values.family(RequestOptions.Headers)
     if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
   }
 
   /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
   private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
     val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
-      values.family(HttpOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
+      values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(paging.kind) ++
       PagingOptions.identity(values, paging) ++
       values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++

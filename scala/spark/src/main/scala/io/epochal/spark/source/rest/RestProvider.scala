@@ -23,6 +23,7 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.core.error.Conditions
 import io.epochal.spark.PlanRedaction
 import io.epochal.spark.http.HttpCounters

@@ -3,7 +3,6 @@ package io.epochal.spark.source.rest
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -11,18 +10,9 @@ import io.epochal.spark.HadoopFileStore
 import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.fan.{FanOut, FanOutReader, MemberPartitions}
 import io.epochal.spark.source.rest.page.{ChainedPagination, FetchedPages}
-import io.epochal.spark.source.rest.record.{RecordMode, RowColumns}
+import io.epochal.spark.source.rest.record.{RecordMode, RestReading, RowColumns}
 import io.epochal.spark.source.rest.supply.JournalPartition
 import io.epochal.spark.source.rest.task.{ChainPages, ChainPartition, JournalPages, PageReader, Pages}
-
-/** What of a record becomes a row.
-  *
-  * @param schema
-  *   the columns asked for
-  * @param timeZone
-  *   the session's: a text that names no zone is a time there
-  */
-final private[rest] case class RestReading(schema: StructType, timeZone: String)
 
 /** @param journal
   *   the stream's; a batch read has none
@@ -110,7 +100,7 @@ final private[rest] class RestReader(
         else if (lacking >= 0)
           unfit(s"the column '${columns.name(lacking)}' is NOT NULL, and the record has no value for it")
         else row
-      if (current != null) columns.setAnswer(current, pages.answer)
+      if (current != null) columns.setOrigin(current, pages.answer.from)
       current != null
     }
 

@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.spark.http.HttpCounters

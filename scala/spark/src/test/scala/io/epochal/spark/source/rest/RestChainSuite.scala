@@ -5,6 +5,7 @@ import java.nio.file.Files
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.spark.source.rest.task.ChainPartition
 import io.epochal.testkit.MicroBatch
 

@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.InitialOffset
 import io.epochal.testkit.{SourceChecks, SourceFixture}

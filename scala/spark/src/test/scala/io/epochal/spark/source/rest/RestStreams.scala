@@ -6,6 +6,7 @@ import java.time.Clock
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.types.StructType
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.InitialOffset
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach, Suite}
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.InitialOffset

@@ -18,7 +18,7 @@ import io.epochal.core.retry.Verdict
 import io.epochal.spark.sink.jdbc.insert.RowBytes
 import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
+import io.epochal.spark.sink.jdbc.{BuiltInDialect, Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** Any database whose driver is on the class path, by what JDBC and standard SQL promise. To be extended where a database
   * can do more.
@@ -123,3 +123,6 @@ private[generic] object GenericLedger extends LedgerDialect {
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     GenericCatalog.exists(connection, table)
 }
+
+/** For every JDBC URL that no other dialect takes. */
+final class AnyDialect extends GenericDialect with BuiltInDialect

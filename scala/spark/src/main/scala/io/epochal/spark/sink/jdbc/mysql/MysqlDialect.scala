@@ -17,10 +17,10 @@ import io.epochal.spark.sink.jdbc.connection.{Blocker, ConnectionSettings, Sql, 
 import io.epochal.spark.sink.jdbc.insert.RowBytes
 import io.epochal.spark.sink.jdbc.row.{DeadLetterTable, EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
-import io.epochal.spark.sink.jdbc.{DatabaseFailure, Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
+import io.epochal.spark.sink.jdbc.{BuiltInDialect, DatabaseFailure, Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
-object MysqlDialect extends Dialect {
+class MysqlDialect extends Dialect with BuiltInDialect {
 
   private val Maria = "jdbc:mariadb:"
   private val ShortestIdle = 30L
@@ -160,3 +160,6 @@ object MysqlDialect extends Dialect {
   private[mysql] def literal(text: String): String =
     if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
 }
+
+/** It has no state: one serves all. */
+object MysqlDialect extends MysqlDialect

@@ -16,7 +16,7 @@ import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable, Trust}
 import io.epochal.spark.sink.jdbc.transport.BulkLoad
 import io.epochal.spark.sink.jdbc.{
-  DatabaseFailure,
+  BuiltInDialect, DatabaseFailure,
   Dialect,
   JdbcDriver,
   JdbcOptions,
@@ -26,7 +26,7 @@ import io.epochal.spark.sink.jdbc.{
 }
 
 /** PostgreSQL 13 and newer. */
-object PostgresDialect extends Dialect {
+class PostgresDialect extends Dialect with BuiltInDialect {
 
   override val name = "PostgreSQL"
   override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
@@ -220,3 +220,6 @@ object PostgresDialect extends Dialect {
   /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")
 }
+
+/** It has no state: one serves all. */
+object PostgresDialect extends PostgresDialect

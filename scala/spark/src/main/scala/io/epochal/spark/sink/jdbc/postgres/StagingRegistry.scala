@@ -7,6 +7,7 @@ import java.util.HexFormat
 import scala.util.Using
 
 import io.epochal.core.ledger.ContentDigest
+import io.epochal.spark.sink.jdbc.IdentityOptions
 import io.epochal.spark.sink.jdbc.commit.LedgerTable
 import io.epochal.spark.sink.jdbc.connection.Sql
 import io.epochal.spark.sink.jdbc.connection.SqlText._
@@ -109,8 +110,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   def taken(connection: Connection): Seq[StagedTable] =
     Sql.query(
       connection,
-      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${BulkRun.BatchPrefix}') FROM $registry
-         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${BulkRun.BatchPrefix}') AND taken_at < now() - interval '1 day')
+      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${IdentityOptions.BatchPrefix}') FROM $registry
+         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${IdentityOptions.BatchPrefix}') AND taken_at < now() - interval '1 day')
          |AND $mine FOR UPDATE SKIP LOCKED""",
       run.sinkId,
       schema

@@ -15,10 +15,10 @@ import io.epochal.spark.sink.jdbc.connection.{ConnectionSettings, Sql}
 import io.epochal.spark.sink.jdbc.insert.RowBytes
 import io.epochal.spark.sink.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.spark.sink.jdbc.table.{BoundTable, ColumnType, QualifiedName, TableName, TargetTable}
-import io.epochal.spark.sink.jdbc.{Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
+import io.epochal.spark.sink.jdbc.{BuiltInDialect, Dialect, JdbcDriver, JdbcOptions, LedgerDialect, Loaded}
 
 /** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
-object SqliteDialect extends Dialect {
+class SqliteDialect extends Dialect with BuiltInDialect {
 
   private val Prefix = "jdbc:sqlite:"
 
@@ -132,3 +132,6 @@ object SqliteDialect extends Dialect {
   private val Locked = 6
   private val Occupied = Set(Busy, Locked)
 }
+
+/** It has no state: one serves all. */
+object SqliteDialect extends SqliteDialect

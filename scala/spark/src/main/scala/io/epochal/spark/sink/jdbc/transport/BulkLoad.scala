@@ -38,12 +38,6 @@ final case class BulkRun(
   def isCurrent(owner: Option[(Long, String)]): Boolean = owner.contains((generation, runId))
 }
 
-object BulkRun {
-
-  /** Of the names under which batches are listed, where streams have their sink ids. */
-  val BatchPrefix = "batch:"
-}
-
 /** A way for tasks to bring rows to the database without showing them (K6). Travels to the tasks; holds no state.
   *
   * A dialect that has one offers it as [[Dialect.bulk]].

@@ -1,5 +1,6 @@
 package io.epochal.spark.sink.jdbc.transport
 
+import java.util.zip.CRC32C
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.unsafe.Platform
@@ -136,4 +137,11 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
 object ChunkedBytes {
   private val First = 8 << 10
   private val Largest = 1 << 20
+
+  /** CRC32C of the chunks' bytes, of each as many as `lengths` says. */
+  def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {
+    val crc = new CRC32C
+    chunks.indices.foreach(i => crc.update(chunks(i), 0, lengths(i)))
+    crc.getValue
+  }
 }

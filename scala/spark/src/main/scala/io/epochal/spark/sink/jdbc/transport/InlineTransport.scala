@@ -1,6 +1,5 @@
 package io.epochal.spark.sink.jdbc.transport
 
-import java.util.zip.CRC32C
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
@@ -60,12 +59,6 @@ object InlineTransport {
   final private class Chained(parts: Seq[Iterable[(Array[Byte], Int)]]) extends Iterable[(Array[Byte], Int)] {
     override def iterator: Iterator[(Array[Byte], Int)] = parts.iterator.flatMap(_.iterator)
   }
-
-  private[jdbc] def checksum(chunks: Array[Array[Byte]], lengths: Array[Int]): Long = {
-    val crc = new CRC32C
-    chunks.indices.foreach(i => crc.update(chunks(i), 0, lengths(i)))
-    crc.getValue
-  }
 }
 
 /** Keeps all rows of a task for its message. */
@@ -85,6 +78,6 @@ final private class InlineOutput(format: RowFormat, maxBytes: Long, onLimit: () 
 private object InlineOutput {
   def message(report: TaskReport, out: ChunkedBytes): InlineMessage = {
     val (chunks, lengths) = out.result()
-    new InlineMessage(report, lengths.map(_.toLong).sum, InlineTransport.checksum(chunks, lengths), chunks, lengths)
+    new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)
   }
 }

@@ -118,7 +118,7 @@ final class InlineMessage(
 ) extends TaskMessage {
 
   /** Whether it came as it was sent. */
-  def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && InlineTransport.checksum(chunks, lengths) == crc
+  def isWhole: Boolean = lengths.map(_.toLong).sum == bytes && ChunkedBytes.checksum(chunks, lengths) == crc
 }
 
 /** Rows in a file of [[RowFiles]].

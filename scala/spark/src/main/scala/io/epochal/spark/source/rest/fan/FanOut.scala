@@ -8,7 +8,7 @@ import scala.util.matching.Regex
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType}
-import io.epochal.spark.http.{Endpoint, HttpOptions}
+import io.epochal.spark.http.{Endpoint, RequestOptions}
 import io.epochal.spark.source.rest.RestOptions
 import io.epochal.spark.source.rest.page.PageCall
 
@@ -95,13 +95,13 @@ private[rest] object FanOut {
 
   private def isUrl(name: String): Boolean = name.equalsIgnoreCase(RestOptions.Url.name)
   private def isParam(name: String): Boolean =
-    name.toLowerCase(Locale.ROOT).startsWith(HttpOptions.Params.prefix.toLowerCase(Locale.ROOT))
+    name.toLowerCase(Locale.ROOT).startsWith(RequestOptions.Params.prefix.toLowerCase(Locale.ROOT))
   private def isBody(name: String): Boolean = name.equalsIgnoreCase(PageCall.RequestBody.name)
 
   /** The options with values in their places. Places of other names stay. */
   private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
     val contentType = raw
-      .collectFirst { case (name, kind) if name.equalsIgnoreCase(s"${HttpOptions.Headers.prefix}Content-Type") => kind }
+      .collectFirst { case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind }
       .getOrElse(PageCall.Json)
     def fill(text: String, encode: String => String): String =
       Place.replaceAllIn(text, place => Regex.quoteReplacement(params.get(place.group(1)).fold(place.matched)(encode)))

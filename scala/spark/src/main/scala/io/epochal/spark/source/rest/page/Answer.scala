@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
 
 import io.epochal.spark.http.{BodyBuffer, HttpAnswer}
 import io.epochal.spark.source.rest.RestOptions
-import io.epochal.spark.source.rest.record.AnswerColumn
+import io.epochal.spark.source.rest.record.{AnswerColumn, AnswerOrigin}
 
 /** One answer, as it came. Used again for the next one. */
 final private[rest] class Answer(val body: BodyBuffer = BodyBuffer.ofPage()) extends AutoCloseable {
@@ -33,19 +33,3 @@ final private[rest] class Answer(val body: BodyBuffer = BodyBuffer.ofPage()) ext
   /** It can be used again. */
   override def close(): Unit = body.close()
 }
-
-/** Where an answer came from.
-  *
-  * @param url
-  *   without anything that may be secret
-  * @param fetchedAt
-  *   when it came: microseconds since 1970
-  * @param headers
-  *   only where a column wants them
-  */
-final private[rest] case class AnswerOrigin(
-    url: String,
-    status: Int,
-    fetchedAt: Long,
-    headers: Option[Map[String, String]]
-)

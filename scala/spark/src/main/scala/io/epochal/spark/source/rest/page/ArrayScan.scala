@@ -4,6 +4,8 @@ import scala.collection.mutable
 
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
+import io.epochal.spark.source.rest.record.ScannedFields
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
 import io.epochal.spark.json.Json

@@ -4,6 +4,7 @@ import java.util.Locale
 
 import scala.annotation.unused
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall, HttpFailure}
 
 /** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset

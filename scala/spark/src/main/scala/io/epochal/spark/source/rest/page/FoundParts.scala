@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.page
 
 import java.util.Locale
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.HttpAnswer
 
 /** What a response has, by name only: for the message of an error that says what it does not have. */

@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.page
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.{BodyBuffer, Endpoint}
 import io.epochal.spark.source.rest.record.{AnswerPart, BodyFormat, BodyProblem, Utf8Body}
 

@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.page
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.core.error.{Conditions, Plural}
 import io.epochal.spark.http.{HttpAnswer, HttpClient, Revalidation, Validator}
 import io.epochal.spark.source.rest.{NextPage, RestOptions}

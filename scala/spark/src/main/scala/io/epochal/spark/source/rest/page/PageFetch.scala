@@ -8,6 +8,7 @@ import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.core.error.Plural
 import io.epochal.spark.DaemonThreads
 import io.epochal.spark.http.{HttpClient, HttpCounters}

@@ -7,6 +7,7 @@ import scala.util.Using
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
+import io.epochal.spark.source.rest.record.AnswerOrigin
 import io.epochal.spark.http.BodyBuffer
 import io.epochal.spark.json.Json
 

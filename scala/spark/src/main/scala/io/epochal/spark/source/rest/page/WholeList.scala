@@ -2,6 +2,7 @@ package io.epochal.spark.source.rest.page
 
 import java.util.Locale
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.HttpAnswer
 
 /** What shows that a response is a part of a list, though it is asked for as the whole of it. */

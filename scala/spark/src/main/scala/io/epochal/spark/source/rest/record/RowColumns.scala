@@ -6,8 +6,6 @@ import org.apache.spark.sql.catalyst.util.MapData
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.spark.seam.{CsvRows, JsonRows, TextMap}
-import io.epochal.spark.source.rest.RestReading
-import io.epochal.spark.source.rest.page.Answer
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
 final private[rest] class RowColumns(
@@ -57,9 +55,9 @@ final private[rest] class RowColumns(
     if (corrupt >= 0) row.update(corrupt, UTF8String.fromBytes(record))
 
   /** Fills in what is known of the answer. */
-  def setAnswer(row: InternalRow, answer: Answer): Unit = {
+  def setOrigin(row: InternalRow, from: Option[AnswerOrigin]): Unit = {
     if (ofMember >= 0) row.update(ofMember, paramsMap)
-    if (ofOrigin.nonEmpty) answer.from match {
+    if (ofOrigin.nonEmpty) from match {
       case None => ofOrigin.foreach(row.setNullAt)
       case Some(origin) =>
         if (url >= 0) row.update(url, text(origin.url))

@@ -4,6 +4,7 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.core.error.Plural
 import io.epochal.spark.http.{HttpAnswer, HttpClient, HttpCounters, HttpFailure, Revalidation}
 import io.epochal.spark.source.rest.page.{
@@ -12,7 +13,7 @@ import io.epochal.spark.source.rest.page.{
   PageDigest,
   PageRequest,
   Pagination,
-  ScannedAnswer,
+  
   TotalFrom,
   WholeList
 }

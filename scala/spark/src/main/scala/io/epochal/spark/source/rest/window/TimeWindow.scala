@@ -2,8 +2,9 @@ package io.epochal.spark.source.rest.window
 
 import java.time.{Duration, Instant}
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
-import io.epochal.spark.source.rest.page.{AskedPage, ChainedPagination, MoreFlag, NoPage, ScannedAnswer}
+import io.epochal.spark.source.rest.page.{AskedPage, ChainedPagination, MoreFlag, NoPage}
 
 /** `time-window`: an API that gives the records of a stretch of time, which is asked for one stretch after the other. Windows
   * are half-open, and each begins where the one before ended, or `overlap` earlier. A window may have several pages.

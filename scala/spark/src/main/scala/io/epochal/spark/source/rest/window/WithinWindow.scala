@@ -1,5 +1,6 @@
 package io.epochal.spark.source.rest.window
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.spark.http.{Endpoint, HttpAnswer, HttpCall}
 import io.epochal.spark.source.rest.page.{
   AskedPage,
@@ -8,7 +9,7 @@ import io.epochal.spark.source.rest.page.{
   NoPage,
   PageRequest,
   Pagination,
-  ScannedAnswer,
+  
   WholeList
 }
 

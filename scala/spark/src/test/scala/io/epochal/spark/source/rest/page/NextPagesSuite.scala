@@ -7,6 +7,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.spark.source.rest.record.ScannedAnswer
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{Bodies, Endpoint}
 import io.epochal.spark.source.rest.RestOptions

@@ -8,11 +8,12 @@ import scala.util.Using
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.http.{HttpClient, HttpCounters}
 import io.epochal.spark.source.rest.record.RowColumns
 import io.epochal.spark.source.rest.task.PageReader
-import io.epochal.spark.source.rest.{RecordsApi, RestOptions, RestReading}
+import io.epochal.spark.source.rest.{RecordsApi, RestOptions}
 
 final class PagesAheadSuite extends AnyFunSuite {
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.core.error.EpochalException
 import io.epochal.spark.HadoopFileStore
 import io.epochal.spark.http.HttpCounters
@@ -19,7 +20,7 @@ import io.epochal.spark.source.rest.{
   RestOptions,
   RestPosition,
   RestReaderFactory,
-  RestReading,
+  
   RestStream,
   RestStreams
 }

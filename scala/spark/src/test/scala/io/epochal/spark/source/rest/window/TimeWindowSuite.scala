@@ -5,9 +5,10 @@ import java.time.{Duration, Instant}
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.spark.source.rest.record.RestReading
 import io.epochal.spark.http.HttpCounters
 import io.epochal.spark.source.rest.task.ChainPartition
-import io.epochal.spark.source.rest.{RestOptions, RestReaderFactory, RestReading}
+import io.epochal.spark.source.rest.{RestOptions, RestReaderFactory}
 import io.epochal.testkit.MicroBatch
 
 /** Windows of time: which are asked for, when, and what is given of those that overlap. */

@@ -1,11 +1,11 @@
-package io.epochal.spark
+package io.epochal.spark.rest
 
 import org.scalatest.funsuite.AnyFunSuite
 
-final class PlanRedactionSuite extends AnyFunSuite {
+final class StatementRedactionSuite extends AnyFunSuite {
 
   private val mark = "sesame"
-  private def masked(text: String): String = PlanRedaction.statement.replaceAllIn(text, "***")
+  private def masked(text: String): String = StatementRedaction.statement.replaceAllIn(text, "***")
 
   test("no secret of a statement is left, however its options are written") {
     Seq(
