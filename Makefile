@@ -21,7 +21,7 @@ SHARED  := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURD
 
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
-JAR_SOURCES   := $(call sources,scala/core/src/main scala/spark/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
+JAR_SOURCES   := $(call sources,scala/core/src/main scala/kit/src/main scala/connectors/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
 WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
 
 # Spark must be the one of the virtual environment, and stay on this machine.
@@ -45,7 +45,7 @@ test: ## all tests, Scala and Python side by side; logs in build/logs
 	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES)
 	@scripts/side-by-side test-scala test-python
 
-test-scala: ## the tests of core and spark (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
+test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
 
@@ -54,9 +54,9 @@ test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
-	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "spark/testOnly io.epochal.spark.StopSuite"
+	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "connectors/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
-	  scripts/sbt "spark/testOnly io.epochal.spark.*Fuzzed* io.epochal.spark.*PropertySuite io.epochal.spark.*PlainRecordsSuite"
+	  scripts/sbt "connectors/testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)
@@ -90,16 +90,16 @@ outdated: $(VENV)/.requirements ## libraries and Python packages that have a new
 	$(BIN)/python scripts/outdated_packages.py
 
 audit: ## known vulnerabilities of the libraries in the jar and of Python packages, where a database of them can be reached
-	scripts/sbt "spark/libraries"
+	scripts/sbt "connectors/libraries"
 	$(PYTHON) scripts/audit.py build/libraries.txt
 
 docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code
-	scripts/sbt "spark/Test/runMain io.epochal.spark.Documents"
+	scripts/sbt "connectors/Test/runMain io.epochal.formats.Documents"
 
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 
 $(JAR): $(JAR_SOURCES)
-	scripts/sbt "spark/assembly"
+	scripts/sbt "connectors/assembly"
 	@touch $@
 
 wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the jar

@@ -17,7 +17,7 @@ Global / concurrentRestrictions := Seq(
 
 lazy val root = project
   .in(file("."))
-  .aggregate(core, testkit, spark, bench)
+  .aggregate(core, kit, testkit, connectors, bench)
   .settings(name := "epochal", publish / skip := true)
 
 /** Policy without Spark: nothing here can name a Spark class, because none is on this class path. */
@@ -40,10 +40,20 @@ lazy val testkit = project
     libraryDependencies ++= Seq(sparkSql % Provided) ++ unitTesting
   )
 
+/** What every connector stands on. */
+lazy val kit = project
+  .in(file("scala/kit"))
+  .dependsOn(core)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-kit",
+    libraryDependencies += sparkSql % Provided
+  )
+
 /** The connectors, and the one jar that users put on Spark's class path. */
-lazy val spark = project
-  .in(file("scala/spark"))
-  .dependsOn(core, testkit % Test)
+lazy val connectors = project
+  .in(file("scala/connectors"))
+  .dependsOn(kit, testkit % Test)
   .settings(Common.settings, Packaging.settings)
   .settings(
     name := "epochal-spark",
@@ -55,7 +65,7 @@ lazy val spark = project
 lazy val bench = project
   .in(file("scala/bench"))
   .enablePlugins(JmhPlugin)
-  .dependsOn(core, spark)
+  .dependsOn(connectors)
   .settings(Common.settings)
   .settings(
     name := "epochal-bench",

@@ -28,7 +28,7 @@ def jars(builder: SparkSession.Builder) -> list[str]:
     return _launch.split(builder._options.get("spark.jars"))
 
 
-OURS = "io.epochal.spark.EpochalExtensions"
+OURS = "io.epochal.formats.EpochalExtensions"
 
 
 def extensions(builder: SparkSession.Builder) -> list[str]:

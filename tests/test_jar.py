@@ -86,7 +86,7 @@ def test_spark_finds_the_formats_and_the_driver_manager_both_drivers(jar: zipfil
     assert found["java.sql.Driver"] == ["org.postgresql.Driver", "org.sqlite.JDBC"]
     formats = found["org.apache.spark.sql.sources.DataSourceRegister"]
     assert len(formats) >= 3
-    assert all(name.startswith("io.epochal.spark.") for name in formats)
+    assert all(name.startswith("io.epochal.") for name in formats)
 
 
 def test_no_module_descriptor_and_no_signature_is_left(names: list[str]) -> None:
@@ -103,7 +103,7 @@ def test_all_classes_run_on_java_17_and_ours_are_made_for_it(jar: zipfile.ZipFil
     classes = [name for name in names if name.endswith(".class")]
     majors = {name: int.from_bytes(jar.read(name)[6:8], "big") for name in classes}
     assert [name for name, major in majors.items() if major > JAVA_17] == []
-    ours = {name: major for name, major in majors.items() if name.startswith(("io/epochal/core/", "io/epochal/spark/"))}
+    ours = {name: major for name, major in majors.items() if name.startswith("io/epochal/") and not name.startswith("io/epochal/shaded/")}
     assert ours
     assert set(ours.values()) == {JAVA_17}
 

@@ -36,7 +36,7 @@ SCHEMA = {"schema"}
 @pytest.fixture(scope="module")
 def jar_options(spark: SparkSession) -> dict[str, dict[str, dict[str, Any]]]:
     """By format and name, what the jar says of its options."""
-    said = json.loads(spark._jvm.io.epochal.spark.Epochal.optionsJson())  # type: ignore[attr-defined]
+    said = json.loads(spark._jvm.io.epochal.formats.Epochal.optionsJson())  # type: ignore[attr-defined]
     return {name: {option["name"]: option for option in group["options"]} for name, group in said.items()}
 
 

@@ -120,7 +120,7 @@ def test_secrets_in_sql_are_in_no_event_page_or_plan(filled: Api, log: Path, tmp
 
 def test_secrets_in_sql_are_in_no_event_of_a_connect_server(filled: Api, log: Path, tmp_path: Path) -> None:
     conf = settings(log, tmp_path / "warehouse") | {
-        "spark.sql.extensions": "io.epochal.spark.EpochalExtensions",
+        "spark.sql.extensions": "io.epochal.formats.EpochalExtensions",
         "spark.epochal.allowedFiles": str(tmp_path),
     }
     with connect_server.running(epochal.jar_path(), conf) as address:
@@ -135,7 +135,7 @@ def test_secrets_in_sql_are_in_no_event_of_a_connect_server(filled: Api, log: Pa
 
 def test_secrets_in_sql_are_in_no_event_of_a_thrift_server(filled: Api, log: Path, tmp_path: Path) -> None:
     conf = settings(log, tmp_path / "warehouse") | {
-        "spark.sql.extensions": "io.epochal.spark.EpochalExtensions",
+        "spark.sql.extensions": "io.epochal.formats.EpochalExtensions",
         "spark.epochal.allowedFiles": str(tmp_path),
     }
     with connect_server.thrift(epochal.jar_path(), tmp_path, conf) as url:
@@ -151,7 +151,7 @@ def test_secrets_in_sql_are_in_no_event_of_a_thrift_server(filled: Api, log: Pat
 def test_a_session_without_the_extension_is_warned_once(filled: Api, log: Path, tmp_path: Path, extended: bool) -> None:
     conf = settings(log, tmp_path / "warehouse") | {"spark.jars": str(epochal.jar_path()), "spark.log.level": "WARN"}
     if extended:
-        conf["spark.sql.extensions"] = "io.epochal.spark.EpochalExtensions"
+        conf["spark.sql.extensions"] = "io.epochal.formats.EpochalExtensions"
     view = f"VIEW v{{n}} (id INT) USING `epochal-rest` OPTIONS (url '{filled.url}', apiKey '{MARK}')"
     facts = run_script(f"""
 import subprocess
@@ -163,6 +163,6 @@ for n in (1, 2):
 spark.stop()
 '''
 done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-says(warnings=done.stderr.count("spark.sql.extensions=io.epochal.spark.EpochalExtensions"), output=done.stderr[-3000:])
+says(warnings=done.stderr.count("spark.sql.extensions=io.epochal.formats.EpochalExtensions"), output=done.stderr[-3000:])
 """)
     assert facts["warnings"] == (0 if extended else 1), facts["output"]

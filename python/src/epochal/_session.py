@@ -25,11 +25,11 @@ JAR_VARIABLE = "EPOCHAL_JAR"
 _PREFIX = f"epochal-spark_{SCALA}-"
 _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
-_ENTRY = "io.epochal.spark.Epochal"
+_ENTRY = "io.epochal.formats.Epochal"
 
 #: Masks secrets in SQL before they are in an event.
 _EXTENSIONS = "spark.sql.extensions"
-_EXTENSION = "io.epochal.spark.EpochalExtensions"
+_EXTENSION = "io.epochal.formats.EpochalExtensions"
 
 
 def jar_path() -> Path:
@@ -60,7 +60,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
     variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again.
 
-    ``spark.sql.extensions`` gets ``io.epochal.spark.EpochalExtensions`` beside what is there: it keeps secrets in SQL
+    ``spark.sql.extensions`` gets ``io.epochal.formats.EpochalExtensions`` beside what is there: it keeps secrets in SQL
     (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and pages.
 
     On a Spark Connect client (``builder.remote("sc://…")``) nothing is changed: the jar belongs to the server, which is
@@ -165,7 +165,7 @@ def _jar_version(jvm: Any) -> str | None:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if loader.getResource(_ENTRY.replace(".", "/") + ".class") is None:
         return None
-    return str(jvm.io.epochal.spark.Epochal.version())
+    return str(jvm.io.epochal.formats.Epochal.version())
 
 
 def _check_release(name: str) -> None:

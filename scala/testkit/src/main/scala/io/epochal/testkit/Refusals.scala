@@ -2,7 +2,8 @@ package io.epochal.testkit
 
 import org.scalatest.Assertions
 
-import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.core.error.Condition
+import io.epochal.core.error.EpochalException
 
 /** Whether a connector refuses by the right name. */
 trait Refusals extends Assertions {

@@ -2,7 +2,9 @@ package io.epochal.core.option
 
 import java.util.Locale
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.error.Redaction
 
 /** The options of one format, in the order of the documentation. */
 final case class OptionGroup(format: String, description: String, specs: Seq[OptionSpec[_]]) {

@@ -4,7 +4,9 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.error.Condition
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
 
 final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import EpochDecision._

@@ -5,7 +5,8 @@ import java.time.Duration
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.prop.TableDrivenPropertyChecks._
 
-import io.epochal.core.error.{Condition, Conditions}
+import io.epochal.core.error.Condition
+import io.epochal.core.error.Conditions
 
 final class OptionGroupSuite extends AnyFunSuite {
 

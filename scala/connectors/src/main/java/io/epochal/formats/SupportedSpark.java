@@ -1,0 +1,36 @@
+package io.epochal.formats;
+
+import org.apache.spark.sql.sources.DataSourceRegister;
+
+/**
+ * Refuses a Spark that is older than this jar can run on. Such a Spark comes with another Scala, whose classes do not fit ours:
+ * this is Java, and the first provider in `META-INF/services`, which Spark makes before it looks at the others.
+ */
+public final class SupportedSpark implements DataSourceRegister {
+  private static final String LINES = "4.0, 4.1, 4.2 and 4.3";
+
+  /**
+   * Passes on a supported Spark.
+   *
+   * @throws UnsupportedOperationException on an older one
+   */
+  public SupportedSpark() {
+    String problem = problem(org.apache.spark.package$.MODULE$.SPARK_VERSION());
+    if (problem != null) throw new UnsupportedOperationException(problem);
+  }
+
+  /** No format: there is nothing to read or write by this name. */
+  @Override
+  public String shortName() {
+    return "epochal-supported-spark";
+  }
+
+  /** What is wrong with a version of Spark, or null. */
+  static String problem(String version) {
+    int dot = version.indexOf('.');
+    boolean isOld = dot > 0 && version.substring(0, dot).matches("[0-3]");
+    if (!isOld) return null;
+    return "[EPOCHAL.SPARK_UNSUPPORTED] This is Spark " + version + ", but Epochal runs on Spark " + LINES + ". Hint: "
+        + "Install one of these: pip install 'pyspark>=4.0,<4.4', or a distribution of Spark with Scala 2.13.";
+  }
+}

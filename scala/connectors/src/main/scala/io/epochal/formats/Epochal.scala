@@ -1,0 +1,22 @@
+package io.epochal.formats
+
+import io.epochal.core.option.OptionGroup
+import io.epochal.core.version.Version
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.rest.sink.RestSinkOptions
+import io.epochal.random.RandomOptions
+import io.epochal.rest.source.paging.RestOptions
+
+/** What the jar tells of itself. */
+object Epochal {
+
+  /** The release, as in the jar's name. */
+  val version: String = Version.text
+
+  /** The options of every format, in the order of the documentation. */
+  val formats: Seq[OptionGroup] =
+    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group)
+
+  /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
+  def optionsJson: String = OptionsDocument.json(formats)
+}

@@ -1,0 +1,111 @@
+package io.epochal.jdbc.commit
+
+import java.sql.Connection
+import java.time.Duration
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.Claim
+import io.epochal.core.ledger.LedgerRow
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.sql.Blocker
+import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.database.Transaction
+import io.epochal.jdbc.sql.Writer
+
+/** Looks, while a claim waits for a lock, for whom it waits (K15).
+  *
+  * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
+  * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
+  * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
+  * error names it. Nor is any for a claim that the ledger will refuse: the run that it waits for is the rightful one.
+  *
+  * A claim that succeeds sooner than `grace` costs no look: a predecessor that is well gets that long to end its transaction.
+  */
+final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, schema: String, run: Run) {
+  import ClaimWatch._
+
+  private val dialect = database.dialect
+  @volatile private var found = Seq.empty[Blocker]
+  @volatile private var refused = Option.empty[EpochalException]
+
+  /** Those that were seen last and could not be ended. */
+  def blockers: Seq[Blocker] = found
+
+  /** Why the ledger, as it was seen last, would refuse the claim. */
+  def refusal: Option[EpochalException] = refused
+
+  /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
+  def over[A](connection: Connection)(body: => A): A = dialect.session(connection) match {
+    case None => body
+    case Some(session) =>
+      val done = new CountDownLatch(1)
+      new DaemonThreads("epochal-claim").newThread(() => watch(session, done)).start()
+      try body
+      finally done.countDown()
+  }
+
+  private def watch(session: Long, done: CountDownLatch): Unit = {
+    def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
+    var goesOn = wait(grace)
+    while (goesOn) {
+      try look(session, done)
+      catch {
+        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", told(error))
+      }
+      goesOn = wait(Pause)
+    }
+  }
+
+  private def look(session: Long, done: CountDownLatch): Unit =
+    ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
+      Transaction.run(connection, dialect, Pause) { _ =>
+        ledger.row(connection, run.sinkId).foreach { row =>
+          val successor = Writer.of(schema, run.sinkId, row.generation)
+          val decided = decide(connection, row)
+          refused = decided.flatMap(_.left.toOption)
+          val (ours, others) = dialect
+            .blockers(connection, session, successor)
+            .partition(blocker =>
+              decided.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+          if (done.getCount > 0) {
+            ours.foreach { blocker =>
+              log.warn(
+                "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
+                run.sinkId: Any,
+                blocker.description)
+              dialect.end(connection, blocker)
+            }
+            found = others
+          }
+        }
+      }
+    }
+
+  /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
+  private def decide(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] = {
+    val options = database.options
+    dialect.find(connection, options.table).map { table =>
+      val claim = Claim(run.sinkId, run.queryId, run.runId, table.target, row.server, options.onNewQuery)
+      Claim.decide(claim, Some(row), Nil)
+    }
+  }
+
+  private def told(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
+
+  private def grace: Duration = {
+    val third = database.options.lockTimeout.dividedBy(3)
+    if (third.compareTo(LongestGrace) < 0) third else LongestGrace
+  }
+}
+
+private object ClaimWatch {
+  private val log = LoggerFactory.getLogger(classOf[ClaimWatch])
+  private val LongestGrace = Duration.ofSeconds(10)
+  private val Pause = Duration.ofSeconds(1)
+}

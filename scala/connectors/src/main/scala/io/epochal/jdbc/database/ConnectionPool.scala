@@ -1,0 +1,165 @@
+package io.epochal.jdbc.database
+
+import io.epochal.jdbc.option.ConnectionSettings
+import java.sql.{Connection, SQLException, SQLTransientConnectionException}
+import java.time.Duration
+import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
+
+import scala.annotation.tailrec
+import scala.collection.mutable
+import scala.util.Using
+
+import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.thread.DaemonThreads
+
+/** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
+  *
+  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then.
+  */
+private[jdbc] object ConnectionPool {
+
+  final private case class Key(settings: ConnectionSettings, defaults: Map[String, String])
+
+  final private class Pool(val source: HikariDataSource) {
+    var users = 0
+    var idleSince = System.nanoTime()
+  }
+
+  private val log = LoggerFactory.getLogger("io.epochal.jdbc.database.ConnectionPool")
+  private val Idle = Duration.ofMinutes(1)
+  private val pools = mutable.Map.empty[Key, Pool]
+  private var sweeping: Option[ScheduledFuture[_]] = None
+
+  /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again.
+    *
+    * @param patience
+    *   how long it may wait for one; None: without end
+    */
+  def use[A](settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, patience: Option[Duration] = None)(
+      body: Connection => A): A =
+    Using.resource(lend(settings, dialect, lockTimeout, patience)) { lease =>
+      try body(lease.connection)
+      catch {
+        case error: Throwable =>
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives)) lease.abandon()
+          throw error
+      }
+    }
+
+  /** Lends a connection until the lease is closed. */
+  def lend(
+      settings: ConnectionSettings,
+      dialect: Dialect,
+      lockTimeout: Duration,
+      patience: Option[Duration] = None): Lease = {
+    val pool = enter(Key(settings, dialect.properties(settings, lockTimeout)), dialect)
+    try new Lease(take(pool.source, System.nanoTime(), patience), pool)
+    catch {
+      case error: Throwable =>
+        leave(pool)
+        throw error
+    }
+  }
+
+  /** Waits while this JVM itself has all connections that it may have: tasks give theirs back when they end. */
+  @tailrec private def take(source: HikariDataSource, since: Long, patience: Option[Duration]): Connection =
+    (try Some(source.getConnection)
+    catch {
+      case timeout: SQLTransientConnectionException if timeout.getCause == null && isFull(source) =>
+        if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
+        log.warn(
+          "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
+          source.getMaximumPoolSize)
+        None
+    }) match {
+      case Some(connection) => connection
+      case None             => take(source, since, patience)
+    }
+
+  /** Nobody has given a connection back in time. */
+  final class AllBusy(connections: Int)
+      extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
+
+  private def isFull(source: HikariDataSource): Boolean =
+    source.getHikariPoolMXBean.getActiveConnections >= source.getMaximumPoolSize
+
+  final class Lease private[epochal] (val connection: Connection, pool: Pool) extends AutoCloseable {
+    private var usable = true
+
+    /** The connection is not to be lent again. */
+    def abandon(): Unit = usable = false
+
+    override def close(): Unit =
+      try if (usable) connection.close() else pool.source.evictConnection(connection)
+      finally leave(pool)
+  }
+
+  /** A connection of its own, outside any transaction: it fails at once and changes no setting of the database. */
+  def once[A](settings: ConnectionSettings, dialect: Dialect)(body: Connection => A): A = {
+    val connection = new LoginDataSource(settings, dialect.driver(settings.url), Map.empty).getConnection
+    try body(connection)
+    finally connection.close()
+  }
+
+  private def enter(key: Key, dialect: Dialect): Pool = synchronized {
+    val pool = pools.getOrElseUpdate(key, new Pool(open(key, dialect)))
+    pool.users += 1
+    if (sweeping.isEmpty)
+      sweeping =
+        Some(sweeper.scheduleWithFixedDelay(() => sweep(Idle), Idle.toMillis, Idle.toMillis / 2, TimeUnit.MILLISECONDS))
+    pool
+  }
+
+  private def leave(pool: Pool): Unit = synchronized {
+    pool.users -= 1
+    pool.idleSince = System.nanoTime()
+  }
+
+  /** Closes the pools that nobody has used for so long. */
+  private[jdbc] def sweep(idle: Duration): Unit = synchronized {
+    val now = System.nanoTime()
+    pools.filterInPlace { (_, pool) =>
+      val keep = pool.users > 0 || now - pool.idleSince < idle.toNanos
+      if (!keep) pool.source.close()
+      keep
+    }
+    if (pools.isEmpty) {
+      sweeping.foreach(_.cancel(false))
+      sweeping = None
+    }
+  }
+
+  /** How many there are for one login. */
+  private[jdbc] def count(settings: ConnectionSettings): Int = synchronized(
+    pools.keysIterator.count(_.settings == settings))
+
+  /** How many threads wait for a connection of one login. */
+  private[jdbc] def waiting(settings: ConnectionSettings): Int = synchronized(
+    pools.iterator
+      .filter { case (key, _) => key.settings == settings }
+      .map(_._2.source.getHikariPoolMXBean.getThreadsAwaitingConnection)
+      .sum)
+
+  private def open(key: Key, dialect: Dialect): HikariDataSource = {
+    val config = new HikariConfig
+    config.setPoolName(s"epochal-${dialect.name}")
+    config.setDataSource(new LoginDataSource(key.settings, dialect.driver(key.settings.url), key.defaults))
+    config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.maxConnections))
+    config.setMinimumIdle(0)
+    config.setIdleTimeout(Idle.toMillis)
+    config.setConnectionTimeout(ConnectionTimeout)
+    config.setInitializationFailTimeout(-1)
+    new HikariDataSource(config)
+  }
+
+  private lazy val sweeper: ScheduledExecutorService =
+    Executors.newSingleThreadScheduledExecutor(new DaemonThreads("epochal-connections"))
+
+  private val ConnectionTimeout = 15000L
+
+  /** The errors in a chain that say what the database said, the outermost first. */
+  def sqlErrors(error: Throwable): List[SQLException] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).collect { case e: SQLException => e }.toList
+}

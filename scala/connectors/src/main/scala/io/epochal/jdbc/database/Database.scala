@@ -1,0 +1,145 @@
+package io.epochal.jdbc.database
+
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.option.TransportChoice
+import java.sql.{Connection, SQLException, SQLTransientConnectionException}
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.retry.Retrier
+import io.epochal.core.retry.RetryEvent
+import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.sql.Writer
+
+/** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
+  *
+  * @param onRetry
+  *   told of each failure that is tried again
+  */
+final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
+
+  private val settings = options.connection
+  private val log = LoggerFactory.getLogger(classOf[Database])
+
+  def place: String = settings.place
+
+  /** How tasks bring rows to the database, if they may. */
+  val bulk: Option[BulkLoad] = options.transport match {
+    case TransportChoice.Inline => None
+    case TransportChoice.Auto   => dialect.bulk.find(_.name == TransportChoice.Staged.name)
+    case named                  => dialect.bulk.find(_.name == named.name)
+  }
+
+  /** Runs `body` in a transaction that it commits itself; the whole is tried again when its failure can pass.
+    *
+    * @param step
+    *   completes "failed in …"
+    * @param writer
+    *   whose transaction it is, for a successor that waits for it
+    */
+  def transaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
+    connected(step)(Transaction.run(_, dialect, options.lockTimeout, writer)(body))
+
+  /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
+  def connected[A](step: String)(body: Connection => A): A =
+    retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body))
+
+  /** A connection from the pool, for a task that has none: it waits as long as others load. */
+  def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
+
+  /** Runs `body`, and again when its failure can pass. */
+  def retrying[A](step: String)(body: => A): A = explaining(step)(retrier(step).run(_ => body))
+
+  /** Runs `body` once; its failure becomes one of ours, without secrets. */
+  def explaining[A](step: String)(body: => A): A =
+    try body
+    catch { case NonFatal(error) => throw explain(step, error) }
+
+  /** Runs `body` on a connection of its own; again only where the server is there and takes none yet: a wrong place, or
+    * password, is told at once.
+    */
+  def look[A](body: Connection => A): A = {
+    val step = "the checks before the start"
+    def opensLater(error: Throwable): Verdict =
+      if (ConnectionPool.sqlErrors(error).exists(dialect.opensLater)) Verdict.Retry else Verdict.GiveUp
+    explaining(step)(new Retrier(options.retry, opensLater, logRetry(step)).run(_ =>
+      ConnectionPool.once(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
+  }
+
+  private def retrier(step: String): Retrier = new Retrier(options.retry, verdict, logRetry(step))
+
+  private def verdict(error: Throwable): Verdict =
+    if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
+    else
+      ConnectionPool.sqlErrors(error) match {
+        case Nil                                               => Verdict.GiveUp
+        case (_: ConnectionPool.AllBusy) :: _                  => Verdict.GiveUp
+        case (_: SQLTransientConnectionException) :: Nil       => Verdict.Retry
+        case (_: SQLTransientConnectionException) :: said :: _ => dialect.verdict(said)
+        case said :: _                                         => dialect.verdict(said)
+      }
+
+  /** Whether the failure of a COMMIT leaves open what became of it. */
+  def losesConnection(error: Throwable): Boolean = ConnectionPool.sqlErrors(error).exists(dialect.losesConnection)
+
+  private def logRetry(step: String)(event: RetryEvent): Unit = {
+    onRetry()
+    log.warn(
+      "epochal-jdbc: {} failed in {} (attempt {} of {}), the next one follows in {} ms: {}",
+      place,
+      step,
+      Int.box(event.failures),
+      Int.box(options.retry.maxAttempts),
+      Long.box(event.delay.toMillis),
+      settings.redact(event.cause.getMessage))
+  }
+
+  /** Ours as it is; the database's without secrets. */
+  private def explain(step: String, error: Throwable): Throwable =
+    EpochalException
+      .in(error)
+      .getOrElse(ConnectionPool.sqlErrors(error) match {
+        case Nil    => error
+        case errors => explain(step, errors)
+      })
+
+  private def explain(step: String, errors: Seq[SQLException]): EpochalException = {
+    val said = errors.find(!_.isInstanceOf[SQLTransientConnectionException]).getOrElse(errors.head)
+    val state = Option(said.getSQLState).getOrElse("")
+    val reason = settings.redact(said.getMessage)
+    val cause = settings.redact(said)
+    def tooMany(advice: String): EpochalException = Conditions.TooManyConnections
+      .because(cause)("url" -> place, "step" -> step, "advice" -> advice, "reason" -> reason)
+    def named(failure: DatabaseFailure): EpochalException = failure match {
+      case DatabaseFailure.RowTooLarge(setting) =>
+        Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
+      case DatabaseFailure.TooManyConnections(setting) =>
+        val advice = s"Lower maxConnections (of each executor), raise $setting of the server, or use a pooler."
+        tooMany(advice)
+    }
+    val failure = errors.flatMap(dialect.known).headOption
+    if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
+      tooMany("Raise maxConnections as far as the server allows, or run fewer tasks at a time.")
+    else if (failure.isDefined) named(failure.get)
+    else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
+      Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)
+    else if (state.startsWith("08") || state == "3D000" || state == "57P03")
+      Conditions.DatabaseUnreachable.because(cause)("url" -> place, "reason" -> reason)
+    else
+      Conditions.DatabaseError.because(cause)(
+        "url" -> place,
+        "step" -> step,
+        "state" -> (if (state.isEmpty) s"none (code ${said.getErrorCode})" else state),
+        "reason" -> reason)
+  }
+}
+
+private object Database {
+
+  /** ER_ACCESS_DENIED_ERROR, of drivers that give no SQLSTATE. */
+  private val MysqlAccessDenied = 1045
+}

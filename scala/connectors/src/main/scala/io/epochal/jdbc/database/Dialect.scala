@@ -1,0 +1,339 @@
+package io.epochal.jdbc.database
+
+import io.epochal.jdbc.option.JdbcOptions
+import java.sql.{Connection, SQLException}
+import java.time.Duration
+import java.util.ServiceLoader
+
+import scala.annotation.unused
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.types.DataType
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ServerIdentity
+import io.epochal.core.retry.Verdict
+import io.epochal.kit.access.DriverAccess
+import io.epochal.jdbc.sql.Blocker
+import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.row.EncodedRows
+import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+
+/** All that differs from database to database. The rest of the sink names none.
+  *
+  * A dialect of your own is a class with a constructor without parameters, named in the resource
+  * `META-INF/services/io.epochal.jdbc.database.Dialect`; it comes before Epochal's own. Extend [[generic.GenericDialect]]
+  * and override what your database does better, or this trait for one of a different kind. What it owes:
+  *
+  *   - '''tables''': `quote`, `find`, `newName`, and, where the database has a number for a table, `identify` and `identitySql`
+  *   - '''types''': what `declare` gives must be among what `fits`; a value that a column cannot hold as it is must be refused by
+  *     the task (`rowFormat`), an error of the database, or not fit: it is never rounded, cut or turned into NULL
+  *   - '''transactions''': after `begin`, reads see what others have committed before each statement, and a locked row stays so until
+  *     the end; `verdict` and `losesConnection` read the driver's errors
+  *   - '''rows''': `load` tells how many rows the ''database'' counted; [[insert.InsertBatches]] does it by INSERTs, and
+  *     [[insert.TemporaryMerge]] upserts through a temporary table
+  *
+  * Methods with a body may stay as they are. Every method that takes a connection runs inside the transaction that is open
+  * on it, unless it says otherwise.
+  */
+trait Dialect {
+
+  /** For people. */
+  def name: String
+
+  /** The driver for a URL. None: any that the class path has for it. */
+  def driver(url: String): Option[JdbcDriver]
+
+  def handles(url: String): Boolean
+
+  /** What can be refused without connecting, and must be before the driver makes files: a place, a mode. */
+  def check(@unused options: JdbcOptions): Either[EpochalException, Unit] = Right(())
+
+  /** The same for what this server is too old for; outside a transaction. */
+  def check(@unused connection: Connection): Either[EpochalException, Unit] = Right(())
+
+  /** Whether there is no database yet: it will be made by the first connection. */
+  def isNew(settings: ConnectionSettings): Boolean = false
+
+  /** Driver properties; the user's own come on top. */
+  def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
+    Map.empty
+
+  /** Connections that one JVM may hold to one database, unless the user says how many. */
+  def maxConnections: Int = 8
+
+  // What it can do beyond appending and upserting.
+
+  /** Whether a load removes rows by their keys where [[BoundTable.operation]] says so. */
+  def deletes: Boolean = false
+
+  /** Whether ALTER TABLE is part of the transaction, and is taken back with it. */
+  def altersInTransaction: Boolean = false
+
+  // Tables.
+
+  /** Bytes of a name in UTF-8. */
+  def longestName: Int = Int.MaxValue
+
+  def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
+
+  def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
+
+  /** The table that is meant, as written or in the database's own case. */
+  def find(connection: Connection, name: TableName): Option[TargetTable]
+
+  /** Names of tables near it, to suggest one. */
+  def tableNames(connection: Connection, name: TableName): Seq[String]
+
+  /** What a table that is to be made will be called. */
+  def newName(connection: Connection, name: TableName): QualifiedName
+
+  /** Gives a table found a number that is lost when the table is dropped, where it has none by itself. Where nothing like it
+    * can be had, a table that is dropped and made again is not noticed.
+    */
+  def identify(@unused connection: Connection, table: TargetTable): TargetTable = table
+
+  /** Whether CREATE TABLE and the like commit the transaction that is open: then a claim makes its tables in one of their
+    * own first.
+    */
+  def ddlCommits: Boolean = false
+
+  /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
+  def identitySql(table: QualifiedName): String = "NULL"
+
+  /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
+  def shapeSql(table: BoundTable): String
+
+  // Types.
+
+  /** The type for a column that is to be made. */
+  def declare(dataType: DataType): Option[String]
+
+  /** The same for a column of a primary key. */
+  def declareKey(dataType: DataType): Option[String] = declare(dataType)
+
+  /** The same, as this server has it: one that compares texts as Spark does. */
+  def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
+
+  /** For a hint: how a column is declared that compares texts as Spark does. */
+  def exactKey: String = "a type and collation that compare byte by byte"
+
+  /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
+  def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
+
+  /** Whether the database sorts the stored values as the query's are sorted. */
+  def sorts(dataType: DataType, columnType: ColumnType): Boolean
+
+  /** How tasks turn rows into bytes. */
+  def rowFormat(table: BoundTable): RowFormat
+
+  // Trust (K19).
+
+  /** Runs the checks before the start, on a connection without a transaction. */
+  def inspecting[A](@unused connection: Connection)(body: => A): A = body
+
+  /** Runs statements that can start code that users have put on a table: triggers, defaults, rules. */
+  def writing[A](@unused connection: Connection)(body: => A): A = body
+
+  /** Refuses a table that the sink has found by a name of its own, if somebody could have planted it to run code with the
+    * rights of the role that writes.
+    *
+    * @param named
+    *   the user has named its schema
+    */
+  def checkTrusted(
+      @unused connection: Connection,
+      @unused table: QualifiedName,
+      @unused trust: Trust,
+      @unused named: Boolean): Unit = ()
+
+  // Transactions.
+
+  /** Opens a transaction, with its guards (K13).
+    *
+    * @return
+    *   the transaction's id, if the database can be asked later what became of it
+    */
+  def begin(connection: Connection, lockTimeout: Duration): Option[String]
+
+  /** The same for a transaction that a successor may have to wait for: other sessions can see whose it is, until it ends. */
+  def begin(connection: Connection, lockTimeout: Duration, @unused writer: Writer): Option[String] =
+    begin(connection, lockTimeout)
+
+  /** After the end of such a transaction, on its connection. */
+  def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()
+
+  /** The number of the session that the open transaction has; None where nobody could tell for whom it waits. */
+  def session(@unused connection: Connection): Option[Long] = None
+
+  /** The sessions for which a session waits, as far as this role may see them.
+    *
+    * @param connection
+    *   another one
+    * @param successor
+    *   the sink's newest generation: those that it supersedes may be ended
+    */
+  def blockers(@unused connection: Connection, @unused waiting: Long, @unused successor: Writer): Seq[Blocker] = Nil
+
+  /** Ends a session, provided that it is still in the transaction in which it was seen. */
+  def end(@unused connection: Connection, @unused blocker: Blocker): Unit = ()
+
+  def commit(connection: Connection): Unit = connection.commit()
+  def rollback(connection: Connection): Unit = connection.rollback()
+
+  /** What became of a transaction, on another connection; None when the database cannot tell: the ledger row does. */
+  def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
+
+  /** The same, once it is decided.
+    *
+    * @throws SQLException
+    *   one that passes, while the transaction is under way
+    */
+  final def decided(connection: Connection, transaction: String): Option[TransactionOutcome] =
+    outcome(connection, transaction).map {
+      case TransactionOutcome.InProgress => throw new SQLException("the lost transaction is still in progress", "55P03")
+      case known                         => known
+    }
+
+  /** Whether the same can succeed if tried again. */
+  def verdict(error: SQLException): Verdict
+
+  /** Whether the server is there, but takes no connection yet: it starts, or has as many as it may. */
+  def opensLater(@unused error: SQLException): Boolean = false
+
+  /** What an error means, where it has a name of its own. */
+  def known(@unused error: SQLException): Option[DatabaseFailure] = None
+
+  /** Whether the error may have come after the transaction was committed. */
+  def losesConnection(error: SQLException): Boolean
+
+  /** Whether a failed connection must not be used again, though it may still answer. */
+  def outlives(error: SQLException): Boolean = losesConnection(error)
+
+  def server(connection: Connection): ServerIdentity
+
+  def ledger: LedgerDialect
+
+  // Rows.
+
+  /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
+  def bulk: Seq[BulkLoad] = Nil
+
+  /** Empties the table so that other transactions see it full until the commit (K10). */
+  final def clear(connection: Connection, table: QualifiedName): Unit = writing(connection) {
+    Using.resource(connection.createStatement())(_.executeUpdate(s"DELETE FROM ${quote(table)}")): Unit
+  }
+
+  /** Whether the transaction sees no row in the table. */
+  final def isEmpty(connection: Connection, table: QualifiedName): Boolean =
+    Using.resource(connection.createStatement()) { statement =>
+      statement.setMaxRows(1) // LIMIT is not the same in all databases
+      Using.resource(statement.executeQuery(s"SELECT 1 FROM ${quote(table)}"))(rows => !rows.next())
+    }
+
+  /** Puts rows that tasks encoded with `rowFormat` into the table. */
+  def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded
+}
+
+/** What a ledger statement needs of a dialect. */
+trait LedgerDialect {
+  def text: String
+  def bigint: String
+  def timestamp: String
+
+  /** SQL for this moment. */
+  def now: String
+
+  /** Locks the rows of a SELECT until the transaction ends. */
+  def forUpdate: String
+
+  /** Whether that takes an UPDATE that changes nothing, made before the SELECT. */
+  def locksByUpdate: Boolean = false
+
+  /** SQL for a table of the ledger. */
+  def table(name: QualifiedName): String
+
+  /** SQL for a column whose name may be a reserved word. */
+  def column(name: String): String = name
+
+  /** What stands behind the columns in CREATE TABLE. */
+  def tableOptions: String = ""
+
+  /** SQL for "equal, or both NULL". */
+  def same(left: String, right: String): String
+
+  /** Lets one claim in this database go on at a time, until its transaction ends. False: it has no such lock, and the row of
+    * a table `epochal_ledger_lock` serves.
+    */
+  def serializeClaims(connection: Connection): Boolean
+
+  def exists(connection: Connection, table: QualifiedName): Boolean
+}
+
+/** An error of a database that users must be told of in other words than the driver's. */
+sealed trait DatabaseFailure
+
+object DatabaseFailure {
+
+  /** One row alone is more than a statement may have.
+    *
+    * @param setting
+    *   of the server
+    */
+  final case class RowTooLarge(setting: String) extends DatabaseFailure
+
+  /** @param setting
+    *   of the server
+    */
+  final case class TooManyConnections(setting: String) extends DatabaseFailure
+}
+
+sealed trait TransactionOutcome
+
+object TransactionOutcome {
+  case object Committed extends TransactionOutcome
+  case object Aborted extends TransactionOutcome
+  case object InProgress extends TransactionOutcome
+}
+
+/** What a load did. */
+sealed trait Loaded
+
+object Loaded {
+
+  /** @param stored
+    *   rows that the database says it stored
+    * @param expected
+    *   rows that it should have stored: all sent, less those of the same key that lost by the order column
+    */
+  final case class Rows(stored: Long, expected: Long) extends Loaded
+
+  /** Rows share a key, and nothing orders them. */
+  final case class DuplicateKeys(rows: Long) extends Loaded
+}
+
+/** A driver that is not in Epochal's jar, or is.
+  *
+  * @param artifact
+  *   `group:name` of the jar to get where it is missing
+  */
+final case class JdbcDriver(className: String, artifact: Option[String] = None)
+
+/** A dialect of Epochal's own: asked after those of users. */
+private[jdbc] trait BuiltInDialect { this: Dialect => }
+
+object Dialect {
+
+  /** The dialect for a URL: users' own first, then Epochal's in the order of their file in `META-INF/services`. */
+  def of(url: String): Option[Dialect] = {
+    val (own, users) = registered.partition(_.isInstanceOf[BuiltInDialect])
+    (users ++ own).find(_.handles(url))
+  }
+
+  private def registered: Seq[Dialect] =
+    DriverAccess.current.loaders.flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)
+}

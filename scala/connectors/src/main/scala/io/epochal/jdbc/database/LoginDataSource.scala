@@ -1,0 +1,90 @@
+package io.epochal.jdbc.database
+
+import io.epochal.jdbc.option.ConnectionSettings
+import java.io.PrintWriter
+import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
+import java.util.logging.Logger
+import java.util.{Properties, ServiceLoader}
+import javax.sql.DataSource
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.access.DriverAccess
+
+/** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.
+  *
+  * The driver is made by its class name: `DriverManager` would show it only to classes of the loader that it happened to
+  * start with.
+  *
+  * @param defaults
+  *   driver properties that the user's own override
+  */
+final private[jdbc] class LoginDataSource(
+    settings: ConnectionSettings,
+    driver: Option[JdbcDriver],
+    defaults: Map[String, String])
+    extends DataSource {
+
+  private val loaders = DriverAccess.current.loaders
+
+  private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
+
+  /** Nothing of the class runs before it is known to be a driver. */
+  private def load(driver: JdbcDriver): Driver = {
+    val found = loaders.iterator
+      .flatMap(loader => Try(Class.forName(driver.className, false, loader)).toOption)
+      .nextOption()
+      .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
+    if (!classOf[Driver].isAssignableFrom(found))
+      throw missing(s"the class ${driver.className} is no ${classOf[Driver].getName}", driver.artifact)
+    try found.getDeclaredConstructor().newInstance().asInstanceOf[Driver]
+    catch {
+      case e @ (_: ReflectiveOperationException | _: LinkageError) =>
+        throw missing(s"the class ${driver.className} cannot be made (${e.getClass.getSimpleName})", driver.artifact)
+    }
+  }
+
+  private def anyDriver: Driver =
+    loaders.iterator
+      .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
+      .find(_.acceptsURL(settings.url))
+      .getOrElse(throw missing("no driver on the class path accepts this URL", None))
+
+  private def missing(reason: String, artifact: Option[String]): EpochalException =
+    Conditions.DriverMissing(
+      "url" -> settings.place,
+      "reason" -> reason,
+      "package" -> artifact.fold("")(name => s" $name:<version>"))
+
+  override def getConnection: Connection = {
+    val properties = new Properties
+    (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
+    settings.user.foreach(properties.setProperty("user", _))
+    settings.password.foreach(password => properties.setProperty("password", password.read()))
+    Option(connect(properties))
+      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
+  }
+
+  /** Drivers throw whatever they like at a property that they do not understand. */
+  private def connect(properties: Properties): Connection =
+    try source.connect(settings.url, properties)
+    catch {
+      case e: RuntimeException =>
+        throw new SQLNonTransientConnectionException(s"${source.getClass.getName} failed: $e", "08001", e)
+    }
+
+  override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException
+
+  override def toString: String = settings.place
+
+  override def getLogWriter: PrintWriter = null
+  override def setLogWriter(out: PrintWriter): Unit = ()
+  override def getLoginTimeout: Int = 0
+  override def setLoginTimeout(seconds: Int): Unit = ()
+  override def getParentLogger: Logger = throw new SQLFeatureNotSupportedException
+  override def isWrapperFor(kind: Class[_]): Boolean = false
+  override def unwrap[T](kind: Class[T]): T = throw new SQLException(s"not a ${kind.getName}")
+}

@@ -1,0 +1,126 @@
+package io.epochal.jdbc.generic
+
+import java.sql.{Connection, DatabaseMetaData, ResultSet}
+import java.util.Locale
+
+import scala.util.Using
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.option.NamePart
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetColumn
+import io.epochal.jdbc.database.TargetTable
+
+/** Tables as JDBC's metadata shows them. Where tables have no schema, the catalog stands in for it. */
+private[generic] object GenericCatalog {
+
+  def find(connection: Connection, name: TableName): Option[TargetTable] = {
+    suitable(connection)
+    (for {
+      schema <- name.schema.fold(Seq(current(connection)))(spellings)
+      table <- spellings(name.table)
+      (found, kind) <- tables(connection, schema, table) if found.table == table && found.schema == schema
+    } yield (found, kind)).headOption.map { case (found, kind) =>
+      if (!kind.endsWith("TABLE") || kind.contains("TEMPORARY"))
+        unsupported(s"write to $found", s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
+      TargetTable(found, Target(found.toString, None), columns(connection, found), Nil)
+    }
+  }
+
+  def tableNames(connection: Connection, name: TableName): Seq[String] =
+    tables(connection, name.schema.fold(current(connection))(_.text), "%").map(_._1.table).take(1000)
+
+  def newName(connection: Connection, name: TableName): QualifiedName = {
+    val metadata = connection.getMetaData
+    def folded(part: NamePart): String =
+      if (part.quoted) part.text
+      else if (metadata.storesUpperCaseIdentifiers) part.text.toUpperCase(Locale.ROOT)
+      else if (metadata.storesLowerCaseIdentifiers) part.text.toLowerCase(Locale.ROOT)
+      else part.text
+    QualifiedName(name.schema.map(folded).getOrElse(current(connection)), folded(name.table))
+  }
+
+  def exists(connection: Connection, table: QualifiedName): Boolean =
+    tables(connection, table.schema, "%").exists(_._1.table.equalsIgnoreCase(table.table))
+
+  /** Refuses what would break a promise in silence. */
+  private def suitable(connection: Connection): Unit = {
+    val metadata = connection.getMetaData
+    val product = metadata.getDatabaseProductName
+    val quote = String.valueOf(metadata.getIdentifierQuoteString).trim
+    if (!metadata.supportsTransactions)
+      unsupported(s"write to $product", "it has no transactions", "Write to a database that has them.")
+    if (quote != "\"")
+      unsupported(s"write to $product", s"it does not quote names by SQL's rule, but with '$quote'", Own)
+    if (product.startsWith("Oracle")) unsupported(s"write to $product", "it keeps an empty text as NULL", Own)
+  }
+
+  private def unsupported(mode: String, reason: String, suggestion: String): Nothing =
+    throw Conditions.ModeUnsupported(
+      "format" -> JdbcOptions.Format,
+      "mode" -> mode,
+      "reason" -> reason,
+      "suggestion" -> suggestion)
+
+  private def current(connection: Connection): String =
+    if (hasSchemas(connection)) Option(connection.getSchema).getOrElse("")
+    else Option(connection.getCatalog).getOrElse("")
+
+  private def hasSchemas(connection: Connection): Boolean = connection.getMetaData.supportsSchemasInTableDefinitions
+
+  private def spellings(part: NamePart): Seq[String] =
+    if (part.quoted) Seq(part.text)
+    else Seq(part.text, part.text.toUpperCase(Locale.ROOT), part.text.toLowerCase(Locale.ROOT)).distinct
+
+  /** @param pattern
+    *   `%`, or a name
+    */
+  private def tables(connection: Connection, schema: String, pattern: String): Seq[(QualifiedName, String)] =
+    described(connection, schema, pattern)(_.getTables(_, _, _, null))(rows =>
+      (QualifiedName(schema, rows.getString("TABLE_NAME")), rows.getString("TABLE_TYPE")))
+
+  private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
+    described(connection, table.schema, table.table)(_.getColumns(_, _, _, "%")) { rows =>
+      // Some drivers want the columns read from left to right.
+      val found = rows.getString("TABLE_NAME")
+      val column = rows.getString("COLUMN_NAME")
+      val number = rows.getInt("DATA_TYPE")
+      val typeName = rows.getString("TYPE_NAME")
+      val size = rows.getInt("COLUMN_SIZE")
+      val digits = rows.getInt("DECIMAL_DIGITS")
+      val scale = if (rows.wasNull) GenericType.fraction(number, size) else digits
+      val nullable = rows.getInt("NULLABLE") != DatabaseMetaData.columnNoNulls
+      val hasDefault = rows.getString("COLUMN_DEF") != null
+      val counts = rows.getString("IS_AUTOINCREMENT") == "YES"
+      val generated = rows.getString("IS_GENERATEDCOLUMN") == "YES" && !counts
+      (
+        found,
+        TargetColumn(
+          column,
+          GenericType(typeName, number, size, scale),
+          nullable = nullable && !counts,
+          filled = hasDefault || counts,
+          generated = generated))
+    }.collect { case (found, column) if found == table.table => column }
+
+  private def described[A](connection: Connection, schema: String, pattern: String)(
+      ask: (DatabaseMetaData, String, String, String) => ResultSet)(read: ResultSet => A): Seq[A] = {
+    val metadata = connection.getMetaData
+    val (catalog, within) =
+      if (hasSchemas(connection)) (connection.getCatalog, escaped(metadata, schema)) else (schema, null)
+    val name = if (pattern == "%") pattern else escaped(metadata, pattern)
+    Using.resource(ask(metadata, catalog, within, name))(rows =>
+      Iterator.continually(rows).takeWhile(_.next()).map(read).toVector)
+  }
+
+  private def escaped(metadata: DatabaseMetaData, name: String): String = {
+    val escape = Option(metadata.getSearchStringEscape).getOrElse("")
+    if (escape.isEmpty) name
+    else name.replace(escape, escape + escape).replace("_", s"${escape}_").replace("%", s"$escape%")
+  }
+
+  private val Own = "Write a dialect for it (docs/databases.md)."
+}

@@ -1,0 +1,140 @@
+package io.epochal.jdbc.generic
+
+import java.sql.{
+  Connection,
+  SQLException,
+  SQLNonTransientConnectionException,
+  SQLRecoverableException,
+  SQLTransientException
+}
+import java.time.Duration
+import java.util.Locale
+
+import org.apache.spark.sql.types.DataType
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ServerIdentity
+import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.insert.RowBytes
+import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.jdbc.row.EncodedRows
+import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.BoundTable
+import io.epochal.jdbc.database.ColumnType
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.database.BuiltInDialect
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.database.JdbcDriver
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.LedgerDialect
+import io.epochal.jdbc.database.Loaded
+
+/** Any database whose driver is on the class path, by what JDBC and standard SQL promise. To be extended where a database
+  * can do more.
+  *
+  * What it cannot do: replace rows by a key (no statement for it is common to databases: refused), tell a table from one of
+  * the same name made anew, notice that a column changed its type while a run writes, and wait for a lock no longer than
+  * `lockTimeout`. NaN, the infinities and texts of fixed length are refused, since databases differ in what becomes of them.
+  */
+class GenericDialect extends Dialect {
+
+  override def name: String = "this database"
+  override def driver(url: String): Option[JdbcDriver] = None
+  override def handles(url: String): Boolean = url.startsWith("jdbc:")
+
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] =
+    if (options.upsert) Left(upsert(options)) else DeadLetterTable.refused(options, name)
+
+  private def upsert(options: JdbcOptions): EpochalException =
+    Conditions.ModeUnsupported(
+      "format" -> JdbcOptions.Format,
+      "mode" -> s"replace rows by keyColumns in ${options.connection.place}",
+      "reason" -> "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
+      "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md)."
+    )
+
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
+    GenericCatalog.find(connection, name)
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
+    GenericCatalog.tableNames(connection, name)
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    GenericCatalog.newName(connection, name)
+  override def quote(name: QualifiedName): String =
+    if (name.schema.isEmpty) quote(name.table) else super.quote(name)
+  override def ddlCommits: Boolean = true
+  override def shapeSql(table: BoundTable): String = "'unknown'"
+
+  override def declare(dataType: DataType): Option[String] = GenericType.declare(dataType)
+  override def declareKey(dataType: DataType): Option[String] = GenericType.declareKey(dataType)
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
+    GenericType.fits(dataType, columnType.asInstanceOf[GenericType])
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table, GenericRules)
+
+  /** READ COMMITTED, or the next stricter that there is: what a transaction waited for must be seen by its next statement. */
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    connection.setAutoCommit(false)
+    val metadata = connection.getMetaData
+    Seq(
+      Connection.TRANSACTION_READ_COMMITTED,
+      Connection.TRANSACTION_REPEATABLE_READ,
+      Connection.TRANSACTION_SERIALIZABLE)
+      .find(metadata.supportsTransactionIsolationLevel)
+      .foreach(connection.setTransactionIsolation)
+    None
+  }
+
+  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown, a lock not to be had; and by the classes of
+    * JDBC for what may pass.
+    */
+  override def verdict(error: SQLException): Verdict = {
+    val state = Option(error.getSQLState).getOrElse("")
+    val passing = error.isInstanceOf[SQLTransientException] || losesConnection(error) ||
+      Seq("40", "53", "57P", "HYT").exists(state.startsWith) || state == "55P03"
+    if (passing && state != "08004") Verdict.Retry else Verdict.GiveUp
+  }
+
+  override def losesConnection(error: SQLException): Boolean =
+    error.isInstanceOf[SQLRecoverableException] || error.isInstanceOf[SQLNonTransientConnectionException] ||
+      Option(error.getSQLState).exists(_.startsWith("08"))
+
+  override def server(connection: Connection): ServerIdentity =
+    ServerIdentity(connection.getMetaData.getDatabaseProductName, None)
+
+  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    GenericLoad(this, connection, table, rows, batchSize)
+
+  override def ledger: LedgerDialect = GenericLedger
+}
+
+/** The ledger in standard SQL. Its names stand without quotes, in the database's own case. */
+private[generic] object GenericLedger extends LedgerDialect {
+  override val text = "VARCHAR(255)"
+  override val bigint = "BIGINT"
+  override val timestamp = "TIMESTAMP"
+  override val now = "CURRENT_TIMESTAMP"
+
+  // FOR UPDATE is not the same in all; an UPDATE locks its rows in each.
+  override val forUpdate = ""
+  override val locksByUpdate = true
+
+  override def same(left: String, right: String): String =
+    if (right == "NULL") s"$left IS NULL" else s"($left = $right OR ($left IS NULL AND $right IS NULL))"
+
+  override def table(name: QualifiedName): String =
+    if (name.schema.isEmpty) name.table else s"\"${name.schema.replace("\"", "\"\"")}\".${name.table}"
+
+  override def column(name: String): String = s"\"${name.toUpperCase(Locale.ROOT)}\""
+
+  override def serializeClaims(connection: Connection): Boolean = false
+
+  override def exists(connection: Connection, table: QualifiedName): Boolean =
+    GenericCatalog.exists(connection, table)
+}
+
+/** For every JDBC URL that no other dialect takes. */
+final class AnyDialect extends GenericDialect with BuiltInDialect

@@ -1,0 +1,108 @@
+package io.epochal.jdbc.generic
+
+import java.sql.Types
+
+import org.apache.spark.sql.types._
+
+import io.epochal.jdbc.database.ColumnType
+
+/** A column's type as JDBC's metadata shows it.
+  *
+  * @param number
+  *   of `java.sql.Types`
+  * @param size
+  *   characters, bytes or digits
+  * @param scale
+  *   digits behind the point, of a number or of seconds
+  */
+final case class GenericType(typeName: String, number: Int, size: Int, scale: Int) extends ColumnType {
+  override def declared: String = number match {
+    case Types.DECIMAL | Types.NUMERIC                     => s"$typeName($size,$scale)"
+    case Types.VARCHAR | Types.CHAR if size < Int.MaxValue => s"$typeName($size)"
+    case _                                                 => typeName
+  }
+
+  def digitsBeforePoint: Int = size - scale
+}
+
+/** Which Spark types go where. */
+object GenericType {
+
+  /** In standard SQL. */
+  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+    case BooleanType          => "BOOLEAN"
+    case ByteType | ShortType => "SMALLINT"
+    case IntegerType          => "INTEGER"
+    case LongType             => "BIGINT"
+    case FloatType            => "REAL"
+    case DoubleType           => "DOUBLE PRECISION"
+    case d: DecimalType       => s"DECIMAL(${d.precision},${d.scale})"
+    case c: CharType          => s"VARCHAR(${c.length})"
+    case v: VarcharType       => s"VARCHAR(${v.length})"
+    case _: StringType        => "CLOB"
+    case BinaryType           => "BLOB"
+    case DateType             => "DATE"
+    case TimestampType        => "TIMESTAMP(6) WITH TIME ZONE"
+    case TimestampNTZType     => "TIMESTAMP(6)"
+  }
+
+  /** Large objects cannot be keys. */
+  def declareKey(dataType: DataType): Option[String] = dataType match {
+    case _: CharType | _: VarcharType => declare(dataType)
+    case _: StringType                => Some("VARCHAR(255)")
+    case BinaryType                   => Some("VARBINARY(255)")
+    case _                            => declare(dataType)
+  }
+
+  /** Digits of a second that a timestamp of so many characters keeps: `2026-01-31 12:30:00.123456+01:00`. */
+  def fraction(number: Int, size: Int): Int = number match {
+    case Types.TIMESTAMP               => math.max(0, size - 20)
+    case Types.TIMESTAMP_WITH_TIMEZONE => math.max(0, size - 26)
+    case _                             => 0
+  }
+
+  private val Texts =
+    Set(Types.VARCHAR, Types.LONGVARCHAR, Types.CLOB, Types.NVARCHAR, Types.LONGNVARCHAR, Types.NCLOB)
+  private val Numbers = Set(Types.DECIMAL, Types.NUMERIC)
+
+  private def home(dataType: DataType, column: GenericType): Boolean = {
+    def in(numbers: Int*): Boolean = numbers.contains(column.number)
+    def digits(count: Int): Boolean = Numbers(column.number) && column.digitsBeforePoint >= count
+    dataType match {
+      case BooleanType    => in(Types.BOOLEAN, Types.BIT)
+      case ByteType       => in(Types.TINYINT, Types.SMALLINT, Types.INTEGER, Types.BIGINT) || digits(3)
+      case ShortType      => in(Types.SMALLINT, Types.INTEGER, Types.BIGINT) || digits(5)
+      case IntegerType    => in(Types.INTEGER, Types.BIGINT) || digits(10)
+      case LongType       => in(Types.BIGINT) || digits(19)
+      case FloatType      => in(Types.REAL, Types.FLOAT, Types.DOUBLE)
+      case DoubleType     => in(Types.FLOAT, Types.DOUBLE)
+      case d: DecimalType => digits(d.precision - d.scale) && d.scale <= column.scale
+      case _: StringType | _: CharType | _: VarcharType => Texts(column.number)
+      case BinaryType                                   => in(Types.VARBINARY, Types.LONGVARBINARY, Types.BLOB)
+      case DateType                                     => in(Types.DATE)
+      case TimestampType                                => in(Types.TIMESTAMP_WITH_TIMEZONE)
+      case TimestampNTZType                             => in(Types.TIMESTAMP)
+      case _                                            => false
+    }
+  }
+
+  def fits(dataType: DataType, columnType: GenericType): Either[Option[String], Unit] =
+    Either.cond(home(dataType, columnType), (), suggestion(columnType))
+
+  /** The Spark type that the column would take. */
+  private def suggestion(column: GenericType): Option[String] = column.number match {
+    case Types.BOOLEAN | Types.BIT     => Some("BOOLEAN")
+    case Types.TINYINT                 => Some("TINYINT")
+    case Types.SMALLINT                => Some("SMALLINT")
+    case Types.INTEGER                 => Some("INT")
+    case Types.BIGINT                  => Some("BIGINT")
+    case Types.REAL                    => Some("FLOAT")
+    case Types.FLOAT | Types.DOUBLE    => Some("DOUBLE")
+    case Types.DECIMAL | Types.NUMERIC => Some(s"DECIMAL(${math.min(column.size, 38)},${column.scale})")
+    case Types.DATE                    => Some("DATE")
+    case Types.TIMESTAMP               => Some("TIMESTAMP_NTZ")
+    case Types.TIMESTAMP_WITH_TIMEZONE => Some("TIMESTAMP")
+    case other if Texts(other)         => Some("STRING")
+    case _                             => None
+  }
+}

@@ -1,0 +1,90 @@
+package io.epochal.jdbc.insert
+
+import java.sql.PreparedStatement
+
+import org.apache.spark.sql.types._
+
+import io.epochal.kit.engine.UnsafeRow
+import io.epochal.kit.engine.UnsafeRows
+import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.StoredText
+import io.epochal.jdbc.database.BoundColumn
+
+/** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
+trait ValueRules extends Serializable {
+
+  /** What a task must look at before it takes a value of the column; None: every value can be stored. */
+  def check(column: BoundColumn, nul: NulCharacter): Option[ValueCheck]
+
+  /** How the driver sets a parameter for the column. */
+  def binder(column: BoundColumn, nul: NulCharacter): Binder
+}
+
+/** Looks at values that are not NULL, one after the other. Allocates nothing for a good one. */
+trait ValueCheck {
+
+  /** Why the value cannot be stored; null for a good one. */
+  def problem(row: UnsafeRow, ordinal: Int): String
+}
+
+object ValueCheck {
+
+  /** Broken UTF-8, and the NUL character if it is to be an error. For one task. */
+  def text(nul: NulCharacter): ValueCheck = {
+    val text = new StoredText(nul)
+    (row, ordinal) => text.take(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+  }
+
+  val float: ValueCheck = (row, ordinal) => if (java.lang.Float.isFinite(row.getFloat(ordinal))) null else NotFinite
+  val double: ValueCheck = (row, ordinal) => if (java.lang.Double.isFinite(row.getDouble(ordinal))) null else NotFinite
+  private val NotFinite = "the database has no NaN and no infinity"
+
+  val date: ValueCheck = (row, ordinal) => outside(row.getInt(ordinal).toLong, IsoTime.FirstDay, IsoTime.LastDay)
+
+  /** @param unit
+    *   microseconds that the column can tell apart
+    */
+  def timestamp(unit: Long): ValueCheck = (row, ordinal) => {
+    val micros = row.getLong(ordinal)
+    if (micros % unit != 0) s"the column keeps no fraction of a second finer than $unit microseconds"
+    else outside(micros, IsoTime.FirstMicro, IsoTime.LastMicro)
+  }
+
+  /** Before the Gregorian calendar drivers differ about which day a date is. */
+  val gregorianDate: ValueCheck = (row, ordinal) => gregorian(row.getInt(ordinal).toLong, IsoTime.FirstGregorianDay)
+  val gregorianTimestamp: ValueCheck = (row, ordinal) => gregorian(row.getLong(ordinal), IsoTime.FirstGregorianMicro)
+
+  private def gregorian(value: Long, first: Long): String =
+    if (value < first) "it is before 1582-10-15, where drivers differ about the calendar" else null
+
+  /** The first problem of the two. */
+  def both(first: ValueCheck, second: ValueCheck): ValueCheck = (row, ordinal) => {
+    val problem = first.problem(row, ordinal)
+    if (problem != null) problem else second.problem(row, ordinal)
+  }
+
+  private def outside(value: Long, first: Long, last: Long): String =
+    if (value < first || value > last) "it has a year that is not from 1 to 9999" else null
+}
+
+/** Sets one parameter from a value that is not NULL. */
+trait Binder {
+  def bind(statement: PreparedStatement, parameter: Int, row: UnsafeRow, ordinal: Int): Unit
+}
+
+object Binder {
+
+  /** For numbers, bytes and texts, by the setters that every driver has for them. */
+  def plain(dataType: DataType, nul: NulCharacter): Binder = dataType match {
+    case ByteType    => (s, i, row, c) => s.setInt(i, row.getByte(c).toInt)
+    case ShortType   => (s, i, row, c) => s.setInt(i, row.getShort(c).toInt)
+    case IntegerType => (s, i, row, c) => s.setInt(i, row.getInt(c))
+    case LongType    => (s, i, row, c) => s.setLong(i, row.getLong(c))
+    case FloatType   => (s, i, row, c) => s.setFloat(i, row.getFloat(c))
+    case DoubleType  => (s, i, row, c) => s.setDouble(i, row.getDouble(c))
+    case d: DecimalType =>
+      (s, i, row, c) => s.setBigDecimal(i, row.getDecimal(c, d.precision, d.scale).toJavaBigDecimal)
+    case BinaryType => (s, i, row, c) => s.setBytes(i, row.getBinary(c))
+    case _          => (s, i, row, c) => s.setString(i, nul(row.getUTF8String(c).toString))
+  }
+}

@@ -1,0 +1,113 @@
+package io.epochal.jdbc.json
+
+import java.math.{BigDecimal => JavaDecimal, BigInteger}
+import java.time.format.{DateTimeFormatter, DateTimeFormatterBuilder}
+import java.time.temporal.ChronoField.NANO_OF_SECOND
+import java.time.temporal.ChronoUnit.MICROS
+import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
+import java.util.Base64
+
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.Platform
+
+import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.jdbc.row.SparkTime
+import io.epochal.jdbc.row.ChunkedBytes
+
+/** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
+abstract private class JsonScalar extends JsonValue {
+
+  protected def text(base: AnyRef, origin: Long, slot: Long): String
+
+  /** Whether JSON has a form of its own for the value. */
+  protected def isBare(text: String): Boolean
+
+  override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val value = text(base, origin, slot)
+    JsonValue.ascii(if (isBare(value)) value else s"\"$value\"", out)
+  }
+
+  override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
+    JsonValue.ascii(s"\"${text(base, origin, slot)}\"", out)
+}
+
+private object JsonScalar {
+
+  def supports(dataType: DataType): Boolean = dataType match {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType     => true
+    case _: DecimalType | _: StringType | _: CharType | _: VarcharType | BinaryType | VariantType => true
+    case DateType | TimestampType | TimestampNTZType                                              => true
+    case _: DayTimeIntervalType | _: YearMonthIntervalType                                        => true
+    case other                                                                                    => SparkTime.is(other)
+  }
+
+  def apply(dataType: DataType): JsonValue = dataType match {
+    case BooleanType => bare((base, _, slot) => Platform.getBoolean(base, slot).toString)
+    case ByteType    => bare((base, _, slot) => Platform.getByte(base, slot).toString)
+    case ShortType   => bare((base, _, slot) => Platform.getShort(base, slot).toString)
+    case IntegerType => bare((base, _, slot) => Platform.getInt(base, slot).toString)
+    case LongType    => bare((base, _, slot) => Platform.getLong(base, slot).toString)
+    case FloatType   => new Real((base, _, slot) => Platform.getFloat(base, slot).toString)
+    case DoubleType  => new Real((base, _, slot) => Platform.getDouble(base, slot).toString)
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
+      bare((base, _, slot) => JavaDecimal.valueOf(Platform.getLong(base, slot), d.scale).toPlainString)
+    case d: DecimalType =>
+      bare((base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
+    case BinaryType =>
+      inQuotes((base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot)))
+    case DateType      => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Platform.getInt(base, slot).toLong).toString)
+    case TimestampType => inQuotes((base, _, slot) => s"${moment(Platform.getLong(base, slot))}Z")
+    case TimestampNTZType => inQuotes((base, _, slot) => moment(Platform.getLong(base, slot)))
+    case _: DayTimeIntervalType =>
+      inQuotes((base, _, slot) => Duration.of(Platform.getLong(base, slot), MICROS).toString)
+    case _: YearMonthIntervalType =>
+      inQuotes { (base, _, slot) =>
+        val months = Platform.getInt(base, slot)
+        Period.of(months / 12, months % 12, 0).toString
+      }
+    case _ => inQuotes((base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Platform.getLong(base, slot))))
+  }
+
+  private type Text = (AnyRef, Long, Long) => String
+
+  private def bare(read: Text): JsonValue = new JsonScalar {
+    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
+    override protected def isBare(text: String): Boolean = true
+  }
+
+  private def inQuotes(read: Text): JsonValue = new JsonScalar {
+    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
+    override protected def isBare(text: String): Boolean = false
+  }
+
+  /** JSON has no numbers for NaN and the infinities. */
+  final private class Real(read: Text) extends JsonScalar {
+    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
+    override protected def isBare(text: String): Boolean = Character.isDigit(text.charAt(text.length - 1))
+  }
+
+  private def bytes(base: AnyRef, origin: Long, slot: Long): Array[Byte] = {
+    val length = UnsafeLayout.length(base, slot)
+    val bytes = new Array[Byte](length)
+    Platform.copyMemory(
+      base,
+      UnsafeLayout.address(base, origin, slot),
+      bytes,
+      Platform.BYTE_ARRAY_OFFSET.toLong,
+      length.toLong)
+    bytes
+  }
+
+  private def moment(micros: Long): String = {
+    val seconds = Math.floorDiv(micros, 1000000L)
+    val nanos = Math.floorMod(micros, 1000000L).toInt * 1000
+    val time = LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC)
+    s"${time.toLocalDate}T${Clock.format(time)}"
+  }
+
+  /** Six digits of a second, and nine where there are nanoseconds. */
+  private val Clock: DateTimeFormatter = new DateTimeFormatterBuilder()
+    .appendPattern("HH:mm:ss")
+    .appendFraction(NANO_OF_SECOND, 6, 9, true)
+    .toFormatter(java.util.Locale.ROOT)
+}

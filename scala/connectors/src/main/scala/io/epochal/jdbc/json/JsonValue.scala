@@ -1,0 +1,211 @@
+package io.epochal.jdbc.json
+
+import java.util.HexFormat
+
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.Platform
+
+import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.jdbc.row.BadValue
+import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.StoredText
+import io.epochal.jdbc.row.ChunkedBytes
+
+/** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
+  *
+  * Belongs to one task.
+  */
+abstract private[jdbc] class JsonValue {
+
+  /** The value is not NULL.
+    *
+    * @throws BadValue
+    *   when it has no form in JSON
+    */
+  def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
+
+  /** The same as the name in an object. */
+  def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit
+}
+
+private[jdbc] object JsonValue {
+
+  /** Names within a struct must differ, and a map's keys must have a text: else something would be lost. */
+  def supports(dataType: DataType): Boolean = dataType match {
+    case ArrayType(element, _)  => supports(element)
+    case MapType(key, value, _) => JsonScalar.supports(key) && key != VariantType && supports(value)
+    case StructType(fields) =>
+      fields.map(_.name).distinct.length == fields.length && fields.forall(f =>
+        !f.name.contains('\u0000') && supports(f.dataType))
+    case other => JsonScalar.supports(other)
+  }
+
+  /** @param column
+    *   place in the query's rows, for messages
+    */
+  def apply(column: Int, dataType: DataType, nul: NulCharacter): JsonValue = dataType match {
+    case ArrayType(element, _)                        => new Elements(element, apply(column, element, nul))
+    case MapType(key, value, _)                       => new Entries(column, key, value, nul)
+    case StructType(fields)                           => new Fields(column, fields, nul)
+    case _: StringType | _: CharType | _: VarcharType => new Text(column, nul)
+    case VariantType                                  => new Variant(column, nul)
+    case other                                        => JsonScalar(other)
+  }
+
+  /** Characters below 128, for which a byte each will do. */
+  def ascii(text: String, out: ChunkedBytes): Unit = {
+    out.reserve(text.length)
+    var i = 0
+    while (i < text.length) {
+      out.putByte(text.charAt(i).toInt)
+      i += 1
+    }
+  }
+
+  private def byte(char: Char, out: ChunkedBytes): Unit = {
+    out.reserve(1)
+    out.putByte(char.toInt)
+  }
+
+  /** What has no name: it cannot be a map's key. */
+  abstract private class Nested extends JsonValue {
+    override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
+      throw new IllegalStateException("a nested value as a key")
+  }
+
+  final private class Elements(element: DataType, value: JsonValue) extends Nested {
+    private val width = UnsafeLayout.slotWidth(element)
+
+    override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+      val array = UnsafeLayout.address(base, origin, slot)
+      val size = UnsafeLayout.arraySize(base, array)
+      val slots = UnsafeLayout.slotsOfArray(array, size)
+      byte('[', out)
+      var i = 0
+      while (i < size) {
+        if (i > 0) byte(',', out)
+        if (UnsafeLayout.isNullInArray(base, array, i)) ascii("null", out)
+        else value.write(base, array, slots + i.toLong * width, out)
+        i += 1
+      }
+      byte(']', out)
+    }
+  }
+
+  /** NULLs are written too: a field that is missing and one that is NULL would else be the same. */
+  final private class Fields(column: Int, fields: Array[StructField], nul: NulCharacter) extends Nested {
+    private val values = fields.map(field => JsonValue(column, field.dataType, nul))
+    private val names = fields.zipWithIndex.map { case (field, i) =>
+      val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("a name without end"))
+      if (i > 0) byte(',', out)
+      val bytes = field.name.getBytes("UTF-8")
+      quoted(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, bytes.length, out)
+      byte(':', out)
+      out
+    }
+
+    override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+      val row = UnsafeLayout.address(base, origin, slot)
+      val slots = UnsafeLayout.slotsOfRow(row, values.length)
+      byte('{', out)
+      var i = 0
+      while (i < values.length) {
+        names(i).copyTo(out)
+        if (UnsafeLayout.isNullInRow(base, row, i)) ascii("null", out)
+        else values(i).write(base, row, slots + i * 8L, out)
+        i += 1
+      }
+      byte('}', out)
+    }
+  }
+
+  /** In the map's own order. A NUL in a key is an error whatever is done with others: two keys could become one. */
+  final private class Entries(column: Int, key: DataType, value: DataType, nul: NulCharacter) extends Nested {
+    private val names = JsonValue(column, key, NulCharacter.Error)
+    private val values = JsonValue(column, value, nul)
+    private val nameWidth = UnsafeLayout.slotWidth(key)
+    private val valueWidth = UnsafeLayout.slotWidth(value)
+
+    override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+      val map = UnsafeLayout.address(base, origin, slot)
+      val keyArray = UnsafeLayout.mapKeys(map)
+      val valueArray = UnsafeLayout.mapValues(base, map)
+      val size = UnsafeLayout.arraySize(base, keyArray)
+      val keySlots = UnsafeLayout.slotsOfArray(keyArray, size)
+      val valueSlots = UnsafeLayout.slotsOfArray(valueArray, size)
+      byte('{', out)
+      var i = 0
+      while (i < size) {
+        if (i > 0) byte(',', out)
+        names.writeName(base, keyArray, keySlots + i.toLong * nameWidth, out)
+        byte(':', out)
+        if (UnsafeLayout.isNullInArray(base, valueArray, i)) ascii("null", out)
+        else values.write(base, valueArray, valueSlots + i.toLong * valueWidth, out)
+        i += 1
+      }
+      byte('}', out)
+    }
+  }
+
+  final private class Text(column: Int, nul: NulCharacter) extends JsonValue {
+    private val text = new StoredText(nul)
+
+    override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+      val problem = text.take(base, UnsafeLayout.address(base, origin, slot), UnsafeLayout.length(base, slot))
+      if (problem != null) throw new BadValue(column, problem)
+      quoted(text.base, text.address, text.length, out)
+    }
+
+    override def writeName(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
+      write(base, origin, slot, out)
+  }
+
+  /** As Spark writes it; what that text has of NULs is dealt with as in any JSON. */
+  final private class Variant(column: Int, nul: NulCharacter) extends Nested {
+    private val json = new StoredJson(nul)
+
+    override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+      val text =
+        try UnsafeLayout.variantJson(base, origin, slot).getBytes("UTF-8")
+        catch { case e: RuntimeException => throw new BadValue(column, s"its bytes are no variant: ${e.getMessage}") }
+      val problem = json.take(text, Platform.BYTE_ARRAY_OFFSET.toLong, text.length)
+      if (problem != null) throw new BadValue(column, problem)
+      out.reserve(json.length)
+      out.putBytes(json.base, json.address, json.length)
+    }
+  }
+
+  /** A text in quotes, with the escapes that JSON demands. */
+  private def quoted(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
+    byte('"', out)
+    var from = 0
+    var i = 0
+    while (i < length) {
+      val c = Platform.getByte(base, address + i)
+      if (c == '"' || c == '\\' || (c >= 0 && c < 0x20)) {
+        raw(base, address + from, i - from, out)
+        ascii(escape(c.toChar), out)
+        from = i + 1
+      }
+      i += 1
+    }
+    raw(base, address + from, length - from, out)
+    byte('"', out)
+  }
+
+  private def raw(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
+    out.reserve(length)
+    out.putBytes(base, address, length)
+  }
+
+  private def escape(c: Char): String = c match {
+    case '"'  => "\\\""
+    case '\\' => "\\\\"
+    case '\b' => "\\b"
+    case '\f' => "\\f"
+    case '\n' => "\\n"
+    case '\r' => "\\r"
+    case '\t' => "\\t"
+    case _    => s"\\u${HexFormat.of.toHexDigits(c)}"
+  }
+}

@@ -1,0 +1,153 @@
+package io.epochal.jdbc.mysql
+
+import java.sql.{Connection, ResultSet}
+import java.util.Locale
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.NamePart
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetColumn
+import io.epochal.jdbc.database.TargetKey
+import io.epochal.jdbc.database.TargetTable
+
+/** Tables as the information schema knows them. */
+private[mysql] object MysqlCatalog {
+
+  /** Without a schema in the name it is that of the URL. */
+  def find(connection: Connection, name: TableName): Option[TargetTable] =
+    (for {
+      schema <- name.schema.fold(Seq(schema(connection, name)))(spellings)
+      table <- spellings(name.table)
+    } yield relation(connection, schema, table)).flatten.headOption.map { found =>
+      val described = columns(connection, found)
+      TargetTable(
+        found,
+        Target(found.toString, TargetMark.read(connection, found)),
+        described.map(_._1),
+        keys(connection, found, described.flatMap { case (column, loose) => loose.map(column.name -> _) }.toMap))
+    }
+
+  def schema(connection: Connection, name: TableName): String =
+    name.schema.map(_.text).getOrElse {
+      Sql.query(connection, "SELECT DATABASE()")(rows => Option(rows.getString(1))).head.getOrElse("")
+    }
+
+  def tableNames(connection: Connection, name: TableName): Seq[String] =
+    Sql.query(
+      connection,
+      """SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE'
+        |ORDER BY table_name LIMIT 1000""".stripMargin,
+      schema(connection, name)
+    )(_.getString(1))
+
+  def exists(connection: Connection, table: QualifiedName): Boolean =
+    relation(connection, table.schema, table.table).nonEmpty
+
+  private def spellings(part: NamePart): Seq[String] =
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
+
+  private def relation(connection: Connection, schema: String, table: String): Option[QualifiedName] =
+    Sql
+      .query(
+        connection,
+        """SELECT table_schema, table_name, table_type, COALESCE(engine, 'none')
+          |FROM information_schema.tables WHERE table_schema = ? AND table_name = ?""".stripMargin,
+        schema,
+        table
+      ) { rows =>
+        val name = QualifiedName(rows.getString(1), rows.getString(2))
+        if (!Set("BASE TABLE", "SYSTEM VERSIONED")(rows.getString(3)))
+          refuse(name, s"it is a ${rows.getString(3).toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
+        val engine = rows.getString(4)
+        if (!engine.equalsIgnoreCase("InnoDB"))
+          refuse(
+            name,
+            s"its engine is $engine, and only InnoDB is known to keep rows and ledger in one transaction",
+            s"ALTER TABLE $name ENGINE=InnoDB.")
+        name
+      }
+      .headOption
+
+  private def refuse(name: QualifiedName, reason: String, suggestion: String): Nothing =
+    throw Conditions.ModeUnsupported(
+      "format" -> JdbcOptions.Format,
+      "mode" -> s"write to $name",
+      "reason" -> reason,
+      "suggestion" -> suggestion)
+
+  /** The collation for texts that are keys. */
+  def exactCollation(connection: Connection): String = {
+    val there = Sql.query(
+      connection,
+      s"SELECT collation_name FROM information_schema.collations WHERE collation_name IN (${MysqlType.ExactCollations.map(_ => "?").mkString(", ")})",
+      MysqlType.ExactCollations: _*
+    )(_.getString(1))
+    MysqlType.ExactCollations
+      .find(there.contains)
+      .getOrElse(
+        throw Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "make a table with a text as key",
+          "reason" -> s"MySQL ${MysqlVersion.of(connection).text} has no collation that compares texts as Spark does (8.0.17 has)",
+          "suggestion" -> "Upgrade the server; or make the table yourself and set keyComparison=database."
+        ))
+  }
+
+  /** Each with what makes it loose as a key. */
+  private def columns(connection: Connection, table: QualifiedName): Seq[(TargetColumn, Option[String])] =
+    Sql.query(
+      connection,
+      """SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
+        |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name
+        |FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position""".stripMargin,
+      table.schema,
+      table.table
+    ) { rows =>
+      val extra = rows.getString(4).toLowerCase(Locale.ROOT)
+      val kind = MysqlType(
+        rows.getString(6).toLowerCase(Locale.ROOT),
+        rows.getString(7).toLowerCase(Locale.ROOT),
+        length(rows, 8),
+        length(rows, 9),
+        rows.getInt(10),
+        rows.getInt(11),
+        rows.getInt(12),
+        rows.getString(13))
+      val column = TargetColumn(
+        rows.getString(1),
+        kind,
+        nullable = rows.getString(2) == "YES",
+        filled = rows.getString(3) != null || extra.contains("auto_increment"),
+        generated =
+          Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
+      )
+      (column, kind.loose)
+    }
+
+  /** A LONGTEXT may have 4 GiB. */
+  private def length(rows: ResultSet, column: Int): Option[Int] = {
+    val found = rows.getLong(column)
+    Option.when(!rows.wasNull && found < Int.MaxValue)(found.toInt)
+  }
+
+  /** Unique indexes on whole columns. */
+  private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
+    Sql
+      .query(
+        connection,
+        """SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
+          |WHERE table_schema = ? AND table_name = ? AND non_unique = 0""".stripMargin,
+        table.schema,
+        table.table
+      )(rows => (rows.getString(1), Option(rows.getString(2))))
+      .groupMap(_._1)(_._2)
+      .values
+      .toSeq
+      .filter(_.forall(_.isDefined)) // a prefix of a column, or an expression
+      .map(_.flatten.toSet)
+      .map(columns => TargetKey(columns, loose.filter { case (name, _) => columns(name) }))
+}

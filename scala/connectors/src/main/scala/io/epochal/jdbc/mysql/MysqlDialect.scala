@@ -1,0 +1,180 @@
+package io.epochal.jdbc.mysql
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.sql.{Connection, SQLException}
+import java.time.Duration
+import java.util.HexFormat
+
+import scala.util.Using
+
+import org.apache.spark.sql.types.DataType
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ServerIdentity
+import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.Blocker
+import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.insert.RowBytes
+import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.jdbc.row.EncodedRows
+import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.BoundTable
+import io.epochal.jdbc.database.ColumnType
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.database.BuiltInDialect
+import io.epochal.jdbc.database.DatabaseFailure
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.database.JdbcDriver
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.LedgerDialect
+import io.epochal.jdbc.database.Loaded
+
+/** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
+class MysqlDialect extends Dialect with BuiltInDialect {
+
+  private val Maria = "jdbc:mariadb:"
+  private val ShortestIdle = 30L
+
+  override val name = "MySQL"
+  override def handles(url: String): Boolean = url.startsWith(Maria) || url.startsWith("jdbc:mysql:")
+  override def driver(url: String): Some[JdbcDriver] = Some(
+    if (url.startsWith(Maria)) JdbcDriver("org.mariadb.jdbc.Driver", Some("org.mariadb.jdbc:mariadb-java-client"))
+    else JdbcDriver("com.mysql.cj.jdbc.Driver", Some("com.mysql:mysql-connector-j")))
+
+  /** A server must not be able to ask for the driver's files. */
+  override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
+    Map("connectTimeout" -> "10000", "tcpKeepAlive" -> "true", "allowLocalInfile" -> "false")
+      .filterNot { case (key, _) => settings.url.contains(s"$key=") }
+
+  override def quote(name: String): String = s"`${name.replace("`", "``")}`"
+
+  override val longestName = 64
+
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
+  override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
+
+  override def find(connection: Connection, name: TableName): Option[TargetTable] = MysqlCatalog.find(connection, name)
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
+    MysqlCatalog.tableNames(connection, name)
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    QualifiedName(MysqlCatalog.schema(connection, name), name.table.text)
+  override def identify(connection: Connection, table: TargetTable): TargetTable = TargetMark.put(connection, table)
+  override def identitySql(table: QualifiedName): String = TargetMark.sql(table)
+  override def ddlCommits: Boolean = true
+
+  override def shapeSql(table: BoundTable): String =
+    sql"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(collation_name, '')
+       |ORDER BY ordinal_position)), '') FROM information_schema.columns
+       |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
+       |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
+
+  override def declare(dataType: DataType): Option[String] = MysqlType.declare(dataType)
+  override def declareKey(dataType: DataType): Option[String] =
+    MysqlType.declareKey(dataType, MysqlType.ExactCollations.head)
+  override def declareKey(connection: Connection, dataType: DataType): Option[String] =
+    MysqlType.declareKey(dataType, MysqlCatalog.exactCollation(connection))
+  override val exactKey: String =
+    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL from 8.0.17 on"
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
+    MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
+
+  /** Texts too: a load sorts them by their bytes. */
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
+    columnType.asInstanceOf[MysqlType].name != "json"
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table, MysqlRules)
+
+  /** Settings of the session are made anew for each transaction, as a pooler may hand on another one. Without strictness
+    * values would be cut in silence, a 0 would become the next number of an AUTO_INCREMENT column, an empty text could be
+    * NULL. What the driver knows of the session (backslashes) stays. MariaDB ends a
+    * transaction whose client is silent: what a frozen driver holds is free then.
+    */
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    val seconds = math.max(1L, lockTimeout.toSeconds)
+    execute(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    execute(
+      connection,
+      sql"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
+         |/*M!100301 idle_transaction_timeout = ${math
+          .max(seconds, ShortestIdle)}, */ group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
+         |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
+         |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
+    )
+    execute(connection, "START TRANSACTION")
+    None
+  }
+
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Writer): Option[String] = {
+    val id = begin(connection, lockTimeout)
+    MysqlSessions.mark(connection, writer)
+    id
+  }
+  override def ended(connection: Connection, writer: Writer): Unit = MysqlSessions.unmark(connection, writer)
+
+  override def session(connection: Connection): Option[Long] = Some(MysqlSessions.current(connection))
+  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
+    MysqlSessions.blockers(connection, waiting, successor)
+  override def end(connection: Connection, blocker: Blocker): Unit = MysqlSessions.end(connection, blocker)
+
+  // By statements, since the driver's automatic commit stays on: to switch it costs two round trips.
+  override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
+  override def rollback(connection: Connection): Unit = execute(connection, "ROLLBACK")
+
+  private[mysql] def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+
+  override def verdict(error: SQLException): Verdict =
+    if (MysqlErrors.passes(error)) Verdict.Retry else Verdict.GiveUp
+  override def opensLater(error: SQLException): Boolean = MysqlErrors.tooManyConnections(error)
+
+  override def known(error: SQLException): Option[DatabaseFailure] =
+    if (MysqlErrors.packetTooLarge(error)) Some(DatabaseFailure.RowTooLarge("max_allowed_packet"))
+    else if (MysqlErrors.tooManyConnections(error))
+      Some(DatabaseFailure.TooManyConnections("max_connections and max_user_connections"))
+    else None
+
+  override def losesConnection(error: SQLException): Boolean = MysqlErrors.losesConnection(error)
+  override def outlives(error: SQLException): Boolean =
+    losesConnection(error) || MysqlErrors.readOnly(error)
+
+  override def server(connection: Connection): ServerIdentity =
+    ServerIdentity(
+      Sql
+        .query(connection, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')")(_.getString(2))
+        .headOption
+        .getOrElse("unknown"),
+      None)
+
+  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    MysqlLoad(connection, table, rows, batchSize)
+
+  override object ledger extends LedgerDialect {
+    override val text = "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    override val bigint = "BIGINT"
+    override val timestamp = "DATETIME(6)"
+    override val now = "UTC_TIMESTAMP(6)"
+    override val forUpdate = " FOR UPDATE"
+    override val tableOptions = " ENGINE=InnoDB"
+    override def same(left: String, right: String): String = s"$left <=> $right"
+    override def table(name: QualifiedName): String = quote(name)
+    override def column(name: String): String = quote(name)
+
+    /** GET_LOCK would belong to the session, not to the transaction. */
+    override def serializeClaims(connection: Connection): Boolean = false
+
+    override def exists(connection: Connection, table: QualifiedName): Boolean =
+      MysqlCatalog.exists(connection, table)
+  }
+
+  /** Means the same whatever `sql_mode` says. */
+  private[mysql] def literal(text: String): String =
+    if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
+}
+
+/** It has no state: one serves all. */
+object MysqlDialect extends MysqlDialect

@@ -1,0 +1,139 @@
+package io.epochal.jdbc.mysql
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.Try
+
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.Blocker
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.Writer
+
+/** How a successor finds the session of its predecessor (K15): a transaction holds the lock `epochal.<sink>.<generation>` by
+  * GET_LOCK while it is open, and the server tells which session that is. A server that refuses such locks (some clusters
+  * do) does not tell: then nothing is ended.
+  *
+  * That it is this session that keeps the claim waiting is told by InnoDB, to a user with PROCESS (and in MySQL, SELECT on
+  * `performance_schema.data_lock_waits`). Another user's claim takes the lock for the proof: the transaction of an older run
+  * is open while the claim waits.
+  */
+private[mysql] object MysqlSessions {
+
+  private def prefix(sink: String): String = s"epochal.$sink."
+  private def lock(writer: Writer): String = prefix(writer.sink) + writer.generation
+
+  def mark(connection: Connection, writer: Writer): Unit =
+    Try(Sql.query(connection, s"SELECT GET_LOCK('${lock(writer)}', 0)")(_.getInt(1))): Unit
+
+  def unmark(connection: Connection, writer: Writer): Unit =
+    Sql.query(connection, s"SELECT RELEASE_LOCK('${lock(writer)}')")(_.getInt(1)): Unit
+
+  def current(connection: Connection): Long = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
+
+  /** Also those for whom these wait. */
+  def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {
+    val older = holders(connection, successor)
+    val blocking = waitedFor(connection, waiting).getOrElse(
+      if (isInStatement(connection, waiting)) older.keys.filter(_ != waiting).toSeq else Nil)
+    val sessions = blocking.filter(_ != NoSession)
+    describe(connection, sessions, older) ++ Option.when(blocking.contains(NoSession))(
+      Blocker(None, "a transaction without a session (see XA RECOVER)", "", None))
+  }
+
+  /** Which sessions are in a transaction of the sink's latest generations. */
+  private def holders(connection: Connection, successor: Writer): Map[Long, Writer] = {
+    val last = successor.generation
+    Sql
+      .query(
+        connection,
+        sql"""WITH RECURSIVE known AS (
+           |  SELECT $last AS generation UNION ALL
+           |  SELECT generation - 1 FROM known WHERE generation > ${math.max(1L, last - Generations + 1)})
+           |SELECT generation, IS_USED_LOCK(CONCAT('${prefix(successor.sink)}', generation)) AS id FROM known"""
+      )(rows => Sql.long(rows, "id").map(_ -> Writer(successor.sink, rows.getLong("generation"))))
+      .flatten
+      .groupMapReduce(_._1)(_._2)((one, other) => if (one.generation > other.generation) one else other)
+  }
+
+  /** None where the server does not show it, or not to this user. */
+  private def waitedFor(connection: Connection, waiting: Long): Option[Seq[Long]] =
+    pairs(connection).flatMap { pairs =>
+      try
+        Some(
+          Sql.query(
+            connection,
+            sql"""WITH RECURSIVE pairs AS ($pairs), waits AS (
+               |  SELECT blocking FROM pairs WHERE requesting = $waiting UNION
+               |  SELECT p.blocking FROM pairs AS p JOIN waits AS w ON p.requesting = w.blocking)
+               |SELECT blocking FROM waits WHERE blocking <> $waiting"""
+          )(_.getLong(1)))
+      catch { case error: SQLException if MysqlErrors.denied(error) => None }
+    }
+
+  /** SQL of who waits for whom, as far as InnoDB's locks go. */
+  private def pairs(connection: Connection): Option[String] =
+    Sql
+      .query(connection, "SELECT VERSION(), @@performance_schema")(rows => (rows.getString(1), rows.getBoolean(2)))
+      .map {
+        case (version, _) if MysqlVersion(version).isMariadb => Some(OfMariadb)
+        case (_, observed)                                   => Option.when(observed)(OfMysql)
+      }
+      .head
+
+  private def isInStatement(connection: Connection, waiting: Long): Boolean =
+    Sql
+      .query(
+        connection,
+        "SELECT id FROM information_schema.processlist WHERE id = ? AND command <> 'Sleep' AND time >= 1",
+        waiting)(_.getLong(1))
+      .nonEmpty
+
+  /** A session in its COMMIT is neither dead nor frozen: the server goes on with it, whoever its client is, and may wait for
+    * a replica.
+    */
+  private def describe(connection: Connection, sessions: Seq[Long], older: Map[Long, Writer]): Seq[Blocker] =
+    if (sessions.isEmpty) Nil
+    else
+      Sql.query(
+        connection,
+        sql"""SELECT id, user, time, info, user = SUBSTRING_INDEX(USER(), '@', 1) AS mine
+           |FROM information_schema.processlist WHERE id IN (${sessions.mkString(", ")})"""
+      ) { rows =>
+        val id = rows.getLong("id")
+        val statement = Option(rows.getString("info")).map(_.trim.takeWhile(_.isLetter)).filter(_.nonEmpty)
+        val mine = rows.getBoolean("mine") && !statement.exists(_.equalsIgnoreCase("COMMIT"))
+        val writer = older.get(id).filter(_ => mine)
+        Blocker(
+          Some(id),
+          s"connection $id of user ${rows.getString("user")}, for ${rows.getLong("time")} s " +
+            statement.fold("idle in its transaction")(kind => s"in $kind"),
+          writer.fold("")(lock),
+          writer
+        )
+      }
+
+  def end(connection: Connection, blocker: Blocker): Unit =
+    for {
+      id <- blocker.process
+      if Sql.query(connection, s"SELECT IS_USED_LOCK('${blocker.key}')")(_.getLong(1)).head == id
+    } MysqlDialect.execute(connection, s"KILL $id")
+
+  /** InnoDB's name for the session of a transaction that has none. */
+  private val NoSession = 0L
+
+  /** So many of the latest are looked for: a run that woke after this many claims, and stopped once more, is not found. */
+  private val Generations = 100
+
+  private val OfMariadb =
+    sql"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
+       |FROM information_schema.innodb_lock_waits AS w
+       |JOIN information_schema.innodb_trx AS r ON r.trx_id = w.requesting_trx_id
+       |JOIN information_schema.innodb_trx AS b ON b.trx_id = w.blocking_trx_id"""
+
+  // Compared as numbers, nothing is found.
+  private val OfMysql =
+    sql"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
+       |FROM performance_schema.data_lock_waits AS w
+       |JOIN information_schema.innodb_trx AS r ON r.trx_id = CAST(w.requesting_engine_transaction_id AS CHAR)
+       |JOIN information_schema.innodb_trx AS b ON b.trx_id = CAST(w.blocking_engine_transaction_id AS CHAR)"""
+}

@@ -1,0 +1,126 @@
+package io.epochal.jdbc.mysql
+
+import org.apache.spark.sql.types._
+
+import io.epochal.jdbc.database.ColumnType
+
+/** A column's type as the information schema spells it.
+  *
+  * @param name
+  *   `varchar`
+  * @param declared
+  *   `varchar(20)`, `int unsigned`
+  * @param length
+  *   characters, of a binary type bytes; None: 2 GiB or more
+  * @param bytes
+  *   the same in bytes
+  * @param fraction
+  *   digits of a second
+  * @param collation
+  *   null for what is no text
+  */
+final case class MysqlType(
+    name: String,
+    declared: String,
+    length: Option[Int],
+    bytes: Option[Int],
+    precision: Int,
+    scale: Int,
+    fraction: Int,
+    collation: String
+) extends ColumnType {
+  def unsigned: Boolean = declared.contains("unsigned")
+  def isText: Boolean = collation != null
+
+  /** What takes for equal the texts that Spark tells apart. All but a few collations fill texts up with spaces before they
+    * compare them (PAD SPACE).
+    */
+  def loose: Option[String] = Option(collation).filterNot(MysqlType.isExact).map("collation " + _)
+}
+
+/** Which Spark types go where. */
+object MysqlType {
+
+  private val Utf8 = "CHARACTER SET utf8mb4"
+
+  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+    case BooleanType    => "boolean"
+    case ByteType       => "tinyint"
+    case ShortType      => "smallint"
+    case IntegerType    => "int"
+    case LongType       => "bigint"
+    case FloatType      => "float"
+    case DoubleType     => "double"
+    case d: DecimalType => s"decimal(${d.precision},${d.scale})"
+    case c: CharType    => s"varchar(${c.length}) $Utf8"
+    case v: VarcharType => s"varchar(${v.length}) $Utf8"
+    case _: StringType  => s"longtext $Utf8"
+    case BinaryType     => "longblob"
+    case DateType       => "date"
+    // Said aloud, or MySQL would make the first such column NOT NULL and change it with every update.
+    case TimestampType    => "timestamp(6) NULL"
+    case TimestampNTZType => "datetime(6)"
+  }
+
+  /** By bytes, and without regard to PAD SPACE: MariaDB's, MySQL's from 8.0.17 on. */
+  val ExactCollations: Seq[String] = Seq("utf8mb4_nopad_bin", "utf8mb4_0900_bin")
+
+  private def isExact(collation: String): Boolean =
+    collation == "binary" || collation.endsWith("_nopad_bin") || collation.endsWith("_0900_bin")
+
+  /** Of large objects no key can be made; texts are told apart as Spark does, byte by byte. */
+  def declareKey(dataType: DataType, collation: => String): Option[String] = dataType match {
+    case c: CharType    => Some(s"varchar(${c.length}) $Utf8 COLLATE $collation")
+    case v: VarcharType => Some(s"varchar(${v.length}) $Utf8 COLLATE $collation")
+    case _: StringType  => Some(s"varchar(255) $Utf8 COLLATE $collation")
+    case BinaryType     => Some("varbinary(255)")
+    case TimestampType  => Some("timestamp(6) DEFAULT '1970-01-01 00:00:01'")
+    case _              => declare(dataType)
+  }
+
+  private val Integers = Seq("tinyint", "smallint", "mediumint", "int", "bigint")
+  private val Texts = Set("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json")
+  private val Blobs = Set("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+
+  private def home(dataType: DataType, column: MysqlType): Boolean = {
+    def integer(least: String): Boolean = Integers.drop(Integers.indexOf(least)).contains(column.name)
+    def digits(count: Int): Boolean = column.name == "decimal" && column.precision - column.scale >= count
+    dataType match {
+      case BooleanType    => integer("tinyint") || column.declared == "bit(1)"
+      case ByteType       => integer("tinyint") || digits(3)
+      case ShortType      => integer("smallint") || digits(5)
+      case IntegerType    => integer("int") || digits(10)
+      case LongType       => integer("bigint") || digits(19)
+      case FloatType      => column.declared == "float" || column.declared == "double" // float(m,d) rounds
+      case DoubleType     => column.declared == "double"
+      case d: DecimalType => digits(d.precision - d.scale) && d.scale <= column.scale
+      case _: StringType | _: CharType | _: VarcharType => Texts(column.name)
+      case BinaryType                                   => Blobs(column.name)
+      case DateType                                     => column.name == "date"
+      case TimestampType                                => column.name == "timestamp"
+      case TimestampNTZType                             => column.name == "datetime"
+      case _                                            => false
+    }
+  }
+
+  def fits(dataType: DataType, columnType: MysqlType): Either[Option[String], Unit] =
+    Either.cond(home(dataType, columnType), (), suggestion(columnType))
+
+  /** The Spark type that the column would take. */
+  private def suggestion(column: MysqlType): Option[String] = column.name match {
+    case "tinyint"                => Some("TINYINT")
+    case "smallint" | "mediumint" => Some("SMALLINT")
+    case "int"                    => Some("INT")
+    case "bigint"                 => Some("BIGINT")
+    case "float"                  => Some("FLOAT")
+    case "double"                 => Some("DOUBLE")
+    case "decimal"                => Some(s"DECIMAL(${math.min(column.precision, 38)},${column.scale})")
+    case "date"                   => Some("DATE")
+    case "timestamp"              => Some("TIMESTAMP")
+    case "datetime"               => Some("TIMESTAMP_NTZ")
+    case "bit"                    => Some("BOOLEAN")
+    case text if Texts(text)      => Some("STRING")
+    case blob if Blobs(blob)      => Some("BINARY")
+    case _                        => None
+  }
+}

@@ -1,0 +1,323 @@
+package io.epochal.jdbc.option
+
+import io.epochal.jdbc.database.Database
+import java.time.Duration
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.OnEpochMismatch
+import io.epochal.core.ledger.OnLedgerEmpty
+import io.epochal.core.ledger.OnNewQuery
+import io.epochal.core.option.OptionGroup
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+import io.epochal.core.option.RetryOptions
+import io.epochal.core.retry.RetrySettings
+import io.epochal.jdbc.row.NulCharacter
+import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.access.Secret
+
+/** What a query asked of the sink, checked.
+  *
+  * @param sinkId
+  *   None: the query's id
+  * @param upsert
+  *   whether rows replace those of the same key, or remove them (`mode=changes`)
+  * @param keyColumns
+  *   as the user spelled them; empty where rows have no key
+  */
+final case class JdbcOptions(
+    connection: ConnectionSettings,
+    table: TableName,
+    sinkId: Option[String],
+    upsert: Boolean,
+    keyColumns: Seq[String],
+    orderColumn: Option[String],
+    rows: RowOptions,
+    keyComparison: KeyComparison,
+    createTable: Boolean,
+    nulCharacter: NulCharacter,
+    onNewQuery: OnNewQuery,
+    onLedgerEmpty: OnLedgerEmpty,
+    onEpochMismatch: OnEpochMismatch,
+    trustedOwners: Seq[String],
+    transport: TransportChoice,
+    inlineMaxBytes: Long,
+    spillDirectory: Option[String],
+    batchSize: Int,
+    lockTimeout: Duration,
+    retry: RetrySettings
+)
+
+object JdbcOptions {
+  val Format = "epochal-jdbc"
+
+  val Url: OptionSpec[String] = OptionSpec(
+    "url",
+    OptionType.string,
+    "JDBC URL of the database: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or that of any driver on the class path.",
+    required = true,
+    sample = Some("jdbc:sqlite:comments.db"))
+  val DbTable: OptionSpec[TableName] = OptionSpec(
+    "dbtable",
+    RowOptions.tableName,
+    "The table to write. A part in double quotes counts exactly as written; without quotes it is searched as written, then in the database's own case.",
+    required = true,
+    sample = Some("comments")
+  )
+  val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Name to log in with.", sample = Some("epochal"))
+  val PasswordText: OptionSpec[String] =
+    OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
+  val PasswordFile: OptionSpec[String] = OptionSpec(
+    "passwordFile",
+    OptionType.string,
+    "File with the password, read on the driver for every connection; a line break at its end does not count.",
+    sample = Some("/run/secrets/database"))
+  val PasswordEnv: OptionSpec[String] = OptionSpec(
+    "passwordEnv",
+    OptionType.string,
+    "Name of an environment variable of the driver that holds the password.",
+    sample = Some("DATABASE_PASSWORD"))
+  val Driver: OptionSpec[String] = OptionSpec(
+    "driver",
+    OptionType.string,
+    "Class of the JDBC driver. Unset: the usual one for the URL.",
+    sample = Some("org.postgresql.Driver"))
+  val Connection: OptionSpec[String] = OptionSpec(
+    "connection.*",
+    OptionType.string,
+    "Properties for the driver, for example connection.sslmode=verify-full.",
+    secret = true,
+    sample = Some("verify-full"))
+  val MaxConnections: OptionSpec[Int] = OptionSpec(
+    "maxConnections",
+    OptionType.int(2, 1000),
+    "Connections that one JVM, the driver or an executor, may hold to the database with one login; tasks wait for a free one. Unset: 16 on PostgreSQL, 8 on others, 2 on SQLite.",
+    sample = Some("4")
+  )
+  private val sinkIdType = new OptionType[String](
+    "string",
+    s"a text that is not empty and does not begin with ${IdentityOptions.BatchPrefix}",
+    "comments"
+  )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(IdentityOptions.BatchPrefix)), identity)
+
+  val SinkId: OptionSpec[String] = OptionSpec(
+    "sinkId",
+    sinkIdType,
+    "Name of this sink in the ledger; keeps its identity when the checkpoint is lost. Unset: the query's id. Streaming only.",
+    sample = Some("comments"))
+  val Mode: OptionSpec[String] = OptionSpec(
+    "mode",
+    OptionType.oneOf("append", "upsert", "changes"),
+    "append adds rows; upsert replaces rows of the same keyColumns; changes also deletes them, as opColumn says. Unset: changes when opColumn is given, upsert when keyColumns is."
+  )
+  val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "keyColumns",
+    OptionType.names,
+    "Columns that identify a row; the table needs a primary key or unique index on exactly these.",
+    sample = Some("id"))
+  val OrderColumn: OptionSpec[String] = OptionSpec(
+    "orderColumn",
+    OptionType.string,
+    "Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such rows are an error.",
+    sample = Some("updatedAt"))
+  val Comparison: OptionSpec[KeyComparison] = OptionSpec(
+    "keyComparison",
+    OptionType.choice(KeyComparison.all)(_.name),
+    "exact refuses a key column that treats texts as equal that are different in Spark (by a collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that they are one key.",
+    Some(KeyComparison.Exact)
+  )
+  val CreateTable: OptionSpec[Boolean] = OptionSpec(
+    "createTable",
+    OptionType.boolean,
+    "Makes the table from the query's columns if it does not exist.",
+    Some(false))
+  val NulText: OptionSpec[NulCharacter] = OptionSpec(
+    "nulCharacter",
+    OptionType.choice(NulCharacter.all)(_.name),
+    "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
+    Some(NulCharacter.Error)
+  )
+  val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
+    "onNewQuery",
+    IdentityOptions.onNewQuery,
+    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing.",
+    Some(OnNewQuery.Fail)
+  )
+  val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
+    "onLedgerEmpty",
+    IdentityOptions.onLedgerEmpty,
+    "When the ledger knows no epoch of a query that is at a later one than its first: fail says so, write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are in the table. It counts for that epoch only.",
+    Some(OnLedgerEmpty.Fail)
+  )
+  val EpochMismatch: OptionSpec[String] = OptionSpec(
+    "onEpochMismatch",
+    OptionType.oneOf("fail", "keep"),
+    "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
+    Some("fail"))
+  val TrustedOwners: OptionSpec[Seq[String]] = OptionSpec(
+    "trustedOwners",
+    OptionType.names,
+    "PostgreSQL: roles whose tables may be the sink's ledger, staging and table of bad rows, beside its own role, the owners of the target and of its schema, superusers, and whoever can act as one of these.",
+    sample = Some("warehouse_admin")
+  )
+  val TransportName: OptionSpec[TransportChoice] = OptionSpec(
+    "transport",
+    OptionType.choice(TransportChoice.all)(_.name),
+    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows exceed their share of inlineMaxBytes, where the database has that, else in files beside the checkpoint.",
+    Some(TransportChoice.Auto))
+  val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
+    "inlineMaxBytes",
+    OptionType.bytes,
+    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they exceed goes on by staging, or by a file where the database has no staging.",
+    Some(64L << 20))
+  val SpillDirectory: OptionSpec[String] = OptionSpec(
+    "spillDirectory",
+    OptionType.string,
+    "Directory, on a file system that driver and executors reach, for files of rows that exceed inlineMaxBytes where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
+    sample = Some("s3a://bucket/spill")
+  )
+  val BatchSize: OptionSpec[Int] = OptionSpec(
+    "batchSize",
+    OptionType.int(1, 100000),
+    "Rows in one INSERT where the database has no bulk load (all but PostgreSQL), as far as its parameters allow.",
+    Some(200))
+  val LockTimeout: OptionSpec[Duration] = OptionSpec(
+    "lockTimeout",
+    OptionType.duration,
+    "How long one attempt waits for a lock in the database.",
+    Some(Duration.ofSeconds(30)))
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Writes to a database table: streaming writes exactly once by a ledger in the same database, batch writes in one transaction.",
+    Seq(
+      Url,
+      DbTable,
+      User,
+      PasswordText,
+      PasswordFile,
+      PasswordEnv,
+      Driver,
+      Connection,
+      MaxConnections,
+      SinkId,
+      Mode,
+      KeyColumns,
+      OrderColumn,
+      Comparison) ++ RowOptions.all ++ Seq(
+      CreateTable,
+      NulText,
+      NewQuery,
+      LedgerEmpty,
+      EpochMismatch,
+      TrustedOwners,
+      TransportName,
+      InlineMaxBytes,
+      SpillDirectory,
+      BatchSize,
+      LockTimeout) ++ RetryOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- synchronousProgress(raw)
+      _ <- values.exclusive("The password comes from one place: keep one of them.")(
+        PasswordText,
+        PasswordFile,
+        PasswordEnv)
+      keys = values.get(KeyColumns).getOrElse(Nil)
+      mode = values.get(Mode)
+      upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
+      rows <- RowOptions.read(values, mode, upsert)
+      _ <- Either.cond(
+        !upsert || keys.nonEmpty,
+        (),
+        Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
+      _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
+      connection = ConnectionSettings(
+        values(Url),
+        values.get(User),
+        password(values),
+        values.get(Driver),
+        values.family(Connection),
+        values.get(MaxConnections))
+      reached <- DriverAccess.checked { access =>
+        values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _))
+        DriverRisks.check(connection, access)
+      }
+    } yield JdbcOptions(
+      reached,
+      values(DbTable),
+      values.get(SinkId),
+      upsert,
+      keys,
+      values.get(OrderColumn),
+      rows,
+      values(Comparison),
+      values(CreateTable),
+      values(NulText),
+      values(NewQuery),
+      values(LedgerEmpty),
+      if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
+      values.get(TrustedOwners).getOrElse(Nil),
+      values(TransportName),
+      values(InlineMaxBytes),
+      values.get(SpillDirectory),
+      values(BatchSize),
+      values(LockTimeout),
+      RetryOptions.settings(values)
+    )
+
+  private def password(values: OptionValues): Option[Secret] =
+    values
+      .get(PasswordText)
+      .map(Secret.Given(_))
+      .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
+      .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
+
+  private def orderWithoutUpsert: EpochalException = group.conflict(
+    "orderColumn, mode=append",
+    "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
+
+  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
+  private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {
+    val asynchronous =
+      raw.exists { case (name, value) =>
+        name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
+      }
+    Either.cond(
+      !asynchronous,
+      (),
+      Conditions.ModeUnsupported(
+        "format" -> Format,
+        "mode" -> "run with asynchronous progress tracking",
+        "reason" -> "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
+        "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
+    )
+  }
+}
+
+/** What the option `keyComparison` asks for. */
+sealed abstract class KeyComparison(val name: String)
+
+object KeyComparison {
+  case object Exact extends KeyComparison("exact")
+  case object Database extends KeyComparison("database")
+
+  val all: Seq[KeyComparison] = Seq(Exact, Database)
+}
+
+/** What the option `transport` asks for. */
+sealed abstract class TransportChoice(val name: String)
+
+object TransportChoice {
+  case object Auto extends TransportChoice("auto")
+  case object Inline extends TransportChoice("inline")
+  case object Staged extends TransportChoice("staged")
+  case object Prepared extends TransportChoice("prepared")
+
+  val all: Seq[TransportChoice] = Seq(Auto, Inline, Staged, Prepared)
+}

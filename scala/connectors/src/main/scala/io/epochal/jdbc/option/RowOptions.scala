@@ -1,0 +1,105 @@
+package io.epochal.jdbc.option
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+
+/** What a query asked of its rows' way into the table, beside mode and keys. Columns are the query's, as the user spelled
+  * them.
+  *
+  * @param updateColumns
+  *   empty: all
+  * @param opColumn
+  *   None: every row is to be stored
+  * @param columnMap
+  *   from the query's column to the table's
+  * @param deadLetterTable
+  *   None: a bad row fails its epoch
+  */
+final case class RowOptions(
+    updateColumns: Seq[String],
+    opColumn: Option[String],
+    columnMap: Seq[(String, String)],
+    addColumns: Boolean,
+    deadLetterTable: Option[TableName],
+    maxBadRows: Int
+)
+
+object RowOptions {
+
+  val tableName: OptionType[TableName] =
+    new OptionType[TableName]("table name", "table or schema.table, with quotes where needed", "public.comments")(
+      TableName.parse,
+      _.toString)
+
+  val UpdateColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "updateColumns",
+    OptionType.names,
+    "Where a row of the same key is there already, only these columns are replaced. Unset: all but the keys.",
+    sample = Some("body,updatedAt"))
+  val OpColumn: OptionSpec[String] = OptionSpec(
+    "opColumn",
+    OptionType.string,
+    "Column of the query, not of the table, that says what a row does (mode=changes): insert (i, c, r), update (u) or delete (d), in any case.",
+    sample = Some("op")
+  )
+  val ColumnMap: OptionSpec[Seq[(String, String)]] = OptionSpec(
+    "columnMap",
+    OptionType.pairs,
+    "Columns of the query whose names differ from the table's, as query:table pairs.",
+    sample = Some("id:comment_id,body:text"))
+  val AddColumns: OptionSpec[Boolean] = OptionSpec(
+    "addColumns",
+    OptionType.boolean,
+    "Adds columns of the query that the table lacks, nullable, in the transaction of the first epoch that has them.",
+    Some(false))
+  val DeadLetterTable: OptionSpec[TableName] = OptionSpec(
+    "deadLetterTable",
+    tableName,
+    "Where rows go that cannot be stored, in their epoch's transaction; made if it does not exist. Unset: such a row fails its epoch.",
+    sample = Some("comments_bad"))
+  val MaxBadRows: OptionSpec[Int] = OptionSpec(
+    "maxBadRows",
+    OptionType.int(0, 1000000),
+    "Maximum rows of one epoch in deadLetterTable; one more fails the epoch.",
+    Some(1000))
+
+  val all: Seq[OptionSpec[_]] = Seq(UpdateColumns, OpColumn, ColumnMap, AddColumns, DeadLetterTable, MaxBadRows)
+
+  /** @param mode
+    *   the word that the user gave
+    * @param keyed
+    *   rows are stored by keys
+    */
+  def read(values: OptionValues, mode: Option[String], keyed: Boolean): Either[EpochalException, RowOptions] = {
+    val updated = values.get(UpdateColumns).getOrElse(Nil)
+    val op = values.get(OpColumn)
+    def conflict(is: Boolean, options: String)(suggestion: String): Either[EpochalException, Unit] =
+      Either.cond(!is, (), values.conflict(options, suggestion))
+    for {
+      _ <- conflict(!keyed && updated.nonEmpty, "updateColumns, mode=append")(
+        "updateColumns chooses what a row of the same key replaces: set keyColumns, or leave updateColumns out.")
+      _ <- conflict(op.isDefined && mode.exists(_ != "changes"), s"opColumn, mode=${mode.getOrElse("")}")(
+        "opColumn says of each row what it does: set mode=changes, or leave opColumn out.")
+      _ <- Either.cond(
+        op.isDefined || !mode.contains("changes"),
+        (),
+        Conditions.OptionRequired(
+          "option" -> OpColumn.name,
+          "format" -> JdbcOptions.Format,
+          "doc" -> "with mode=changes the column that says what a row does",
+          "example" -> OpColumn.example))
+      _ <- conflict(values.isSet(MaxBadRows) && !values.isSet(DeadLetterTable), "maxBadRows, no deadLetterTable")(
+        "Without deadLetterTable the first bad row fails its epoch: set it, or leave maxBadRows out.")
+    } yield RowOptions(
+      updated,
+      op,
+      values.get(ColumnMap).getOrElse(Nil),
+      values(AddColumns),
+      values.get(DeadLetterTable),
+      values(MaxBadRows))
+  }
+
+}

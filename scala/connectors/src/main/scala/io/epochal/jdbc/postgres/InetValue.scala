@@ -1,0 +1,133 @@
+package io.epochal.jdbc.postgres
+
+import org.apache.spark.unsafe.Platform
+
+import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.jdbc.row.ChunkedBytes
+
+/** PostgreSQL's inet and cidr:
+  *
+  * {{{
+  *   int8 family (2: IPv4, 3: IPv6), int8 bits of the network, int8 1 for cidr, int8 number of bytes, the address
+  * }}}
+  *
+  * Read are the full forms `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`, each with `/bits` or without.
+  *
+  * @param isNetwork
+  *   cidr: no bit may be set to the right of the network
+  */
+final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue(column) {
+  private val bytes = new Array[Byte](16)
+  private var text: AnyRef = _
+  private var start = 0L
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    text = base
+    start = UnsafeLayout.address(base, origin, slot)
+    val length = UnsafeLayout.length(base, slot)
+    val slash = find('/', length)
+    val isV4 = find(':', slash) == slash
+    val size = if (isV4) 4 else 16
+    if (isV4) v4(0, slash, 0) else v6(slash)
+    val bits = if (slash == length) size * 8 else number(slash + 1, length, size * 8)
+    if (isNetwork && !isClear(bits, size)) refuse(s"it has bits set to the right of its network of $bits bits")
+    out.reserve(8 + size)
+    out.putInt(4 + size)
+    out.putByte(if (isV4) 2 else 3)
+    out.putByte(bits)
+    out.putByte(if (isNetwork) 1 else 0)
+    out.putByte(size)
+    out.putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, size)
+  }
+
+  /** Where the character first is; `end` if nowhere. */
+  private def find(char: Char, end: Int): Int = {
+    var i = 0
+    while (i < end && at(i) != char) i += 1
+    i
+  }
+
+  /** Four numbers, into the bytes from `to` on. */
+  private def v4(from: Int, end: Int, to: Int): Unit = {
+    var i = from
+    var part = 0
+    while (part < 4) {
+      var stop = i
+      while (stop < end && at(stop) != '.') stop += 1
+      if ((part < 3) != (stop < end)) bad()
+      bytes(to + part) = number(i, stop, 255).toByte
+      i = stop + 1
+      part += 1
+    }
+  }
+
+  /** Groups of up to four hexadecimal digits; once, `::` stands for as many zeros as are missing. */
+  private def v6(end: Int): Unit = {
+    var i = 0
+    var count = 0
+    var gap = -1
+    if (end >= 2 && at(0) == ':' && at(1) == ':') {
+      gap = 0
+      i = 2
+    }
+    while (i < end) {
+      val from = i
+      var group = 0
+      while (i < end && Character.digit(at(i), 16) >= 0) {
+        group = (group << 4 | Character.digit(at(i), 16)) & 0xfffff
+        i += 1
+      }
+      if (i < end && at(i) == '.') {
+        if (count > 12) bad()
+        v4(from, end, count)
+        count += 4
+        i = end
+      } else {
+        if (i == from || i - from > 4 || count > 14) bad()
+        bytes(count) = (group >> 8).toByte
+        bytes(count + 1) = group.toByte
+        count += 2
+        if (i < end) {
+          if (at(i) != ':' || i + 1 == end) bad()
+          i += 1
+          if (at(i) == ':') {
+            if (gap >= 0) bad()
+            gap = count
+            i += 1
+          }
+        }
+      }
+    }
+    if (if (gap < 0) count != 16 else count == 16) bad()
+    if (gap >= 0) {
+      System.arraycopy(bytes, gap, bytes, 16 - (count - gap), count - gap)
+      java.util.Arrays.fill(bytes, gap, 16 - (count - gap), 0.toByte)
+    }
+  }
+
+  /** One to three decimal digits, without a needless 0 before them. */
+  private def number(from: Int, end: Int, max: Int): Int = {
+    if (end <= from || end - from > 3 || (end - from > 1 && at(from) == '0')) bad()
+    var value = 0
+    var i = from
+    while (i < end) {
+      val digit = at(i) - '0'
+      if (digit < 0 || digit > 9) bad()
+      value = value * 10 + digit
+      i += 1
+    }
+    if (value > max) bad()
+    value
+  }
+
+  private def isClear(bits: Int, size: Int): Boolean = {
+    var i = bits
+    while (i < size * 8 && (bytes(i / 8) & (0x80 >> (i % 8))) == 0) i += 1
+    i >= size * 8
+  }
+
+  private def at(i: Int): Int = Platform.getByte(text, start + i).toInt
+
+  private def bad(): Nothing = refuse(
+    s"it is not ${if (isNetwork) "a network" else "an address"} of IPv4 or IPv6 in its full form")
+}

@@ -1,0 +1,211 @@
+package io.epochal.jdbc.postgres
+
+import org.apache.spark.sql.types.{Decimal, DecimalType}
+import org.apache.spark.unsafe.Platform
+
+import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.jdbc.row.ChunkedBytes
+
+/** PostgreSQL's numeric: decimal digits in groups of four.
+  *
+  * {{{
+  *   int16 groups, int16 weight (groups before the point, less one), int16 sign (0x4000: negative), int16 digits after the
+  *   point, then the groups, the highest first: each an int16 from 0 to 9999
+  * }}}
+  *
+  * The number is taken apart from its lowest digits by short division in base 2^32 (Knuth, volume 2, 4.3.1), so that none
+  * of 38 digits needs an object.
+  *
+  * @param scale
+  *   digits after the point of the query's type
+  * @param room
+  *   None: the column takes every value of the query's type
+  */
+final private class NumericValue(column: Int, read: ReadLimbs, scale: Int, room: Option[NumericRoom])
+    extends CopyValue(column) {
+  // Magnitude in base 2^32, the lowest first; longs, for division without signs.
+  private val limbs = new Array[Long](4)
+  private val groups = new Array[Int](16)
+  private val check = room.orNull
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val negative = read(base, origin, slot, limbs)
+    if (check != null) {
+      val problem = check.problem(limbs)
+      if (problem != null) refuse(problem)
+    }
+    val count = split()
+    out.reserve(12 + 2 * count)
+    out.putInt(8 + 2 * count)
+    out.putShort(count)
+    out.putShort(count - fractionGroups - 1)
+    out.putShort(if (negative) 0x4000 else 0)
+    out.putShort(scale)
+    var i = count - 1
+    while (i >= 0) {
+      out.putShort(groups(i))
+      i -= 1
+    }
+  }
+
+  private val fractionGroups = (scale + 3) / 4
+  private val firstDigits = Array(10000, 10, 100, 1000)(scale % 4)
+
+  /** The groups, the lowest first; the last of the fraction is filled up with zeros on its right. */
+  private def split(): Int = {
+    var count = 0
+    if (scale % 4 != 0) {
+      groups(0) = Limbs.divide(limbs, firstDigits) * (10000 / firstDigits)
+      count = 1
+    }
+    while (!Limbs.isZero(limbs)) {
+      groups(count) = Limbs.divide(limbs, 10000)
+      count += 1
+    }
+    count
+  }
+}
+
+private object NumericValue {
+
+  def apply(column: Int, from: DecimalType, to: PostgresType): CopyValue = {
+    val read = if (from.precision <= Decimal.MAX_LONG_DIGITS) ReadLimbs.Short else ReadLimbs.Wide
+    val room = to.numeric.filter { case (precision, scale) =>
+      from.scale > scale || from.precision - from.scale > precision - scale
+    }
+    new NumericValue(column, read, from.scale, room.map { case (p, s) => new NumericRoom(p, s, from.scale) })
+  }
+
+  def whole(column: Int, read: ReadLong, to: PostgresType): CopyValue =
+    new NumericValue(column, new ReadLimbs.Whole(read), 0, to.numeric.map { case (p, s) => new NumericRoom(p, s, 0) })
+}
+
+/** Numbers of up to 128 bits without their sign. */
+private object Limbs {
+
+  def isZero(limbs: Array[Long]): Boolean = (limbs(0) | limbs(1) | limbs(2) | limbs(3)) == 0
+
+  /** Divides the number in its place and gives the remainder. */
+  def divide(limbs: Array[Long], by: Int): Int =
+    if ((limbs(2) | limbs(3)) == 0 && limbs(1) <= Int.MaxValue) {
+      val value = (limbs(1) << 32) | limbs(0)
+      val quotient = value / by
+      limbs(0) = quotient & 0xffffffffL
+      limbs(1) = quotient >>> 32
+      (value - quotient * by).toInt
+    } else {
+      var remainder = 0L
+      var i = 3
+      while (i >= 0) {
+        val value = (remainder << 32) | limbs(i)
+        limbs(i) = value / by
+        remainder = value % by
+        i -= 1
+      }
+      remainder.toInt
+    }
+
+  def isLess(left: Array[Long], right: Array[Long]): Boolean = {
+    var i = 3
+    while (i > 0 && left(i) == right(i)) i -= 1
+    left(i) < right(i)
+  }
+
+  def of(value: BigInt): Array[Long] = Array.tabulate(4)(i => ((value >> (32 * i)) & 0xffffffffL).toLong)
+}
+
+/** A numeric(p,s) with less room than the query's type: only what fits it exactly, so that the server has nothing to round.
+  *
+  * @param fromScale
+  *   digits after the point of the numbers asked about
+  */
+final private class NumericRoom(precision: Int, scale: Int, fromScale: Int) {
+  private val scratch = new Array[Long](4)
+
+  /** The digits that must be zeros at the end, and the digits that there may be in all. */
+  private val surplus = fromScale - scale
+  private val digits = precision + surplus
+  private val limit = if (digits < 39) Limbs.of(BigInt(10).pow(math.max(digits, 0))) else null
+
+  /** Why a number does not fit; null if it does. */
+  def problem(limbs: Array[Long]): String =
+    if (Limbs.isZero(limbs)) null
+    else if (limit != null && !Limbs.isLess(limbs, limit)) s"it is too large for numeric($precision,$scale)"
+    else if (surplus > 0 && !endsWithZeros(limbs)) s"it has digits beyond those of numeric($precision,$scale)"
+    else null
+
+  private def endsWithZeros(limbs: Array[Long]): Boolean = {
+    System.arraycopy(limbs, 0, scratch, 0, 4)
+    var left = surplus
+    var remainder = 0
+    while (left > 0 && remainder == 0) {
+      val now = math.min(left, 9)
+      remainder = Limbs.divide(scratch, PowersOfTen(now))
+      left -= now
+    }
+    remainder == 0
+  }
+
+  private def PowersOfTen = NumericRoom.PowersOfTen
+}
+
+private object NumericRoom {
+  val PowersOfTen: Array[Int] = Array.iterate(1, 10)(_ * 10)
+}
+
+/** Reads a decimal's digits. */
+private trait ReadLimbs {
+
+  /** Fills `limbs` with the magnitude, and says whether the number is negative. */
+  def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean
+}
+
+private object ReadLimbs {
+
+  private def setLong(value: Long, limbs: Array[Long]): Boolean = {
+    val magnitude = math.abs(value) // of Long.MinValue itself, which is right when read without a sign
+    limbs(0) = magnitude & 0xffffffffL
+    limbs(1) = magnitude >>> 32
+    limbs(2) = 0
+    limbs(3) = 0
+    value < 0
+  }
+
+  final class Whole(read: ReadLong) extends ReadLimbs {
+    override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
+      setLong(read(base, slot), limbs)
+  }
+
+  /** Up to 18 digits: they lie in the slot as one long. */
+  object Short extends ReadLimbs {
+    override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
+      setLong(Platform.getLong(base, slot), limbs)
+  }
+
+  /** Up to 38 digits: they lie behind the slots as bytes, two's complement, the highest first. */
+  object Wide extends ReadLimbs {
+    override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean = {
+      val address = UnsafeLayout.address(base, origin, slot)
+      val length = UnsafeLayout.length(base, slot)
+      val negative = Platform.getByte(base, address) < 0
+      // A negative number's magnitude is the complement of its bits, plus one.
+      var carry = if (negative) 1L else 0L
+      var i = 0
+      while (i < 4) {
+        var limb = 0L
+        var b = 3
+        while (b >= 0) {
+          val at = length - 1 - (4 * i + b)
+          val byte = if (at < 0) if (negative) 0xff else 0 else Platform.getByte(base, address + at) & 0xff
+          limb = (limb << 8) | (if (negative) byte ^ 0xff else byte).toLong
+          b -= 1
+        }
+        limb += carry
+        carry = limb >>> 32
+        limbs(i) = limb & 0xffffffffL
+        i += 1
+      }
+      negative
+    }
+  }
+}

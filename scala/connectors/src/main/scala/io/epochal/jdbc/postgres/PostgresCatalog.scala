@@ -1,0 +1,151 @@
+package io.epochal.jdbc.postgres
+
+import java.sql.{Connection, ResultSet}
+import java.util.Locale
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.NamePart
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetColumn
+import io.epochal.jdbc.database.TargetKey
+import io.epochal.jdbc.database.TargetTable
+
+/** Tables as PostgreSQL's catalog knows them. */
+private[postgres] object PostgresCatalog {
+
+  /** SQL for those of a table `c`'s partitions and children, at any depth, whose rows are on another server. */
+  val ForeignMembers: String =
+    """WITH RECURSIVE members AS (
+      |  SELECT i.inhrelid AS oid FROM pg_inherits i WHERE c.relhassubclass AND i.inhparent = c.oid
+      |  UNION SELECT i.inhrelid FROM pg_inherits i JOIN members m ON i.inhparent = m.oid)
+      |SELECT p.* FROM members m JOIN pg_class p ON p.oid = m.oid WHERE p.relkind = 'f'""".stripMargin
+
+  /** Without a schema in the name the search path counts, as in SQL. */
+  def find(connection: Connection, name: TableName): Option[TargetTable] =
+    (for {
+      schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
+      table <- spellings(name.table)
+    } yield relation(connection, schema, table)).flatten.headOption.map { case (oid, qualified) =>
+      val described = columns(connection, oid)
+      TargetTable(qualified, Target(qualified.toString, Some(oid)), described, keys(connection, oid, described))
+    }
+
+  def tableNames(connection: Connection, name: TableName): Seq[String] =
+    Sql.query(
+      connection,
+      s"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         |WHERE c.relkind IN ('r', 'p') AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
+         |ORDER BY c.relname LIMIT 1000""".stripMargin,
+      name.schema.map(_.text),
+      name.schema.map(_.text)
+    )(_.getString(1))
+
+  /** A table made now gets the name in PostgreSQL's own case, as it would from CREATE TABLE without quotes. */
+  def newName(connection: Connection, name: TableName): QualifiedName = {
+    val schema = name.schema
+      .map(folded)
+      .getOrElse(
+        Sql
+          .query(connection, s"SELECT (${SearchPath.Schemas})[1]")(rows => Option(rows.getString(1)))
+          .head
+          .getOrElse("public"))
+    QualifiedName(schema, folded(name.table))
+  }
+
+  private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
+
+  private def spellings(part: NamePart): Seq[String] =
+    if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
+
+  private def relation(connection: Connection, schema: Option[String], table: String): Option[(Long, QualifiedName)] =
+    Sql
+      .query(
+        connection,
+        s"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind, c.relpersistence <> 'p' OR EXISTS (
+           |  SELECT FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence <> 'p') AS fleeting,
+           |  (SELECT concat(f.relnamespace::regnamespace, '.', f.relname) FROM ($ForeignMembers) f LIMIT 1) AS foreign_member
+           |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           |WHERE c.relname = ? AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+           |  AND (n.nspname = ? OR ?::text IS NULL AND n.nspname = ANY (${SearchPath.Schemas}))
+           |ORDER BY array_position(${SearchPath.Schemas}, n.nspname) LIMIT 1""".stripMargin,
+        table,
+        schema,
+        schema
+      ) { rows =>
+        val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
+        if (!Set("r", "p")(rows.getString("relkind")))
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
+            "suggestion" -> "Name the table itself.")
+        if (rows.getBoolean("fleeting"))
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
+            "suggestion" -> s"ALTER TABLE $name SET LOGGED.")
+        Option(rows.getString("foreign_member")).foreach(member =>
+          throw Conditions.ModeUnsupported(
+            "format" -> JdbcOptions.Format,
+            "mode" -> s"write to $name",
+            "reason" -> s"its partition or child $member is a foreign table, which commits on its own server",
+            "suggestion" -> s"Detach $member, or write to a table without foreign members."
+          ))
+        (rows.getLong("oid"), name)
+      }
+      .headOption
+
+  private def columns(connection: Connection, oid: Long): Seq[TargetColumn] = {
+    val types = ColumnTypes.of(connection, oid)
+    Sql.query(
+      connection,
+      """SELECT a.attname, a.attnum, a.attnotnull,
+        |  a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL AS filled,
+        |  a.attgenerated <> '' OR a.attidentity = 'a' AS generated
+        |FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+        |WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".stripMargin,
+      oid
+    )(rows => column(rows, types(rows.getInt("attnum"))))
+  }
+
+  private def column(rows: ResultSet, of: ColumnTypes.ColumnType): TargetColumn = TargetColumn(
+    rows.getString("attname"),
+    of.kind,
+    nullable = !(rows.getBoolean("attnotnull") || of.required),
+    filled = rows.getBoolean("filled"),
+    generated = rows.getBoolean("generated")
+  )
+
+  /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
+  private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
+    val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
+    Sql
+      .query(
+        connection,
+        """SELECT i.indexrelid, a.attname, CASE
+          |  WHEN NOT c.collisdeterministic THEN concat('collation ', quote_ident(c.collname))
+          |  WHEN o.opcnamespace <> 'pg_catalog'::regnamespace THEN concat('operator class ', quote_ident(o.opcname)) END
+          |FROM pg_index i
+          |CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indcollation::oid[], i.indclass::oid[]) WITH ORDINALITY
+          |  AS k(attnum, collation_id, class_id, place)
+          |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+          |LEFT JOIN pg_collation c ON c.oid = k.collation_id LEFT JOIN pg_opclass o ON o.oid = k.class_id
+          |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+          |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
+        oid
+      )(rows => (rows.getLong(1), rows.getString(2), Option(rows.getString(3))))
+      .groupBy(_._1)
+      .values
+      .map { index =>
+        TargetKey(
+          index.map(_._2).toSet,
+          index.flatMap { case (_, name, byIndex) => byType.get(name).orElse(byIndex).map(name -> _) }.toMap)
+      }
+      .toSeq
+  }
+}

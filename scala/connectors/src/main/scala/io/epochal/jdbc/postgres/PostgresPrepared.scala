@@ -1,0 +1,249 @@
+package io.epochal.jdbc.postgres
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.Using
+
+import org.apache.spark.TaskContext
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.commit.Loading
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.database.Transaction
+import io.epochal.jdbc.database.BulkCopy
+import io.epochal.jdbc.database.BulkLoad
+import io.epochal.jdbc.database.BulkMessage
+import io.epochal.jdbc.database.BulkRun
+import io.epochal.jdbc.database.Shipment
+import io.epochal.jdbc.database.TaskAttempt
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.database.Failpoint
+import io.epochal.jdbc.database.Failpoints
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.Loaded
+
+/** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
+  * them one by one.
+  *
+  * {{{
+  *   task: BEGIN, COPY, PREPARE TRANSACTION gid ──► undecided ── the driver's COMMIT with gid in epochal_prepared ──► decided
+  *                                                      │                                                              │
+  *                                       settle: ROLLBACK PREPARED                             complete, settle: COMMIT PREPARED
+  * }}}
+  *
+  *   - A transaction is decided if and only if its gid stands in `epochal_prepared`, which is written with the ledger row.
+  *     Decided ones are committed, by this run or the next; all others are rolled back.
+  *   - A gid carries who and what: see [[Gid]]. One of an older generation can no longer be decided, since its run would
+  *     have to lock the ledger row and find its own generation there.
+  *   - The outcome of an epoch is atomic; it becomes visible partition by partition.
+  *
+  * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
+  * by the next epoch, and by the next start, whatever the transport then is.
+  */
+private[postgres] object PostgresPrepared extends BulkLoad {
+
+  override val name = "prepared"
+
+  override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] =
+    if (!append)
+      Left(
+        refused(
+          "replace or delete rows with transport=prepared",
+          "its tasks can only add rows",
+          "Leave transport out."))
+    else enough(connection, 1)
+
+  /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */
+  override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] =
+    database.connected("the check of max_prepared_transactions")(connection =>
+      SearchPath.pinned(connection)(enough(connection, tasks)))
+
+  private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
+    val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
+    Either.cond(
+      allowed >= tasks,
+      (),
+      refused(
+        s"use transport=prepared with $tasks tasks",
+        s"the server's max_prepared_transactions is $allowed",
+        s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave transport out."
+      )
+    )
+  }
+
+  private def refused(mode: String, reason: String, suggestion: String): EpochalException = Conditions.ModeUnsupported(
+    "format" -> JdbcOptions.Format,
+    "mode" -> mode,
+    "reason" -> reason,
+    "suggestion" -> suggestion)
+
+  override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)
+
+  override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
+    if (isApplied(connection, run, attempt)) new Repetition(connection, run) else copy(connection, run, attempt, token)
+
+  /** The driver will find the same, and ask for no rows. They must not be written even to be rolled back: a unique index
+    * would refuse them.
+    */
+  private def isApplied(connection: Connection, run: BulkRun, attempt: TaskAttempt): Boolean =
+    ledger(run).lastEpoch(connection, run.sinkId).exists(_ >= attempt.epoch.toLong)
+
+  final private class Repetition(connection: Connection, run: BulkRun) extends BulkCopy {
+    override def write(bytes: Array[Byte], length: Int): Unit = ()
+    override def finish(digest: ContentDigest, rows: Long): String = {
+      checkStillMine(connection, run)
+      PostgresDialect.rollback(connection)
+      "nowhere, since the epoch was applied before"
+    }
+    override def cancel(): Unit = ()
+  }
+
+  private def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.trust, "")
+
+  private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
+    new BulkCopy {
+      private val gid = Gid.of(run, attempt, token).toString
+      private var doubtful = false
+      // The target's triggers run from here to the end of the COPY, and then with PREPARE TRANSACTION.
+      SearchPath.restore(connection)
+      private val copy =
+        new CopyStream(connection, PostgresDialect.quote(run.table.table.name), run.table.columnNames)
+      override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
+
+      override def finish(digest: ContentDigest, rows: Long): String = {
+        val stored = copy.finish()
+        SearchPath.pin(connection)
+        if (stored != rows)
+          throw Loading.dropped(stored, rows, attempt.epoch, run.table.table.name)
+        checkStillMine(connection, run)
+        SearchPath.restore(connection)
+        doubtful = true
+        execute(connection, s"PREPARE TRANSACTION '$gid'")
+        Failpoints.reach(Failpoint.TaskPrepared)
+        // Its message will never be sent, and the driver may have settled already.
+        if (cancelled) {
+          end(connection, s"ROLLBACK PREPARED '$gid'")
+          throw interruption
+        }
+        gid
+      }
+
+      override def isInDoubt: Boolean = doubtful
+
+      override def find(other: Connection, transaction: Option[String]): Option[String] = {
+        val found = SearchPath.pinned(other) {
+          val there = new DecidedTransactions(run).prepared(other).map(_.toString).find(_ == gid)
+          // A prepared transaction is still in progress, too.
+          if (there.isEmpty) transaction.foreach(PostgresDialect.decided(other, _))
+          there
+        }
+        if (found.isDefined && cancelled) {
+          end(other, s"ROLLBACK PREPARED '$gid'")
+          throw interruption
+        }
+        found
+      }
+
+      override def cancel(): Unit = copy.close()
+    }
+
+  private def cancelled: Boolean = Option(TaskContext.get()).exists(_.isInterrupted())
+  private def interruption = new InterruptedException("the task was cancelled")
+
+  /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
+  private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
+    if (cancelled) throw interruption
+    val owner = ledger(run).owner(connection, run.sinkId)
+    if (!run.isCurrent(owner))
+      throw Conditions.SinkFenced(
+        "sinkId" -> run.sinkId,
+        "generation" -> run.generation,
+        "current" -> owner.fold("none")(_._1.toString))
+  }
+
+  /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
+  override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
+    val prepared = new DecidedTransactions(run).prepared(connection).map(_.toString).toSet
+    shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
+      throw Conditions.StagingLost(
+        "partition" -> message.attempt.partition,
+        "epoch" -> epoch,
+        "found" -> 0L,
+        "sent" -> message.stored,
+        "place" -> s"the prepared transaction ${message.place}")
+    }
+    Loaded.Rows(shipment.stored, shipment.stored)
+  }
+
+  override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit =
+    new DecidedTransactions(run).replace(connection, epoch, messages.map(_.place))
+
+  /** Nothing else of the sink may be prepared then: what attempts that do not count have left would hold its locks, and the
+    * server's few places, as long as the query runs.
+    */
+  override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit =
+    if (messages.nonEmpty) {
+      val others = database.connected("the commit of prepared transactions") { connection =>
+        messages.foreach(message => commit(connection, message.place))
+        isPrepared(connection, run)
+      }
+      if (others) settle(database, run)
+    }
+
+  override def outlastsItsRun: Boolean = true
+
+  override def forget(connection: Connection, run: BulkRun): Unit = {
+    val transactions = new DecidedTransactions(run)
+    if (transactions.prepared(connection).nonEmpty) transactions.forget(connection)
+  }
+
+  /** The table `epochal_prepared` is looked at only if something is prepared: a run with another transport may lack it. */
+  override def settle(database: Database, run: BulkRun): Unit =
+    database.connected("the settlement of prepared transactions") { connection =>
+      // A task that was frozen in its COPY holds the keys of its rows; its run is fenced. A fenced run ends nobody: in a
+      // ledger that was set back, the generation of the one that may write can be lower.
+      SearchPath.pinned(connection) {
+        if (run.isCurrent(ledger(run).owner(connection, run.sinkId))) PostgresSessions.endOlder(connection, run.writer)
+      }
+      if (isPrepared(connection, run)) {
+        val transactions = new DecidedTransactions(run)
+        val (decided, undecided) = Transaction.run(connection, database.dialect, database.options.lockTimeout) {
+          transaction =>
+            val found = transactions.unsettled(transaction.connection)
+            transaction.commit()
+            found
+        }
+        decided.foreach(commit(connection, _))
+        if (undecided.nonEmpty) Failpoints.reach(Failpoint.BeforeCleanup)
+        undecided.foreach(gid => end(connection, s"ROLLBACK PREPARED '$gid'"))
+      }
+    }
+
+  private def isPrepared(connection: Connection, run: BulkRun): Boolean =
+    SearchPath.pinned(connection)(new DecidedTransactions(run).prepared(connection).nonEmpty)
+
+  private def commit(connection: Connection, gid: String): Unit = {
+    Failpoints.reach(Failpoint.BeforeCommitPrepared)
+    end(connection, s"COMMIT PREPARED '$gid'")
+    Failpoints.reach(Failpoint.AfterCommitPrepared)
+  }
+
+  /** Outside any transaction. One that is not there has been finished before; one that is busy is being finished. */
+  private def end(connection: Connection, sql: String): Unit = {
+    connection.setAutoCommit(true)
+    try execute(connection, sql)
+    catch {
+      case error: SQLException if error.getSQLState == Unknown => ()
+      case error: SQLException if error.getSQLState == Busy => throw new SQLException(error.getMessage, "55P03", error)
+    }
+  }
+
+  private def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+
+  private val Unknown = "42704"
+  private val Busy = "55000"
+}

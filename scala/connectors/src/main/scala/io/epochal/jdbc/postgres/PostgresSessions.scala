@@ -1,0 +1,91 @@
+package io.epochal.jdbc.postgres
+
+import java.sql.Connection
+
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.Blocker
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.Writer
+
+/** How the server notices that a client is gone, and how a successor finds the session of its predecessor (K15).
+  *
+  * A transaction's `application_name` ends in `[<sink>/<generation>]`, for as long as the transaction lasts. So it holds through a
+  * pooler too: a session that shows it is in a transaction of that run now, whoever had the session before.
+  */
+private[postgres] object PostgresSessions {
+
+  private val Mark = ".*\\[([0-9a-f]{16})/(\\d+)\\]".r
+
+  // application_name has 63 bytes; the mark takes 38 at most.
+  private val NameLength = 24
+
+  /** SQL of settings that hold until the transaction ends: by them the server ends what a client that died, or its host,
+    * left. A long statement looks every few seconds whether its client is there, on servers that can.
+    */
+  val guards: String =
+    sql"""CASE WHEN current_setting('client_connection_check_interval', true) = '0' AND version() LIKE '%linux%'
+       |  THEN set_config('client_connection_check_interval', '5s', true) END,
+       |CASE WHEN current_setting('tcp_keepalives_idle', true)::int NOT BETWEEN 1 AND 30 THEN set_config('tcp_keepalives_idle', '30', true) END,
+       |CASE WHEN current_setting('tcp_keepalives_interval', true)::int NOT BETWEEN 1 AND 10 THEN set_config('tcp_keepalives_interval', '10', true) END,
+       |CASE WHEN current_setting('tcp_keepalives_count', true)::int NOT BETWEEN 1 AND 3 THEN set_config('tcp_keepalives_count', '3', true) END"""
+
+  /** SQL of the setting that says whose the transaction is. */
+  def mark(writer: Writer): String =
+    sql"""set_config('application_name',
+       |  left(current_setting('application_name'), $NameLength) || ' [${writer.sink}/${writer.generation}]', true)"""
+
+  def current(connection: Connection): Long = Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
+
+  /** Also those for whom these wait. A session that waits for a standby has committed: it is neither dead nor frozen. */
+  def blockers(connection: Connection, waiting: Long): Seq[Blocker] =
+    Sql.query(
+      connection,
+      sql"""WITH RECURSIVE waits(pid) AS (
+         |  SELECT unnest(pg_blocking_pids($waiting::int)) UNION SELECT unnest(pg_blocking_pids(pid)) FROM waits WHERE pid <> 0)
+         |SELECT w.pid, a.usename, a.application_name, a.xact_start::text AS since,
+         |  extract(epoch FROM clock_timestamp() - a.xact_start)::bigint AS age,
+         |  a.state, upper(substring(ltrim(a.query) FROM '^[A-Za-z]+')) AS kind,
+         |  a.usename = session_user AND a.datname = current_database() AND a.wait_event IS DISTINCT FROM 'SyncRep' AS mine
+         |FROM waits AS w LEFT JOIN pg_stat_activity AS a ON a.pid = w.pid"""
+    ) { rows =>
+      val pid = rows.getLong("pid")
+      val name = Option(rows.getString("application_name")).getOrElse("")
+      if (pid == 0) Blocker(None, "a prepared transaction (see pg_prepared_xacts)", "", None)
+      else
+        Blocker(
+          Some(pid),
+          s"process $pid of role ${rows.getString("usename")} ('$name'), in its transaction for " +
+            s"${rows.getLong("age")} s, ${activity(rows.getString("state"), rows.getString("kind"))}",
+          String.valueOf(rows.getString("since")),
+          Option(name).filter(_ => rows.getBoolean("mine")).collect { case Mark(sink, generation) =>
+            Writer(sink, generation.toLong)
+          }
+        )
+    }
+
+  private def activity(state: String, kind: String): String = (Option(state), Option(kind)) match {
+    case (Some("active"), Some(statement)) => s"now in $statement"
+    case (Some(other), Some(statement))    => s"$other after $statement"
+    case (Some(other), None)               => other
+    case (None, _)                         => "its statement may not be seen by this role"
+  }
+
+  /** Ends the transactions of older generations of the writer's sink that are open. */
+  def endOlder(connection: Connection, writer: Writer): Unit =
+    Sql.query(
+      connection,
+      sql"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         |WHERE usename = session_user AND datname = current_database() AND wait_event IS DISTINCT FROM 'SyncRep'
+         |AND application_name ~ '\\[${writer.sink}/[0-9]+\\]$$'
+         |AND substring(application_name FROM '/([0-9]+)\\]$$')::bigint < ?""",
+      writer.generation
+    )(_.getBoolean(1)): Unit
+
+  def end(connection: Connection, blocker: Blocker): Unit =
+    blocker.process.foreach(
+      Sql.query(
+        connection,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND usename = session_user AND xact_start::text = ?",
+        _,
+        blocker.key)(_.getBoolean(1)))
+}

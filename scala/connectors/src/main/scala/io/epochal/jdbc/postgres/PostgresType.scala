@@ -1,0 +1,183 @@
+package io.epochal.jdbc.postgres
+
+import org.apache.spark.sql.types._
+
+import io.epochal.jdbc.json.JsonValue
+import io.epochal.jdbc.row.SparkTime
+import io.epochal.jdbc.database.ColumnType
+
+/** A PostgreSQL type.
+  *
+  * @param name
+  *   `pg_type.typname` of the type, or of the type under all domains; with its schema unless that is `pg_catalog`
+  * @param modifier
+  *   `atttypmod`: length, precision and scale, by type; -1 when there is none
+  * @param declared
+  *   as `format_type` spells it
+  */
+final case class PostgresType(
+    name: String,
+    modifier: Int,
+    declared: String,
+    shape: PostgresType.Shape = PostgresType.Plain
+) extends ColumnType {
+
+  /** Characters of a varchar(n) or char(n). */
+  def length: Option[Int] = Option.when(modifier >= Header)(modifier - Header)
+
+  /** Precision and scale of a numeric(p,s); the scale has 11 bits and a sign. */
+  def numeric: Option[(Int, Int)] = Option.when(modifier >= Header) {
+    val packed = modifier - Header
+    ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
+  }
+
+  /** Digits of a second that a timestamp(p) or time(p) keeps. */
+  def fraction: Int = if (modifier < 0) 6 else modifier
+
+  /** Digits of a second that an interval keeps: the lower half of its modifier. */
+  def intervalFraction: Int = if (modifier < 0 || (modifier & 0xffff) == 0xffff) 6 else modifier & 0xffff
+
+  /** The fields that an interval keeps, a bit each: the upper half of its modifier. */
+  def intervalFields: Int = if (modifier < 0) PostgresType.AllFields else (modifier >> 16) & PostgresType.AllFields
+
+  private def Header = 4
+}
+
+/** Which Spark types go where. */
+object PostgresType {
+
+  sealed trait Shape extends Serializable
+  case object Plain extends Shape
+
+  /** @param labels
+    *   as they are when the query starts
+    */
+  final case class Enum(labels: Seq[String]) extends Shape
+
+  /** @param elementOid
+    *   of the element's own type, be it a domain
+    * @param elementRequired
+    *   that domain takes no NULL
+    */
+  final case class Array(element: PostgresType, elementOid: Long, elementRequired: Boolean) extends Shape
+
+  private val AllFields = 0x7fff
+  private val YearsOnly = 1 << 2
+  private val Seconds = 1 << 12
+
+  /** The type for a column that is to be made; None: there is none. */
+  def declare(dataType: DataType): Option[String] = scalar(dataType).orElse(dataType match {
+    case ArrayType(element, _) if scalar(element).isDefined      => scalar(element).map(_ + "[]")
+    case _: ArrayType | _: MapType | _: StructType | VariantType => Option.when(JsonValue.supports(dataType))("jsonb")
+    case _                                                       => None
+  })
+
+  private def scalar(dataType: DataType): Option[String] = Option(dataType).collect {
+    case BooleanType          => "boolean"
+    case ByteType | ShortType => "smallint"
+    case IntegerType          => "integer"
+    case LongType             => "bigint"
+    case FloatType            => "real"
+    case DoubleType           => "double precision"
+    case d: DecimalType       => s"numeric(${d.precision},${d.scale})"
+    case c: CharType          => s"char(${c.length})"
+    case v: VarcharType       => s"varchar(${v.length})"
+    case _: StringType        => "text"
+    case BinaryType           => "bytea"
+    case DateType             => "date"
+    case TimestampType        => "timestamp with time zone"
+    case TimestampNTZType     => "timestamp without time zone"
+    case _: DayTimeIntervalType | _: YearMonthIntervalType | CalendarIntervalType => "interval"
+    case time if SparkTime.is(time) => s"time(${math.min(SparkTime.precision(time).get, 6)})"
+  }
+
+  /** The plain types that take every value of a Spark type, or of which the task refuses the values that do not fit. */
+  private def homes(dataType: DataType): Set[String] = dataType match {
+    case BooleanType                                  => Set("bool")
+    case ByteType | ShortType                         => Set("int2", "int4", "int8", "float4", "float8", "numeric")
+    case IntegerType                                  => Set("int4", "int8", "float8", "numeric")
+    case LongType                                     => Set("int8", "numeric")
+    case FloatType                                    => Set("float4", "float8")
+    case DoubleType                                   => Set("float8")
+    case _: DecimalType                               => Set("numeric")
+    case _: StringType | _: CharType | _: VarcharType => Texts
+    case BinaryType                                   => Set("bytea")
+    case DateType                                     => Set("date")
+    case TimestampType                                => Set("timestamptz")
+    case TimestampNTZType                             => Set("timestamp")
+    case _: DayTimeIntervalType | _: YearMonthIntervalType | CalendarIntervalType => Set("interval")
+    case time if SparkTime.is(time)                                               => Set("time")
+    case nested if JsonValue.supports(nested)                                     => Set("jsonb", "json")
+    case _                                                                        => Set.empty
+  }
+
+  /** A text goes wherever PostgreSQL has a type for what it says. */
+  private val Texts =
+    Set("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "numeric")
+
+  /** Right, or the Spark type that the column would take. */
+  def fits(dataType: DataType, columnType: PostgresType): Either[Option[String], Unit] =
+    Either.cond(takes(dataType, columnType), (), suggestion(columnType))
+
+  private def takes(dataType: DataType, to: PostgresType): Boolean = (dataType, to.shape) match {
+    case (ArrayType(element, _), array: Array)                   => takes(element, array.element)
+    case (_: StringType | _: CharType | _: VarcharType, Enum(_)) => true
+    case (_, Plain) => homes(dataType)(to.name) && (to.name != "interval" || keepsFields(dataType, to))
+    case _          => false
+  }
+
+  /** An interval declared with fields drops what is smaller than the last, and of years alone the months. */
+  private def keepsFields(dataType: DataType, to: PostgresType): Boolean = dataType match {
+    case _: YearMonthIntervalType => to.intervalFields != YearsOnly
+    case _                        => (to.intervalFields & Seconds) != 0
+  }
+
+  private def suggestion(columnType: PostgresType): Option[String] = columnType.shape match {
+    case array: Array => suggestion(array.element).map(element => s"ARRAY<$element>")
+    case Enum(_)      => Some("STRING")
+    case Plain =>
+      columnType.name match {
+        case "bool"              => Some("BOOLEAN")
+        case "int2"              => Some("SMALLINT")
+        case "int4"              => Some("INT")
+        case "int8"              => Some("BIGINT")
+        case "float4"            => Some("FLOAT")
+        case "float8"            => Some("DOUBLE")
+        case "numeric"           => Some(columnType.numeric.fold("DECIMAL(38,18)") { case (p, s) => s"DECIMAL($p,$s)" })
+        case "bytea"             => Some("BINARY")
+        case "date"              => Some("DATE")
+        case "timestamptz"       => Some("TIMESTAMP")
+        case "timestamp"         => Some("TIMESTAMP_NTZ")
+        case "interval"          => Some("INTERVAL DAY TO SECOND")
+        case text if Texts(text) => Some("STRING")
+        case _                   => None
+      }
+  }
+
+  /** Whether a column of the type has an order, and it is that of the query's values. */
+  def sorts(dataType: DataType, columnType: PostgresType): Boolean = columnType.shape match {
+    case Plain =>
+      val isText = dataType match {
+        case _: StringType | _: CharType | _: VarcharType => true
+        case _                                            => false
+      }
+      !Unsorted(columnType.name) && !(isText && columnType.name == "numeric") &&
+      (columnType.name != "interval" || dataType != CalendarIntervalType)
+    case _ => false
+  }
+
+  /** What takes for equal the texts that Spark tells apart: citext ignores case, character(n) spaces at the end. */
+  def loose(columnType: ColumnType): Option[String] = columnType match {
+    case PostgresType(name, _, declared, Plain) if Set("citext", "bpchar")(name) => Some(s"type $declared")
+    case PostgresType(_, _, _, Array(element, _, _))                             => loose(element)
+    case _                                                                       => None
+  }
+
+  /** Whether a column of the type is sorted by a collation. */
+  def isText(columnType: ColumnType): Boolean = columnType match {
+    case PostgresType(name, _, _, Plain) => Set("text", "varchar", "bpchar", "name")(name)
+    case _                               => false
+  }
+
+  private val Unsorted = Set("json", "jsonb", "inet", "cidr", "citext")
+}

@@ -1,0 +1,194 @@
+package io.epochal.jdbc.postgres
+
+import java.security.MessageDigest
+import java.sql.{Connection, SQLException}
+import java.util.HexFormat
+
+import scala.util.Using
+
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.jdbc.option.IdentityOptions
+import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.database.BulkRun
+import io.epochal.jdbc.database.TaskAttempt
+
+/** A staging table that an attempt has filled.
+  *
+  * @param once
+  *   of a batch write: nobody will use the table again
+  */
+final private[postgres] case class StagedTable(name: String, token: String, digest: ContentDigest, once: Boolean)
+
+/** The table `epochal_staging` and the staging tables of one sink; see [[PostgresStaging]]. All inside the caller's
+  * transaction.
+  */
+final private[postgres] class StagingRegistry(run: BulkRun) {
+  import StagingRegistry._
+
+  private val schema = run.table.table.name.schema
+  private val registry = quoted("epochal_staging")
+
+  /** Of the columns that staging tables must have: when it changes, others are needed. */
+  private lazy val layout = hash((run.shape +: run.table.incoming).mkString("\n"))
+
+  def quoted(table: String): String = PostgresDialect.quote(QualifiedName(schema, table))
+
+  def create(connection: Connection): Unit =
+    if (!TrustedTables.exists(connection, QualifiedName(schema, "epochal_staging"), run.table.trust))
+      execute(
+        connection,
+        sql"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
+           |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
+           |taken_at timestamp with time zone) WITH (fillfactor = 50)"""
+      )
+
+  /** SQL: the line's table is there, under a name that [[add]] gives, made by this role, and as it was made (K19): others may
+    * be able to write lines. Users change (passwords that are handed out for a day often come with names), and another's
+    * table is neither filled nor emptied nor dropped.
+    */
+  private val mine =
+    """name ~ '^epochal_staging_[0-9a-f]{24}$' AND EXISTS (SELECT FROM pg_class AS c
+      |WHERE c.oid = to_regclass(format('%I.%I', ?::text, name)) AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+      |AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relhassubclass)""".stripMargin
+
+  /** A free table, its line locked until the transaction ends. */
+  def take(connection: Connection): Option[String] =
+    Sql
+      .query(
+        connection,
+        sql"""SELECT name FROM $registry WHERE sink_id = ? AND layout = ? AND token IS NULL AND $mine
+           |LIMIT 1 FOR UPDATE SKIP LOCKED""",
+        run.sinkId,
+        layout,
+        schema
+      )(_.getString(1))
+      .headOption
+
+  /** A new table, seen by nobody until the transaction ends. */
+  def add(connection: Connection, token: String): String = {
+    val name = s"epochal_staging_${token.replace("-", "").take(24)}"
+    execute(
+      connection,
+      sql"""CREATE UNLOGGED TABLE ${quoted(name)} WITH (autovacuum_enabled = false) AS
+         |${PostgresIncoming.like(run.table)} WITH NO DATA"""
+    )
+    Sql.update(
+      connection,
+      s"INSERT INTO $registry (name, sink_id, layout) VALUES (?, ?, ?)",
+      name,
+      run.sinkId,
+      layout): Unit
+    name
+  }
+
+  /** Notes which attempt has filled a table. */
+  def record(
+      connection: Connection,
+      table: String,
+      attempt: TaskAttempt,
+      token: String,
+      digest: ContentDigest): Unit = {
+    val changed = Sql.update(
+      connection,
+      sql"""UPDATE $registry SET token = ?, generation = ?, epoch = ?, partition = ?, attempt = ?, rows = ?, digest = ?,
+         |taken_at = now() WHERE name = ?""",
+      token,
+      run.generation,
+      attempt.epoch,
+      attempt.partition,
+      attempt.taskId,
+      digest.rows,
+      digest.hex,
+      table
+    )
+    if (changed != 1L) throw new IllegalStateException(s"the line of $table is gone from $registry")
+  }
+
+  /** The sink's tables that attempts have filled, their lines locked; without those of attempts under way. */
+  def taken(connection: Connection): Seq[StagedTable] =
+    Sql.query(
+      connection,
+      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${IdentityOptions.BatchPrefix}') FROM $registry
+         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${IdentityOptions.BatchPrefix}') AND taken_at < now() - interval '1 day')
+         |AND $mine FOR UPDATE SKIP LOCKED""",
+      run.sinkId,
+      schema
+    )(rows =>
+      StagedTable(
+        rows.getString(1),
+        rows.getString(2),
+        ContentDigest.parse(rows.getLong(3), rows.getString(4)),
+        rows.getBoolean(5)))
+
+  /** Empties tables, to be used again. One that somebody reads (a backup) is left as it is until a later epoch: its token
+    * is in no message any more.
+    */
+  def free(connection: Connection, tables: Seq[StagedTable]): Unit = {
+    val (gone, kept) = tables.filter(table => alone(connection, table.name)).partition(_.once)
+    if (gone.nonEmpty) drop(connection, gone.map(_.name))
+    if (kept.nonEmpty) {
+      execute(connection, s"TRUNCATE ${kept.map(table => quoted(table.name)).mkString(", ")}")
+      Sql.update(
+        connection,
+        sql"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
+           |rows = NULL, digest = NULL, taken_at = NULL WHERE name IN (${kept
+            .map(_ => "?")
+            .mkString(", ")})""",
+        kept.map(_.name): _*
+      ): Unit
+    }
+  }
+
+  /** Locks a table, unless somebody else has a lock. */
+  private def alone(connection: Connection, table: String): Boolean = {
+    val savepoint = connection.setSavepoint()
+    try {
+      execute(connection, s"LOCK TABLE ${quoted(table)} IN ACCESS EXCLUSIVE MODE NOWAIT")
+      connection.releaseSavepoint(savepoint)
+      true
+    } catch {
+      case error: SQLException if error.getSQLState == "55P03" =>
+        connection.rollback(savepoint)
+        false
+    }
+  }
+
+  /** Drops the sink's free tables that have other columns than are needed now; those that somebody reads a later start. */
+  def dropOthers(connection: Connection): Unit = {
+    val others = Sql
+      .query(
+        connection,
+        s"SELECT name FROM $registry WHERE sink_id = ? AND layout <> ? AND token IS NULL AND $mine FOR UPDATE SKIP LOCKED",
+        run.sinkId,
+        layout,
+        schema
+      )(_.getString(1))
+      .filter(alone(connection, _))
+    if (others.nonEmpty) drop(connection, others)
+  }
+
+  private def drop(connection: Connection, tables: Seq[String]): Unit = {
+    execute(connection, s"DROP TABLE IF EXISTS ${tables.map(quoted).mkString(", ")}")
+    Sql.update(
+      connection,
+      s"DELETE FROM $registry WHERE name IN (${tables.map(_ => "?").mkString(", ")})",
+      tables: _*): Unit
+  }
+
+  /** Whether no newer run has claimed the sink; locks the ledger's row. A batch write has none. */
+  def isCurrent(connection: Connection): Boolean =
+    run.once || run.isCurrent(new LedgerTable(PostgresDialect, run.table.trust, "").lockedOwner(connection, run.sinkId))
+
+  private def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+}
+
+private[postgres] object StagingRegistry {
+
+  /** 16 hexadecimal digits. */
+  def hash(text: String): String =
+    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8")).take(8))
+}

@@ -1,0 +1,100 @@
+package io.epochal.jdbc.postgres
+
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.array.ByteArrayMethods
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.jdbc.row.NulCharacter
+import io.epochal.jdbc.row.StoredText
+import io.epochal.jdbc.row.Texts
+import io.epochal.jdbc.row.ChunkedBytes
+
+/** A text as it is. */
+final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {
+  private val text = new StoredText(nul)
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val address = UnsafeLayout.address(base, origin, slot)
+    val length = UnsafeLayout.length(base, slot)
+    if (Texts.isPlain(base, address, length)) {
+      if (length > maxChars) tooManyChars()
+      put(base, address, length, out)
+    } else {
+      val problem = text.take(base, address, length)
+      if (problem != null) refuse(problem)
+      if (text.length > maxChars && UTF8String.fromAddress(text.base, text.address, text.length).numChars() > maxChars)
+        tooManyChars()
+      put(text.base, text.address, text.length, out)
+    }
+  }
+
+  private def put(base: AnyRef, address: Long, length: Int, out: ChunkedBytes): Unit = {
+    if (length > maxBytes) refuse(s"it has more than $maxBytes bytes")
+    out.reserve(4 + length)
+    out.putInt(length)
+    out.putBytes(base, address, length)
+  }
+
+  private def tooManyChars(): Nothing = refuse(s"it has more than $maxChars characters")
+}
+
+/** One of the labels of an enum. */
+final private class LabelValue(column: Int, labels: Seq[String]) extends CopyValue(column) {
+  private val known = labels.map(_.getBytes("UTF-8")).toArray
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val address = UnsafeLayout.address(base, origin, slot)
+    val length = UnsafeLayout.length(base, slot)
+    var i = 0
+    while (i < known.length && !isAt(known(i), base, address, length)) i += 1
+    if (i == known.length) refuse(s"it is none of the enum's labels (${labels.take(10).mkString(", ")}$more)")
+    out.reserve(4 + length)
+    out.putInt(length)
+    out.putBytes(base, address, length)
+  }
+
+  private def isAt(label: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
+    label.length == length &&
+      ByteArrayMethods.arrayEquals(base, address, label, Platform.BYTE_ARRAY_OFFSET.toLong, length.toLong)
+
+  private def more: String = if (labels.size > 10) ", …" else ""
+}
+
+/** 32 hexadecimal digits, as PostgreSQL reads them: hyphens may follow every four, braces may stand around. */
+final private class UuidValue(column: Int) extends CopyValue(column) {
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val address = UnsafeLayout.address(base, origin, slot)
+    val length = UnsafeLayout.length(base, slot)
+    val inBraces = length > 2 && byte(base, address) == '{' && byte(base, address + length - 1) == '}'
+    val end = if (inBraces) length - 1 else length
+    var i = if (inBraces) 1 else 0
+    var high = 0L
+    var low = 0L
+    var digits = 0
+    while (i < end && digits < 32) {
+      val c = byte(base, address + i)
+      if (c == '-') {
+        val mayStand = digits > 0 && digits % 4 == 0 && byte(base, address + i - 1) != '-'
+        if (!mayStand) bad()
+      } else {
+        val digit = Character.digit(c, 16)
+        if (digit < 0) bad()
+        high = (high << 4) | (low >>> 60)
+        low = (low << 4) | digit
+        digits += 1
+      }
+      i += 1
+    }
+    if (digits < 32 || i < end) bad()
+    out.reserve(20)
+    out.putInt(16)
+    out.putLong(high)
+    out.putLong(low)
+  }
+
+  private def byte(base: AnyRef, at: Long): Int = Platform.getByte(base, at).toInt
+
+  private def bad(): Nothing = refuse("it is not a UUID")
+}

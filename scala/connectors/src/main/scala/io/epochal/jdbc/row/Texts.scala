@@ -1,0 +1,100 @@
+package io.epochal.jdbc.row
+
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Whether a text can be stored as it is: databases refuse or misread the NUL character and broken UTF-8 (K9). */
+private[jdbc] object Texts {
+
+  /** Why not; null for a good text, since this runs for every value. */
+  def problem(base: AnyRef, address: Long, length: Int): String =
+    if (isPlain(base, address, length)) null
+    else {
+      val nul = indexOfNul(base, address, length)
+      if (nul >= 0) nulAt(nul) else encoding(base, address, length)
+    }
+
+  def nulAt(index: Int): String =
+    s"it has the NUL character (\\u0000) as byte ${index + 1}, which the database cannot keep in a text; set nulCharacter to strip or replace it"
+
+  /** Whether all bytes are from 1 to 127: eight at a time, without a look at each. */
+  def isPlain(base: AnyRef, address: Long, length: Int): Boolean = {
+    var i = 0
+    var high = 0L
+    while (i <= length - 8) {
+      val word = Platform.getLong(base, address + i)
+      // A byte of 0 borrows into its highest bit; a byte above 127 has it set already.
+      high |= (word - 0x0101010101010101L) | word
+      i += 8
+    }
+    while (i < length) {
+      val byte = Platform.getByte(base, address + i)
+      high |= (byte - 1L) | byte
+      i += 1
+    }
+    (high & 0x8080808080808080L) == 0
+  }
+
+  /** Why a text is no UTF-8; null if it is. */
+  def encoding(base: AnyRef, address: Long, length: Int): String =
+    if (UTF8String.fromAddress(base, address, length).isValid) null else "it is not valid UTF-8"
+
+  /** -1: there is none. */
+  def indexOfNul(base: AnyRef, address: Long, length: Int): Int = {
+    var i = 0
+    while (i < length && Platform.getByte(base, address + i) != 0) i += 1
+    if (i < length) i else -1
+  }
+}
+
+/** Points to the bytes of one text after the other. Belongs to one task. */
+abstract private[jdbc] class TakenText {
+  protected val changed = new ByteBuffer
+  protected var at: AnyRef = _
+  protected var start = 0L
+  protected var count = 0
+
+  /** The text taken last. */
+  final def base: AnyRef = at
+  final def address: Long = start
+  final def length: Int = count
+
+  final protected def point(base: AnyRef, address: Long, length: Int): Unit = {
+    at = base
+    start = address
+    count = length
+  }
+
+  final protected def pointToChanged(): Unit = point(changed.bytes, Platform.BYTE_ARRAY_OFFSET.toLong, changed.length)
+}
+
+/** Gives texts as they are to be stored. Copies only those with a NUL. */
+final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
+
+  /** Why the text cannot be stored; null if it can. */
+  def take(base: AnyRef, address: Long, length: Int): String = {
+    point(base, address, length)
+    if (Texts.isPlain(base, address, length)) null else inspect()
+  }
+
+  private def inspect(): String = {
+    val first = Texts.indexOfNul(at, start, count)
+    if (first >= 0 && nul == NulCharacter.Error) Texts.nulAt(first)
+    else {
+      val problem = Texts.encoding(at, start, count)
+      if (problem == null && first >= 0) change()
+      problem
+    }
+  }
+
+  private def change(): Unit = {
+    changed.clear()
+    var i = 0
+    while (i < count) {
+      val byte = Platform.getByte(at, start + i)
+      if (byte == 0) changed.put(nul.replacement) else changed.put(byte)
+      i += 1
+    }
+    pointToChanged()
+  }
+}

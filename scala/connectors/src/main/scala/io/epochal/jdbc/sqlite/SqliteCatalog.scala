@@ -1,0 +1,143 @@
+package io.epochal.jdbc.sqlite
+
+import java.sql.Connection
+import java.util.Locale
+
+import scala.util.Random
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.Target
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetColumn
+import io.epochal.jdbc.database.TargetKey
+import io.epochal.jdbc.database.TargetTable
+
+/** Tables as SQLite's schema table knows them. Names have no case there.
+  *
+  * SQLite gives a table no number of its own. To see that one was dropped and made again, we put an empty index on it,
+  * `epochal_target_<number>`, whose condition no row meets: it costs nothing, stays through VACUUM and goes with the table.
+  */
+private[sqlite] object SqliteCatalog {
+
+  val Schema = "main"
+  private val Mark = "epochal_target_"
+
+  def find(connection: Connection, name: TableName): Option[TargetTable] =
+    if (!name.schema.forall(_.text.equalsIgnoreCase(Schema))) None
+    else
+      Sql
+        .query(
+          connection,
+          "SELECT name, type, sql FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+          name.table.text
+        )(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
+        .headOption
+        .map { case (table, kind, sql) =>
+          if (kind == "view" || sql.toUpperCase(Locale.ROOT).startsWith("CREATE VIRTUAL"))
+            throw Conditions.ModeUnsupported(
+              "format" -> JdbcOptions.Format,
+              "mode" -> s"write to $table",
+              "reason" -> s"it is a ${if (kind == "view") "view" else "virtual table"}",
+              "suggestion" -> "Name an ordinary table.")
+          describe(connection, table)
+        }
+
+  def tableNames(connection: Connection): Seq[String] =
+    Sql.query(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 1000")(
+      _.getString(1))
+
+  def identify(connection: Connection, table: TargetTable): TargetTable =
+    if (table.target.oid.isDefined) table
+    else {
+      val number = Random.between(1L, 1000000000000L)
+      val column = table.columns.find(!_.generated).getOrElse(table.columns.head).name
+      Sql.update(
+        connection,
+        s"CREATE INDEX main.$Mark$number ON ${SqliteDialect.quote(table.name.table)} (${SqliteDialect.quote(column)}) WHERE 0"
+      ): Unit
+      table.copy(target = table.target.copy(oid = Some(number)))
+    }
+
+  def identitySql(table: QualifiedName): String =
+    sql"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
+       |WHERE type = 'index' AND substr(name, 1, ${Mark.length}) = '$Mark'
+       |AND tbl_name = '${table.table.replace("'", "''")}' COLLATE NOCASE)"""
+
+  private def describe(connection: Connection, table: String): TargetTable = {
+    val name = QualifiedName(Schema, table)
+    val (withoutRowid, strict) = Sql
+      .query(connection, "SELECT wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?", table)(rows =>
+        (rows.getBoolean(1), rows.getBoolean(2)))
+      .headOption
+      .getOrElse((false, false))
+    val sortsTexts = Sql.query(connection, "SELECT encoding FROM pragma_encoding")(_.getString(1)).contains("UTF-8")
+    val raw = Sql.query(
+      connection,
+      """SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1""",
+      table
+    )(rows =>
+      Raw(
+        rows.getString(1),
+        rows.getString(2),
+        rows.getBoolean(3),
+        rows.getString(4) != null,
+        rows.getInt(5),
+        rows.getInt(6) > 0))
+    val primary = raw.filter(_.primary > 0)
+    // Then the column is the row's number: SQLite makes one up for a NULL.
+    val numbers = primary.size == 1 && primary.head.declared.equalsIgnoreCase("INTEGER") && !withoutRowid
+    val columns = raw.map { column =>
+      val isNumber = numbers && column.primary > 0
+      TargetColumn(
+        column.name,
+        SqliteType.of(column.declared, strict, sortsTexts),
+        nullable = !column.required && !isNumber,
+        filled = column.hasDefault || isNumber,
+        generated = column.generated)
+    }
+    val oid = Sql.query(connection, s"SELECT ${identitySql(name)} AS oid")(Sql.long(_, "oid")).headOption.flatten
+    TargetTable(
+      name,
+      Target(table, oid),
+      columns,
+      (Option.when(numbers)(TargetKey(Set(primary.head.name))) ++ indexes(connection, table)).toSeq)
+  }
+
+  /** Unique indexes on columns, not on expressions. */
+  private def indexes(connection: Connection, table: String): Seq[TargetKey] =
+    Sql
+      .query(
+        connection,
+        """SELECT l.name, i.name, i.coll
+          |FROM pragma_index_list(?, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
+          |WHERE l."unique" AND NOT l.partial AND i.key""".stripMargin,
+        table
+      )(rows => (rows.getString(1), Option(rows.getString(2)), rows.getString(3)))
+      .groupBy(_._1)
+      .values
+      .toSeq
+      .filter(_.forall(_._2.isDefined)) // an expression has no name
+      .map { index =>
+        TargetKey(
+          index.flatMap(_._2).toSet,
+          index.collect { case (_, Some(name), coll) if coll != "BINARY" => name -> s"$Collation$coll" }.toMap)
+      }
+
+  private val Collation = "collation "
+
+  /** SQL that compares a key as the index does of which that is told. */
+  def collated(loose: String): String = s"COLLATE ${SqliteDialect.quote(loose.stripPrefix(Collation))}"
+
+  final private case class Raw(
+      name: String,
+      declared: String,
+      required: Boolean,
+      hasDefault: Boolean,
+      primary: Int,
+      generated: Boolean
+  )
+}

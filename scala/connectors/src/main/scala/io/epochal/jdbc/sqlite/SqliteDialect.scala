@@ -1,0 +1,149 @@
+package io.epochal.jdbc.sqlite
+
+import java.nio.file.{Files, Path, Paths}
+import java.sql.{Connection, SQLException}
+import java.time.Duration
+
+import scala.util.Using
+
+import org.apache.spark.sql.types.DataType
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ServerIdentity
+import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.insert.RowBytes
+import io.epochal.jdbc.row.EncodedRows
+import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.BoundTable
+import io.epochal.jdbc.database.ColumnType
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.database.BuiltInDialect
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.database.JdbcDriver
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.LedgerDialect
+import io.epochal.jdbc.database.Loaded
+
+/** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
+class SqliteDialect extends Dialect with BuiltInDialect {
+
+  private val Prefix = "jdbc:sqlite:"
+
+  override val name = "SQLite"
+  override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.sqlite.JDBC"))
+  override def handles(url: String): Boolean = url.startsWith(Prefix)
+
+  override def check(options: JdbcOptions): Either[EpochalException, Unit] = file(options.connection) match {
+    case None =>
+      Left(
+        Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> "write to an in-memory database",
+          "reason" -> "each connection has one of its own, and nothing of it outlives the process",
+          "suggestion" -> "Name a file, for example jdbc:sqlite:comments.db."))
+    case Some(path) =>
+      val directory = path.toAbsolutePath.normalize.getParent
+      Either.cond(
+        directory == null || Files.isDirectory(directory),
+        (),
+        Conditions.DatabaseUnreachable(
+          "url" -> options.connection.place,
+          "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
+  }
+
+  override def isNew(settings: ConnectionSettings): Boolean = file(settings).forall(!Files.exists(_))
+
+  /** None: in memory. */
+  private def file(settings: ConnectionSettings): Option[Path] = {
+    val text = settings.url.stripPrefix(Prefix)
+    val name = text.takeWhile(_ != '?').stripPrefix("file:")
+    val inMemory = name.isEmpty || name.startsWith(":") || text.contains("mode=memory")
+    Option.unless(inMemory)(Paths.get(name))
+  }
+
+  override val maxConnections = 2
+  override val deletes = true
+  override val altersInTransaction = true
+
+  override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
+    Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
+
+  override def find(connection: Connection, name: TableName): Option[TargetTable] = SqliteCatalog.find(connection, name)
+  override def tableNames(connection: Connection, name: TableName): Seq[String] = SqliteCatalog.tableNames(connection)
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    QualifiedName(SqliteCatalog.Schema, name.table.text)
+  override def identify(connection: Connection, table: TargetTable): TargetTable =
+    SqliteCatalog.identify(connection, table)
+  override def identitySql(table: QualifiedName): String = SqliteCatalog.identitySql(table)
+
+  /** A value carries its type here, whatever the column's. */
+  override def shapeSql(table: BoundTable): String = "''"
+
+  override def declare(dataType: DataType): Option[String] = SqliteType.declare(dataType)
+  override val exactKey = "COLLATE BINARY, which is the default"
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
+    SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
+    SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
+  override def rowFormat(table: BoundTable): RowFormat =
+    RowBytes(table, SqliteRules)
+
+  /** From here on, this connection alone writes.
+    *
+    * In statements of our own: out of its automatic commit, the driver would follow each COMMIT with the next BEGIN, and an
+    * idle connection would keep the file from all others.
+    */
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    execute(connection, "BEGIN IMMEDIATE")
+    None
+  }
+
+  override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
+  override def rollback(connection: Connection): Unit = execute(connection, "ROLLBACK")
+
+  private def execute(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+
+  /** By SQLite's result codes: another writer holds the file. */
+  override def verdict(error: SQLException): Verdict =
+    if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
+
+  override def losesConnection(error: SQLException): Boolean = Option(error.getSQLState).exists(_.startsWith("08"))
+
+  override def server(connection: Connection): ServerIdentity = ServerIdentity("sqlite", None)
+
+  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
+    SqliteLoad(connection, table, rows, batchSize)
+
+  override object ledger extends LedgerDialect {
+    override val text = "TEXT"
+    override val bigint = "INTEGER"
+    override val timestamp = "TEXT"
+    override val now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+
+    // BEGIN IMMEDIATE has locked all there is.
+    override val forUpdate = ""
+    override def serializeClaims(connection: Connection): Boolean = true
+    override def table(name: QualifiedName): String = quote(name)
+
+    override def same(left: String, right: String): String = s"$left IS $right"
+
+    override def exists(connection: Connection, table: QualifiedName): Boolean =
+      Sql
+        .query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(
+          _.getInt(1))
+        .nonEmpty
+  }
+
+  private val Busy = 5
+  private val Locked = 6
+  private val Occupied = Set(Busy, Locked)
+}
+
+/** It has no state: one serves all. */
+object SqliteDialect extends SqliteDialect

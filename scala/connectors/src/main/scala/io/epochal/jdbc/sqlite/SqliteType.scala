@@ -1,0 +1,97 @@
+package io.epochal.jdbc.sqlite
+
+import java.util.Locale
+
+import org.apache.spark.sql.types._
+
+import io.epochal.jdbc.json.JsonValue
+import io.epochal.jdbc.database.ColumnType
+
+/** What SQLite does to values that are stored in a column ("Datatypes In SQLite", 3.1). */
+sealed trait Affinity
+
+object Affinity {
+  case object Integer extends Affinity
+  case object Text extends Affinity
+  case object Blob extends Affinity
+  case object Real extends Affinity
+  case object Numeric extends Affinity
+
+  /** @param strict
+    *   of the table: only there ANY is a type, which keeps values as they are
+    */
+  def of(declared: String, strict: Boolean = false): Affinity = {
+    val name = declared.toUpperCase(Locale.ROOT)
+    def has(words: String*): Boolean = words.exists(name.contains)
+    if (has("INT")) Integer
+    else if (has("CHAR", "CLOB", "TEXT")) Text
+    else if (name.isEmpty || has("BLOB") || strict && name == "ANY") Blob
+    else if (has("REAL", "FLOA", "DOUB")) Real
+    else Numeric
+  }
+}
+
+/** @param sortsTexts
+  *   the database keeps texts in UTF-8, whose bytes it compares; UTF-16 sorts otherwise
+  */
+final case class SqliteType(declared: String, affinity: Affinity, sortsTexts: Boolean = true) extends ColumnType
+
+/** Which Spark types go where, and as what they are stored. */
+object SqliteType {
+  import Affinity._
+
+  def of(declared: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
+    SqliteType(declared, Affinity.of(declared, strict), sortsTexts)
+
+  /** A decimal of so many digits is kept by a floating-point number. */
+  private val DigitsOfReal = 15
+
+  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType => "INTEGER"
+    case FloatType | DoubleType                                      => "REAL"
+    case _: DecimalType                                              => "TEXT"
+    case _: StringType | _: CharType | _: VarcharType                => "TEXT"
+    case BinaryType                                                  => "BLOB"
+    case DateType | TimestampType | TimestampNTZType                 => "TEXT"
+    case nested if isNested(nested) && JsonValue.supports(nested)    => "TEXT"
+  }
+
+  /** What is stored as JSON. */
+  def isNested(dataType: DataType): Boolean = dataType match {
+    case _: ArrayType | _: MapType | _: StructType | VariantType => true
+    case _                                                       => false
+  }
+
+  /** SQLite converts what is stored to the column's affinity: these pairs keep every value. */
+  private def homes(dataType: DataType): Set[Affinity] = dataType match {
+    case BooleanType | LongType                        => Set(Integer, Numeric, Blob)
+    case ByteType | ShortType | IntegerType            => Set(Integer, Numeric, Blob, Real)
+    case FloatType | DoubleType                        => Set(Real, Numeric, Blob)
+    case d: DecimalType if d.precision <= DigitsOfReal => Set(Text, Blob, Numeric, Real)
+    case _: DecimalType                                => Set(Text, Blob)
+    case _: StringType | _: CharType | _: VarcharType  => Set(Text, Blob)
+    case BinaryType                                    => Set(Blob)
+    case DateType | TimestampType | TimestampNTZType   => Set(Text, Blob, Numeric)
+    case nested if isNested(nested)                    => Set(Text, Blob)
+    case _                                             => Set.empty
+  }
+
+  def fits(dataType: DataType, columnType: SqliteType): Either[Option[String], Unit] =
+    Either.cond(
+      homes(dataType)(columnType.affinity),
+      (),
+      columnType.affinity match {
+        case Integer        => Some("BIGINT")
+        case Text           => Some("STRING")
+        case Blob           => Some("BINARY")
+        case Real | Numeric => Some("DOUBLE")
+      })
+
+  /** Decimals that stand there as text sort as text. */
+  def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
+    case _: DecimalType                               => columnType.affinity == Numeric || columnType.affinity == Real
+    case _: StringType | _: CharType | _: VarcharType => columnType.sortsTexts
+    case nested if isNested(nested)                   => false
+    case _                                            => true
+  }
+}

@@ -1,0 +1,112 @@
+package io.epochal.jdbc.table
+
+import io.epochal.jdbc.database.DeadLetter
+import java.sql.Connection
+
+import scala.util.Using
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.option.TableName
+import io.epochal.jdbc.database.Trust
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+
+/** The table that takes the rows that could not be stored, with their epoch, in its transaction.
+  *
+  * Columns: `sink_id` and `epoch` (both NULL for a batch write), `partition_id`, `row_number` (from 1, in the partition),
+  * `column_name`, `reason`, `row_json`, `recorded_at`.
+  */
+final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
+  import DeadLetterTable._
+
+  private val sql = dialect.ledger
+
+  /** Its name as the database spells it, if it is there; it must have all columns, not be the target, and be trusted. */
+  def find(connection: Connection, trust: Trust): Option[QualifiedName] =
+    dialect.find(connection, name).map { found =>
+      if (found.name == trust.target) throw isTarget
+      val names = found.columns.map(_.name)
+      Columns.find(column => !names.contains(column)).foreach { column =>
+        throw Conditions.ColumnMissing(
+          "column" -> column,
+          "mapped" -> " (deadLetterTable)",
+          "table" -> found.name,
+          "columns" -> names.mkString(", "),
+          "nearest" -> "")
+      }
+      dialect.checkTrusted(connection, found.name, trust, named = name.schema.isDefined)
+      found.name
+    }
+
+  /** The same, made if it is not there. */
+  def prepare(connection: Connection, trust: Trust): QualifiedName =
+    find(connection, trust).getOrElse {
+      val made = dialect.newName(connection, name)
+      if (made == trust.target) throw isTarget
+      val types = Seq(
+        sql.text,
+        sql.bigint,
+        s"${sql.bigint} NOT NULL",
+        s"${sql.bigint} NOT NULL",
+        s"${sql.text} NOT NULL",
+        s"${sql.text} NOT NULL",
+        s"${sql.text} NOT NULL",
+        s"${sql.timestamp} NOT NULL")
+      val columns = Columns.zip(types).map { case (column, kind) => s"$column $kind" }
+      Using.resource(connection.createStatement())(
+        _.execute(s"CREATE TABLE ${dialect.quote(made)} (${columns.mkString(", ")})")): Unit
+      made
+    }
+
+  private def isTarget: EpochalException = Conditions.OptionsConflict(
+    "format" -> JdbcOptions.Format,
+    "options" -> s"dbtable and deadLetterTable, which are both $name",
+    "suggestion" -> "Name another table for the rows that cannot be stored.")
+}
+
+private[jdbc] object DeadLetterTable {
+
+  val Columns: Seq[String] =
+    Seq("sink_id", "epoch", "partition_id", "row_number", "column_name", "reason", "row_json", "recorded_at")
+
+  /** What a dialect says whose ledger's texts are too short for rows. */
+  def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
+    options.rows.deadLetterTable
+      .map(_ =>
+        Conditions.ModeUnsupported(
+          "format" -> JdbcOptions.Format,
+          "mode" -> s"set bad rows aside in $database",
+          "reason" -> "Epochal has no table of bad rows for this database",
+          "suggestion" -> "Leave deadLetterTable out, or filter the rows in the query."))
+      .toLeft(())
+
+  /** @param epoch
+    *   None for a batch write
+    * @return
+    *   rows that the database says it stored
+    */
+  def insert(
+      dialect: Dialect,
+      connection: Connection,
+      table: QualifiedName,
+      sinkId: Option[String],
+      epoch: Option[Long],
+      letters: Seq[DeadLetter]): Long =
+    letters
+      .grouped(PerStatement)
+      .map { some =>
+        val row = s"(?, ?, ?, ?, ?, ?, ?, ${dialect.ledger.now})"
+        val values = some.flatMap(letter =>
+          Seq[Any](sinkId, epoch, letter.partition, letter.row, letter.column, letter.reason, letter.json))
+        Sql.update(
+          connection,
+          s"INSERT INTO ${dialect.quote(table)} (${Columns.mkString(", ")}) VALUES ${some.map(_ => row).mkString(", ")}",
+          values: _*)
+      }
+      .sum
+
+  private val PerStatement = 100
+}

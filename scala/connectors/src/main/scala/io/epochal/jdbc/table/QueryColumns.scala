@@ -1,0 +1,124 @@
+package io.epochal.jdbc.table
+
+import org.apache.spark.sql.types.{CharType, DataType, StringType, StructField, StructType, VarcharType}
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.NameList
+import io.epochal.core.option.OptionSpec
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.option.RowOptions
+
+/** A column of the query that goes into the table.
+  *
+  * @param ordinal
+  *   place in the query's rows
+  * @param into
+  *   the table's column, as the query or `columnMap` spells it
+  */
+final private[jdbc] case class QueryColumn(field: StructField, ordinal: Int, into: String)
+
+/** What the options say of the query's columns, before any table is looked at.
+  *
+  * @param stored
+  *   all but the operation, in their order
+  * @param updated
+  *   empty: all but the keys
+  * @param operation
+  *   place in the query's rows of what says what a row does
+  */
+final private[jdbc] case class QueryColumns(
+    stored: Seq[QueryColumn],
+    keys: Seq[QueryColumn],
+    order: Option[QueryColumn],
+    updated: Seq[QueryColumn],
+    operation: Option[Int]
+) {
+
+  /** The same, if the query had not these columns; keys stay, so that they are missed. */
+  def without(absent: Set[String]): QueryColumns = {
+    def there(column: QueryColumn): Boolean = !absent(column.into)
+    copy(stored = stored.filter(there), order = order.filter(there), updated = updated.filter(there))
+  }
+}
+
+private[jdbc] object QueryColumns {
+  type Checked[A] = Either[EpochalException, A]
+
+  def of(schema: StructType, options: JdbcOptions): Checked[QueryColumns] = {
+    val fields = schema.fields.toSeq
+    val rows = options.rows
+    for {
+      operation <- all(rows.opColumn.toSeq)(find(RowOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
+      _ <- all(operation.toSeq)(f => Either.cond(isText(f.dataType), (), notText(f)))
+      others = fields.filterNot(operation.contains)
+      map <- all(rows.columnMap) { case (from, to) =>
+        find(RowOptions.ColumnMap, from, others, mapped(rows.columnMap, from))(_.name).map(_ -> to)
+      }
+      stored = fields.zipWithIndex
+        .filterNot { case (field, _) => operation.contains(field) }
+        .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
+      _ <- stored.groupBy(_.into).values.find(_.sizeIs > 1).map(collide).toLeft(())
+      keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
+      order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
+      updated <- all(rows.updateColumns)(listed(RowOptions.UpdateColumns, rows.updateColumns, _, stored))
+      _ <- Either.cond(updated.intersect(keys).isEmpty, (), keysAreUpdated(updated.intersect(keys)))
+    } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
+  }
+
+  /** By the exact name, else by the only one that differs in case. */
+  def named[A](name: String, candidates: Seq[A])(of: A => String): Option[A] =
+    candidates
+      .find(of(_) == name)
+      .orElse(candidates.filter(of(_).equalsIgnoreCase(name)) match {
+        case Seq(only) => Some(only)
+        case _         => None
+      })
+
+  def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] =
+    values.foldLeft[Checked[Vector[B]]](Right(Vector.empty))((done, value) =>
+      done.flatMap(d => check(value).map(d :+ _)))
+
+  /** @param whole
+    *   the option's text with another name in the place of this one
+    */
+  private def find[A](option: OptionSpec[_], name: String, candidates: Seq[A], whole: String => String = identity)(
+      of: A => String): Checked[A] =
+    named(name, candidates)(of).toRight {
+      val names = candidates.map(of)
+      JdbcOptions.group.invalid(option, name, s"one of the query's columns ${NameList.shown(names)}", names, whole)
+    }
+
+  private def listed(
+      option: OptionSpec[_],
+      names: Seq[String],
+      name: String,
+      stored: Seq[QueryColumn]): Checked[QueryColumn] =
+    find(option, name, stored, right => NameList.render(names.map(one => if (one == name) right else one)))(
+      _.field.name)
+
+  private def mapped(pairs: Seq[(String, String)], wrong: String)(right: String): String =
+    pairs
+      .map { case (from, to) =>
+        Seq(if (from == wrong) right else from, to).map(name => NameList.render(Seq(name))).mkString(":")
+      }
+      .mkString(",")
+
+  private def isText(dataType: DataType): Boolean = dataType match {
+    case _: StringType | _: CharType | _: VarcharType => true
+    case _                                            => false
+  }
+
+  private def notText(field: StructField): EpochalException = JdbcOptions.group
+    .invalid(RowOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
+
+  private def collide(several: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
+    "format" -> JdbcOptions.Format,
+    "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
+    "suggestion" -> s"They all map to the column '${several.head.into}': rename or drop all but one.")
+
+  private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
+    "format" -> JdbcOptions.Format,
+    "options" -> s"keyColumns and updateColumns with ${keys.map(_.field.name).mkString(", ")}",
+    "suggestion" -> "A row is found by its keys, which stay as they are: leave them out of updateColumns.")
+}

@@ -1,0 +1,264 @@
+package io.epochal.jdbc.table
+
+import io.epochal.jdbc.database.BoundColumn
+import io.epochal.jdbc.database.BoundTable
+import io.epochal.jdbc.database.OperationColumn
+import io.epochal.jdbc.option.QualifiedName
+import io.epochal.jdbc.database.TargetColumn
+import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.database.WriteMode
+import java.sql.Connection
+
+import org.apache.spark.sql.types._
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.Nearest
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.option.KeyComparison
+import io.epochal.jdbc.option.TransportChoice
+
+/** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
+final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
+  import QueryColumns.{all, named, Checked}
+
+  private val place = options.connection.place
+
+  /** The table with the query's columns bound to it. */
+  def bind(schema: StructType, table: TargetTable): Checked[BoundTable] =
+    QueryColumns.of(schema, options).flatMap(bind(_, table))
+
+  /** The same before the start, when columns may still be missing that the first epoch adds. */
+  def check(schema: StructType, table: TargetTable): Checked[Unit] =
+    for {
+      query <- QueryColumns.of(schema, options)
+      added <- added(schema, table)
+      _ <- bind(query.without(added.map(_._1).toSet), table)
+    } yield ()
+
+  /** Names and types of columns that the table lacks and is to get. */
+  def added(schema: StructType, table: TargetTable): Checked[Seq[(String, String)]] =
+    if (!options.rows.addColumns) Right(Nil)
+    else if (!dialect.altersInTransaction)
+      Left(
+        cannot(
+          "add columns",
+          "its ALTER TABLE is not part of a transaction",
+          "Add them with ALTER TABLE before the start."))
+    else if (options.transport == TransportChoice.Prepared)
+      Left(cannot("add columns with transport=prepared", "its tasks write first", "Leave transport out."))
+    else
+      for {
+        query <- QueryColumns.of(schema, options)
+        absent = query.stored.filter(column => named(column.into, table.columns)(_.name).isEmpty)
+        added <- all(absent)(column => declared(column.field).map(column.into -> _))
+        _ <- all(added.map(_._1))(nameable)
+      } yield added
+
+  private def bind(query: QueryColumns, table: TargetTable): Checked[BoundTable] =
+    for {
+      columns <- all(query.stored)(column(_, table))
+      _ <- distinct(columns, table)
+      _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
+        Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
+      mode <- mode(query, columns, table)
+    } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
+
+  /** The same for a table that is still to be made. */
+  def bindNew(schema: StructType, declareKey: DataType => Option[String] = dialect.declareKey): Checked[Unit] =
+    create(schema, QualifiedName("", options.table.table.text), declareKey).map(_ => ())
+
+  /** CREATE TABLE for the query's rows; keys become the primary key.
+    *
+    * @param declareKey
+    *   the type of a column of the key
+    */
+  def create(
+      schema: StructType,
+      name: QualifiedName,
+      declareKey: DataType => Option[String] = dialect.declareKey): Checked[String] =
+    for {
+      query <- QueryColumns.of(schema, options)
+      _ <- all(name.table +: query.stored.map(_.into))(nameable)
+      columns <- all(query.stored)(c =>
+        (if (query.keys.contains(c))
+           declareKey(c.field.dataType).toRight(unsupported(c.field.name, c.field.dataType))
+         else declared(c.field)).map(kind => s"${dialect.quote(c.into)} $kind"))
+    } yield {
+      val notNull =
+        columns.zip(query.stored).map { case (sql, column) =>
+          if (query.keys.contains(column)) s"$sql NOT NULL" else sql
+        }
+      val primary = Option.when(query.keys.nonEmpty)(
+        s"PRIMARY KEY (${query.keys.distinct.map(k => dialect.quote(k.into)).mkString(", ")})")
+      s"CREATE TABLE ${dialect.quote(name)} (${(notNull ++ primary).mkString(", ")})"
+    }
+
+  def missing(connection: Option[Connection]): EpochalException = {
+    val near = connection.flatMap(c => Nearest.of(options.table.table.text, dialect.tableNames(c, options.table)))
+    Conditions.TableMissing(
+      "table" -> options.table,
+      "url" -> place,
+      "nearest" -> near.fold("")(name => s" (there is '$name')"))
+  }
+
+  /** A longer name would be cut without an error. */
+  private def nameable(name: String): Checked[Unit] =
+    Either.cond(
+      name.getBytes("UTF-8").length <= dialect.longestName,
+      (),
+      cannot(
+        s"make '$name'",
+        s"${dialect.name} cuts names after ${dialect.longestName} bytes",
+        "Use a shorter name; columnMap=query_name:table_name gives a column a different name."))
+
+  private def declared(field: StructField): Checked[String] =
+    dialect.declare(field.dataType).toRight(unsupported(field.name, field.dataType))
+
+  private def unsupported(name: String, dataType: DataType): EpochalException =
+    Conditions.TypeUnsupported("column" -> name, "sparkType" -> dataType.sql, "database" -> dialect.name)
+
+  private def column(query: QueryColumn, table: TargetTable): Checked[BoundColumn] = {
+    val field = query.field
+    for {
+      column <- named(query.into, table.columns)(_.name).toRight(absent(query, table))
+      _ <- declared(field)
+      _ <- Either.cond(
+        !column.generated,
+        (),
+        mismatch(
+          field,
+          table,
+          s"${column.columnType.declared}, always generated by the database",
+          s"Leave it out of the query: .drop('${field.name}')."))
+      _ <- dialect
+        .fits(field.dataType, column.columnType)
+        .left
+        .map(kind => mismatch(field, table, column.columnType.declared, cast(field, column, kind)))
+    } yield BoundColumn(field, query.ordinal, column, required = !column.nullable)
+  }
+
+  private def absent(query: QueryColumn, table: TargetTable): EpochalException = {
+    val name = query.field.name
+    val names = table.columns.map(_.name)
+    Conditions.ColumnMissing(
+      "column" -> name,
+      "mapped" -> (if (query.into == name) "" else s" as '${query.into}'"),
+      "table" -> table.name,
+      "columns" -> names.mkString(", "),
+      "nearest" -> Nearest.of(query.into, names).fold("")(near => s"=$name:$near"))
+  }
+
+  private def mismatch(field: StructField, table: TargetTable, kind: String, suggestion: String): EpochalException =
+    Conditions.ColumnTypeMismatch(
+      "column" -> field.name,
+      "sparkType" -> field.dataType.sql,
+      "table" -> table.name,
+      "columnType" -> kind,
+      "suggestion" -> suggestion)
+
+  private def cast(field: StructField, column: TargetColumn, kind: Option[String]): String = kind match {
+    case Some(kind) => s"Cast the column in the query: CAST(${field.name} AS $kind)."
+    case None =>
+      s"Convert the column in the query to values of type ${column.columnType.declared}, or change the column in the table."
+  }
+
+  private def distinct(columns: Seq[BoundColumn], table: TargetTable): Checked[Unit] =
+    columns.groupBy(_.column.name).collectFirst { case (name, several) if several.size > 1 => (name, several) } match {
+      case None => Right(())
+      case Some((name, several)) =>
+        Left(
+          Conditions.OptionsConflict(
+            "format" -> JdbcOptions.Format,
+            "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
+            "suggestion" -> s"They all map to the column '$name' of ${table.name}: rename or drop all but one."))
+    }
+
+  private def mode(query: QueryColumns, columns: Seq[BoundColumn], table: TargetTable): Checked[WriteMode] = {
+    def bound(column: QueryColumn): Option[BoundColumn] = columns.find(_.ordinal == column.ordinal)
+    def name(column: QueryColumn): String = bound(column).fold(column.into)(_.column.name)
+    if (!options.upsert) Right(WriteMode.Append)
+    else {
+      val keys = query.keys.map(name).distinct
+      val others = columns.map(_.column.name).diff(keys)
+      // A row that is all key must still count as stored.
+      val updated = if (query.updated.nonEmpty) query.updated.map(name) else if (others.isEmpty) keys else others
+      for {
+        loose <- compared(keys, columns, table)
+        _ <- all(query.order.flatMap(bound).toSeq)(o =>
+          Either.cond(dialect.sorts(o.field.dataType, o.column.columnType), (), unsortable(o)))
+        _ <- Either.cond(
+          query.operation.isEmpty || dialect.deletes,
+          (),
+          cannot(
+            "delete rows",
+            s"the sink can only store rows in ${dialect.name}",
+            "Leave the deletions out of the query, and use mode=upsert."))
+      } yield WriteMode.Upsert(
+        table.columns.map(_.name).filter(keys.contains),
+        query.order.map(name),
+        updated,
+        query.operation.map(OperationColumn(_, table.unused("epochal_deletes"))),
+        loose
+      )
+    }
+  }
+
+  /** Of the key's columns those that the database compares less strictly than Spark: none, or accepted. Each index on these
+    * columns counts, since a statement that names them can meet any.
+    */
+  private def compared(
+      keys: Seq[String],
+      columns: Seq[BoundColumn],
+      table: TargetTable): Checked[Map[String, String]] = {
+    val found = table.keys.filter(_.columns == keys.toSet)
+    val loose = found.flatMap(_.loose).toMap.filter { case (name, _) =>
+      columns.exists(c => c.column.name == name && !TableCheck.comparesAlike(c.field.dataType))
+    }
+    for {
+      _ <- Either.cond(
+        found.nonEmpty,
+        (),
+        Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
+      _ <- loose.toSeq.sorted.headOption.filter(_ => options.keyComparison == KeyComparison.Exact) match {
+        case None => Right(())
+        case Some((column, comparison)) =>
+          Left(
+            Conditions.KeyComparedOtherwise(
+              "column" -> column,
+              "table" -> table.name,
+              "comparison" -> comparison,
+              "exact" -> dialect.exactKey))
+      }
+    } yield loose
+  }
+
+  private def identified(mode: WriteMode, column: BoundColumn): BoundColumn = mode match {
+    case upsert: WriteMode.Upsert =>
+      val isKey = upsert.keys.contains(column.column.name)
+      column.copy(required = column.required || isKey, identifies = isKey || upsert.order.contains(column.column.name))
+    case WriteMode.Append => column
+  }
+
+  private def unsortable(column: BoundColumn): EpochalException = cannot(
+    s"order rows by '${column.field.name}'",
+    s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
+    "Name a column of whole numbers or times in orderColumn.")
+
+  private def cannot(what: String, reason: String, suggestion: String): EpochalException =
+    Conditions.ModeUnsupported(
+      "format" -> JdbcOptions.Format,
+      "mode" -> what,
+      "reason" -> reason,
+      "suggestion" -> suggestion)
+}
+
+private object TableCheck {
+
+  /** Whether no collation, and no type that a value can go into, changes which values are equal. */
+  def comparesAlike(dataType: DataType): Boolean = dataType match {
+    case _: NumericType | BooleanType | BinaryType | DateType | TimestampType | TimestampNTZType => true
+    case _                                                                                       => false
+  }
+}

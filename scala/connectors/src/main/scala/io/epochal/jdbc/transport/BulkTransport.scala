@@ -1,0 +1,148 @@
+package io.epochal.jdbc.transport
+
+import io.epochal.jdbc.database.BulkCopy
+import io.epochal.jdbc.database.BulkLoad
+import io.epochal.jdbc.database.BulkMessage
+import io.epochal.jdbc.database.BulkRun
+import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.database.Shipment
+import io.epochal.jdbc.database.TaskAttempt
+import io.epochal.jdbc.database.TaskMessage
+import io.epochal.jdbc.database.TaskOutput
+import io.epochal.jdbc.database.TaskReport
+import io.epochal.jdbc.database.Transport
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import io.epochal.core.error.Condition
+import io.epochal.core.error.EpochalException
+import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.row.RowEncoder
+import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+
+/** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
+  *
+  * Travels to the tasks with what it takes to log in. It prints without secrets.
+  *
+  * @param maxInlineBytes
+  *   of one task's rows in its message; 0: none
+  * @param run
+  *   whose rows they are
+  */
+final private[jdbc] case class BulkTransport(
+    options: JdbcOptions,
+    maxInlineBytes: Long,
+    load: BulkLoad,
+    run: BulkRun
+) extends Transport {
+
+  override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput = new BulkOutput(this, format, attempt)
+
+  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
+    InlineTransport.receive(messages, epoch)
+
+  override def toString: String = s"${load.name} in ${options.connection.place}"
+}
+
+final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt) extends TaskOutput {
+  import BulkOutput._
+
+  private val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("no limit"))
+  override val encoder: RowEncoder = format.encoder(out)
+  private val token = UUID.randomUUID().toString
+  private val database = new Database(Dialect.of(transport.options.connection.url).get, transport.options, () => ())
+  private var sent = 0L
+  private var lease: ConnectionPool.Lease = _
+  private var transaction = Option.empty[String]
+  private var copy: BulkCopy = _
+  private val write: (Array[Byte], Int) => Unit = (bytes, length) => copy.write(bytes, length)
+
+  // What may be held before it is sent.
+  private var limit = transport.maxInlineBytes
+
+  override def bytes: Long = sent + out.size
+
+  // What is held begins with a whole row, so a row that is taken back has not been sent.
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
+
+  override def rowEnded(): Unit = if (out.size > limit) {
+    if (copy == null) begin()
+    send()
+  }
+
+  /** Nothing has been sent yet: until then a passing failure is tried again here, later by Spark as a whole task. */
+  private def begin(): Unit = {
+    database.retrying(step) {
+      lease = database.lend()
+      try {
+        transaction = database.dialect.begin(lease.connection, transport.options.lockTimeout, transport.run.writer)
+        copy = transport.load.open(lease.connection, transport.run, attempt, token)
+      } catch {
+        case error: Throwable =>
+          close()
+          throw error
+      }
+    }
+    limit = SendBytes
+  }
+
+  private def send(): Unit = {
+    sent += out.size
+    database.explaining(step)(out.drain(write))
+  }
+
+  private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
+
+  override def finish(report: TaskReport): TaskMessage =
+    if (copy == null) InlineOutput.message(report, out)
+    else {
+      send()
+      val place = database.explaining(step)(finished(report))
+      copy = null
+      BulkMessage(report, sent, place, token)
+    }
+
+  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. The lost
+    * connection is given up before another is asked for: else tasks that lost theirs together would wait for each other.
+    */
+  private def finished(report: TaskReport): String =
+    try copy.finish(report.digest, report.digest.rows - report.deadLetters.length)
+    catch {
+      case NonFatal(error) if copy.isInDoubt && database.losesConnection(error) =>
+        giveUp()
+        database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
+    }
+
+  private def giveUp(): Unit = {
+    val lost = lease
+    lease = null
+    lost.abandon()
+    try lost.close()
+    catch { case NonFatal(_) => () }
+  }
+
+  /** What is not finished is rolled back; where the connection is lost, the database does so. */
+  override def close(): Unit = if (lease != null) {
+    val ending = lease
+    lease = null
+    try
+      if (copy != null) {
+        copy.cancel()
+        database.dialect.rollback(ending.connection)
+      }
+    catch { case NonFatal(_) => () }
+    finally {
+      copy = null
+      ending.close()
+    }
+  }
+}
+
+private object BulkOutput {
+  val SendBytes: Long = 256L << 10
+}

@@ -1,0 +1,96 @@
+package io.epochal.jdbc.transport
+
+
+import io.epochal.jdbc.database.BulkMessage
+import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.database.FileMessage
+import io.epochal.jdbc.database.InlineMessage
+import io.epochal.jdbc.database.Shipment
+import io.epochal.jdbc.database.TaskAttempt
+import io.epochal.jdbc.database.TaskMessage
+import io.epochal.jdbc.database.TaskOutput
+import io.epochal.jdbc.database.TaskReport
+import io.epochal.jdbc.database.Transport
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.ContentDigest
+import io.epochal.jdbc.row.EncodedRows
+import io.epochal.jdbc.row.RowEncoder
+import io.epochal.jdbc.row.RowFormat
+
+/** Rows travel in the commit messages, encoded by the tasks; the driver loads them.
+  *
+  * @param maxBytes
+  *   of an epoch
+  */
+final case class InlineTransport(maxBytes: Long) extends Transport {
+
+  override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput =
+    new InlineOutput(format, maxBytes, () => throw tooLarge(attempt.epoch))
+
+  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
+    InlineTransport.receive(messages, epoch).filterOrElse(_.bytes <= maxBytes, tooLarge(epoch))
+
+  private def tooLarge(epoch: String): EpochalException =
+    Conditions.EpochTooLarge("epoch" -> epoch, "limit" -> maxBytes)
+}
+
+object InlineTransport {
+
+  /** Puts the messages together; what has not come as it was sent is an error. */
+  private[jdbc] def receive(
+      messages: Seq[TaskMessage],
+      epoch: String,
+      read: FileMessage => RowFileChunks = message => throw new IllegalStateException(s"no files: $message")
+  ): Either[EpochalException, Shipment] = {
+    val inline = messages.collect { case message: InlineMessage => message }.sortBy(_.attempt.partition)
+    val bulk = messages.collect { case message: BulkMessage => message }.sortBy(_.attempt.partition)
+    inline.find(!_.isWhole) match {
+      case Some(bad) =>
+        Left(
+          Conditions.MessageCorrupted(
+            "epoch" -> epoch,
+            "partition" -> bad.attempt.partition,
+            "found" -> "other bytes",
+            "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
+      case None =>
+        val ordered = messages.sortBy(_.attempt.partition)
+        val here = ordered.collect {
+          case message: InlineMessage => (message, message.chunks.toSeq.zip(message.lengths))
+          case message: FileMessage   => (message, read(message))
+        }
+        val chunks = here.map(_._2: Iterable[(Array[Byte], Int)])
+        val rows = EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks))
+        val deadLetters = ordered.flatMap(_.deadLetters)
+        val digest = messages.foldLeft(ContentDigest.empty)(_ + _.digest)
+        val files = chunks.collect { case file: RowFileChunks => file }
+        Right(Shipment(digest, rows, bulk, deadLetters, messages.map(_.report.encodeNanos).sum, files))
+    }
+  }
+
+  /** One after the other, each read when its turn comes. */
+  final private class Chained(parts: Seq[Iterable[(Array[Byte], Int)]]) extends Iterable[(Array[Byte], Int)] {
+    override def iterator: Iterator[(Array[Byte], Int)] = parts.iterator.flatMap(_.iterator)
+  }
+}
+
+/** Keeps all rows of a task for its message. */
+final private class InlineOutput(format: RowFormat, maxBytes: Long, onLimit: () => Nothing) extends TaskOutput {
+  private val out = new ChunkedBytes(maxBytes, onLimit)
+  override val encoder: RowEncoder = format.encoder(out)
+  override def bytes: Long = out.size
+  override def mark(): Unit = out.mark()
+  override def reset(): Unit = out.reset()
+  override def rowEnded(): Unit = ()
+
+  override def finish(report: TaskReport): TaskMessage = InlineOutput.message(report, out)
+
+  override def close(): Unit = ()
+}
+
+private object InlineOutput {
+  def message(report: TaskReport, out: ChunkedBytes): InlineMessage = {
+    val (chunks, lengths) = out.result()
+    new InlineMessage(report, lengths.map(_.toLong).sum, ChunkedBytes.checksum(chunks, lengths), chunks, lengths)
+  }
+}

@@ -1,0 +1,148 @@
+package io.epochal.random
+
+import java.time.{Duration, Instant}
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.OptionGroup
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+import io.epochal.core.option.SourceOptions
+
+/** What a query asked of the source, checked.
+  *
+  * @param pace
+  *   how the rows become available
+  * @param numPartitions
+  *   None: as many as Spark's default parallelism
+  * @param startTimestamp
+  *   None: the default of the release in which the query began
+  * @param source
+  *   the identity that offsets carry: the options that decide what a row is
+  * @param firstSource
+  *   the same in offsets that do not tell the timestamp of row 0: those of the first release, and those of queries whose
+  *   options tell it
+  */
+final case class RandomOptions(
+    pace: Pace,
+    numPartitions: Option[Int],
+    strings: RandomStrings,
+    maxRows: Option[Long],
+    startTimestamp: Option[Instant],
+    limit: ReadLimit,
+    source: String,
+    firstSource: String
+) {
+
+  /** The position before the first row, of a query that starts now. */
+  def begin(startedAt: Long): RandomPosition = {
+    val unset = Option.when(startTimestamp.isEmpty)(RandomOptions.DefaultStart)
+    RandomPosition(0, startedAt, rowZero = unset.map(RandomOptions.micros))
+  }
+
+  def toOffset(position: RandomPosition): RandomOffset =
+    RandomOffset(if (position.rowZero.isEmpty) firstSource else source, position)
+
+  def fromJson(json: String): Either[EpochalException, RandomPosition] =
+    RandomOffset.fromJson(source, json).left.flatMap { error =>
+      RandomOffset.fromJson(firstSource, json).toOption.filter(_.rowZero.isEmpty).toRight(error)
+    }
+
+  /** Microseconds since 1970 of row 0. */
+  def rowZero(position: RandomPosition): Long =
+    position.rowZero.getOrElse(startTimestamp.fold(0L)(RandomOptions.micros))
+
+  /** Microseconds from one row to the next. */
+  def microsPerRow: Double = 1e6 / pace.rowsPerSecond
+}
+
+/** How the rows become available. */
+sealed trait Pace {
+
+  /** The rate on the rows' own clock, the column `timestamp`. */
+  def rowsPerSecond: Long
+}
+
+object Pace {
+
+  /** Row n exists from n / rate seconds after the first start of the query. */
+  final case class Steady(rowsPerSecond: Long) extends Pace
+
+  /** All rows exist already; each micro-batch takes so many, and they are a second of the rows' own clock. */
+  final case class PerBatch(rows: Long) extends Pace {
+    override def rowsPerSecond: Long = rows
+  }
+}
+
+object RandomOptions {
+  val Format = "epochal-random"
+
+  /** Behind Spark's first watermark, 1970-01-01: a row of that very moment is late. */
+  private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
+
+  val RowsPerSecond: OptionSpec[Long] =
+    OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available in a second.", Some(10L))
+  val RowsPerBatch: OptionSpec[Long] =
+    OptionSpec("rowsPerBatch", OptionType.long(1), "Rows of each micro-batch, in place of rowsPerSecond.")
+  val NumPartitions: OptionSpec[Int] =
+    OptionSpec("numPartitions", OptionType.int(1), "Partitions of a batch. Unset: Spark's default parallelism.")
+  val Seed: OptionSpec[Long] = OptionSpec("seed", OptionType.long(), "Seed of the random strings.", Some(0L))
+  val MinLength: OptionSpec[Int] =
+    OptionSpec("minLength", OptionType.int(0, 1 << 20), "Characters of the shortest string.", Some(0))
+  val MaxLength: OptionSpec[Int] =
+    OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Characters of the longest string.", Some(5))
+  val Alphabet: OptionSpec[String] = OptionSpec(
+    "alphabet",
+    OptionType.string,
+    "The characters to draw from; one that is there twice is drawn twice as often.",
+    Some("abcdefghijklmnopqrstuvwxyz")
+  )
+  val MaxRows: OptionSpec[Long] =
+    OptionSpec("maxRows", OptionType.long(0), "Rows in all; the stream idles after the last. Unset: no end.")
+  val StartTimestamp: OptionSpec[Instant] = OptionSpec(
+    "startTimestamp",
+    OptionType.instant,
+    s"The timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or what the query began with."
+  )
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Random strings with a stable replay. Batch, micro-batch and continuous reads.",
+    Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
+      ++ SourceOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- values.exclusive("Give rowsPerSecond for a steady rate, or rowsPerBatch for batches of one size.")(
+        RowsPerSecond,
+        RowsPerBatch
+      )
+      _ <- Either.cond(values(MinLength) <= values(MaxLength), (), lengthsConflict(values))
+    } yield RandomOptions(
+      values.get(RowsPerBatch).fold[Pace](Pace.Steady(values(RowsPerSecond)))(Pace.PerBatch(_)),
+      values.get(NumPartitions),
+      RandomStrings(values(Seed), values(MinLength), values(MaxLength), values(Alphabet)),
+      values.get(MaxRows),
+      values.get(StartTimestamp),
+      ReadLimit.all(SourceOptions.limit(values) +: values.get(RowsPerBatch).map(ReadLimit.MaxRows(_)).toSeq),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, DefaultStart)),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, Instant.EPOCH))
+    )
+
+  private def micros(instant: Instant): Long = instant.getEpochSecond * 1000000L + instant.getNano / 1000
+
+  private def lengthsConflict(values: OptionValues): EpochalException =
+    values.conflict(
+      s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
+      "Make minLength the smaller one.")
+
+  /** Whatever changes a row changes the source; the rate does only through the timestamps. */
+  private def identity(values: OptionValues, start: Instant): String = {
+    val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
+    s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +
+      s"timestamps=${values.get(StartTimestamp).getOrElse(start)}+${Duration.ofSeconds(1)}/$rate"
+  }
+}

@@ -1,0 +1,48 @@
+package io.epochal.random
+
+import org.apache.spark.sql.connector.read.InputPartition
+
+/** The ids first, first + step, first + 2·step, … below end.
+  *
+  * @param of
+  *   the start's position, which tells what rows depend on beside their ids and the options
+  */
+final case class RandomSlice(first: Long, step: Long, end: Long, of: RandomPosition) extends InputPartition
+
+/** Which ids go to which partition. Pure: the same offsets always give the same ids, on any number of partitions. */
+object RandomPlan {
+
+  /** All ids from `start` (exclusive, as offsets are) to `end`.
+    *
+    * A start from a continuous or real-time query is ragged: of the ids up to its high water only those are left that its
+    * partitions had not reached. They become slices with a step; above, ids are split evenly.
+    *
+    * @param end
+    *   a position without partitions, at or above the start's high water
+    */
+  def slices(start: RandomPosition, end: RandomPosition, numPartitions: Int): Seq[RandomSlice] = {
+    require(end.partitions.isEmpty && end.rows >= start.highWater, s"cannot plan from $start to $end")
+    val level = start.highWater
+    val n = start.partitions.size.toLong
+    val rest = start.partitions.zipWithIndex.map { case (count, p) =>
+      RandomSlice(start.rows + p + count * n, n, level, start)
+    }
+    rest.filter(s => s.first < s.end) ++ split(level, end.rows, numPartitions).map { case (a, b) =>
+      RandomSlice(a, 1, b, start)
+    }
+  }
+
+  private def split(from: Long, until: Long, parts: Int): Seq[(Long, Long)] = {
+    val rows = until - from
+    val bounds = (0 to parts).map(i => from + (BigInt(rows) * i / parts).toLong)
+    bounds.zip(bounds.tail).filter { case (a, b) => a < b }
+  }
+
+  /** Rows that exist at `now` at a steady rate. */
+  def steadyRows(rowsPerSecond: Long, startedAt: Long, now: Long): Long =
+    if (now <= startedAt) 0L else ((BigInt(now - startedAt) * rowsPerSecond) / 1000).min(BigInt(Long.MaxValue)).toLong
+
+  /** When row `id` exists at a steady rate, in milliseconds since 1970. */
+  def dueAt(id: Long, rowsPerSecond: Long, startedAt: Long): Long =
+    startedAt + (((BigInt(id) + 1) * 1000 + rowsPerSecond - 1) / rowsPerSecond).toLong
+}

@@ -1,0 +1,286 @@
+package io.epochal.rest.http
+
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.http.request.HttpCall
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.HttpFailure
+import io.epochal.rest.http.request.HttpShare
+import io.epochal.rest.http.request.PerhapsCut
+import io.epochal.rest.http.request.RequestWatch
+import io.epochal.rest.http.request.ResponseLimits
+import io.epochal.rest.http.request.WatchedRequest
+import java.io.{IOException, InputStream}
+import java.time.{Duration, Instant}
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.util.Using
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import com.fasterxml.jackson.core.exc.StreamConstraintsException
+import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase
+import org.apache.hc.client5.http.protocol.HttpClientContext
+import org.apache.hc.core5.http.io.entity.ByteArrayEntity
+import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Redaction
+import io.epochal.core.retry.Retrier
+import io.epochal.core.retry.RetryEvent
+import io.epochal.core.retry.Verdict
+import io.epochal.kit.json.Json
+
+/** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
+  * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.
+  *
+  * @param share
+  *   what of the budget the driver has granted; the driver itself has all
+  */
+final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCounters, share: HttpShare)
+    extends AutoCloseable {
+  def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.politeness.budget.whole)
+
+  import HttpClient._
+  import settings.{endpoint, politeness}
+
+  private val open = new AtomicBoolean(true)
+  private val credentials = new Credentials(settings, counters)
+  private val connections = HttpConnections.open(settings.transport)
+  private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
+  private val gate = gates.value
+  gate.open(share)
+  private val host = HttpHost.create(endpoint.base)
+
+  /** Makes a request, in the calling thread; an interrupt ends it soon.
+    *
+    * @param buffer
+    *   what the answer comes into
+    * @param first
+    *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
+    *   [[FirstContactAttempts]] attempts
+    * @param read
+    *   reads the answer as a part of the attempt: when it finds that the body is no JSON and may be cut, the request is repeated
+    * @throws EpochalException
+    *   one of the HTTP conditions
+    */
+  def call[A](request: HttpCall, buffer: BodyBuffer, first: Boolean = false)(read: HttpAnswer => A): A = {
+    var attempts = 0
+    var ends = 0
+    val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
+    def classify(error: Throwable): Verdict = error match {
+      case failure: HttpFailure if failure.connected || attempts < firstAttempts => failure.verdict
+      case _                                                                     => Verdict.GiveUp
+    }
+    try
+      new Retrier(settings.retry, classify, retried).run { failures =>
+        attempts = failures + 1
+        val answer = attempt(request, buffer)
+        if (isPastEnd(answer.status, request)) {
+          ends += 1
+          if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
+            throw HttpFailure.status(endpoint, answer.status, Verdict.Retry, throttled = false, NotTheEndYet)
+        }
+        if (settings.byLines && !answer.delimited && !buffer.endsLine)
+          throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
+        try read(answer)
+        catch {
+          case e: JsonProcessingException =>
+            throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(answer, buffer, e))
+        }
+      }
+    catch { case failure: HttpFailure => throw failure.report(attempts) }
+  }
+
+  /** What came whole and is something else stays so. A server may also break off in a body that it ends properly. */
+  private def mayBeCut(answer: HttpAnswer, buffer: BodyBuffer, error: JsonProcessingException): Boolean = error match {
+    case _: StreamConstraintsException => false
+    case problem: PerhapsCut           => problem.cut || !answer.delimited
+    case _                             => !answer.delimited || buffer.length == 0 || Json.endsEarly(error)
+  }
+
+  override def close(): Unit = if (open.compareAndSet(true, false)) {
+    gate.close(share)
+    Seq(gates, connections, credentials).foreach(_.close())
+  }
+
+  private def retried(event: RetryEvent): Unit = {
+    counters.retry(event.delay.toMillis)
+    val reason = event.cause match {
+      case failure: HttpFailure =>
+        if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
+        failure.report(event.failures).problem
+      case other => Redaction.text(other.toString)
+    }
+    val attempt = s"Attempt ${event.failures} of ${settings.retry.maxAttempts}"
+    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
+  }
+
+  /** A token that the server does not take is renewed once. */
+  private def attempt(call: HttpCall, buffer: BodyBuffer): HttpAnswer = {
+    var used = Option.empty[AccessToken]
+    def once(): HttpAnswer = {
+      counters.waited(gate.enter())
+      try {
+        used = credentials.token()
+        exchange(prepared(call, used), buffer, call)
+      } finally gate.leave()
+    }
+    try once()
+    catch {
+      case failure: HttpFailure if failure.unauthorized && used.isDefined =>
+        used.foreach(credentials.reject)
+        once()
+    }
+  }
+
+  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, call: HttpCall): HttpAnswer = {
+    counters.request()
+    val watched = RequestWatch.begin(request, settings.limits)
+    try {
+      val context = HttpClientContext.create()
+      val response = connections.value.client.executeOpen(host, request, context)
+      var whole = false
+      try whole = receive(response, buffer, watched.body(_, context.getEndpointDetails, _))
+      finally close(request, response, whole)
+      val throttle = exhausted(response)
+      throttle.foreach(gate.pause(_, settings.retry.initialDelay))
+      val notModified = call.unless.isDefined && response.getCode == 304
+      if (notModified || response.getCode == 204 || isAbsent(response.getCode, call)) buffer.markAbsent()
+      else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
+      else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
+      counters.received(buffer.length.toLong)
+      new HttpAnswer(response, notModified, delimited(response))
+    } catch {
+      // What is broken off while it waits for a connection is an illegal state to the library.
+      case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
+    } finally RequestWatch.end(watched)
+  }
+
+  private def failure(error: Throwable, watched: WatchedRequest): Throwable =
+    if (Thread.currentThread().isInterrupted) new InterruptedException
+    else
+      watched.exceeded.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
+        error match {
+          case e: IOException => HttpFailure.of(endpoint, settings.transport.timeout, e)
+          case e: IllegalStateException if !connections.value.isClosed => e
+          case e => HttpFailure.of(endpoint, settings.transport.timeout, new IOException(e.getMessage, e))
+        }
+      }
+
+  /** Whether an answer with this status counts as one without records. */
+  private def isAbsent(status: Int, call: HttpCall): Boolean =
+    politeness.ignored.contains(status) ||
+      isPastEnd(status, call)
+
+  private def isPastEnd(status: Int, call: HttpCall): Boolean =
+    call.endAfter > 0 && PastEnd(status) && !politeness.retried.contains(status)
+
+  private def prepared(call: HttpCall, token: Option[AccessToken]): HttpUriRequestBase = {
+    val request = new HttpUriRequestBase(call.method, endpoint.base)
+    request.setPath(credentials.target(call.target))
+    endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
+    call.headers.foreach { case (name, value) => request.setHeader(name, value) }
+    call.unless.foreach(known => request.setHeader(known.header, known.value))
+    credentials.headers(token).foreach { case (name, value) => request.setHeader(name, value) }
+    credentials
+      .signature(call, request.getPath, request.getHeaders.toSeq.map(header => header.getName -> header.getValue))
+      .foreach { case (name, value) => request.setHeader(name, value) }
+    call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
+    request
+  }
+
+  /** @param watched
+    *   the body as it comes, which is no longer than so many bytes
+    * @return
+    *   whether the answer was read to its end
+    */
+  private def receive(
+      response: ClassicHttpResponse,
+      buffer: BodyBuffer,
+      watched: (InputStream, Long) => InputStream): Boolean = {
+    val limit = if (response.getCode >= 300) ErrorBytes else settings.maxResponseBytes
+    Option(response.getEntity).fold(buffer.clear()) { entity =>
+      def wire = watched(entity.getContent, ResponseLimits.wireBytes(limit))
+      entity.getContentEncoding match {
+        case null | "" | "identity" =>
+          val whole = buffer.readFrom(wire, limit)
+          if (whole) entity.getContent.close()
+          whole
+        case "gzip" | "x-gzip" =>
+          Using.resource(new GzipMembers(wire, ResponseLimits.compressedBytes(limit))) { members =>
+            val whole =
+              try buffer.readFrom(members, limit)
+              catch { case _: GzipMembers.TooLong => false }
+            if (whole) entity.getContent.close()
+            whole
+          }
+        case other =>
+          throw HttpFailure.body(endpoint, s"it is encoded as '$other', and only gzip was requested", cut = false)
+      }
+    }
+  }
+
+  private def delimited(response: ClassicHttpResponse): Boolean =
+    Option(response.getEntity).forall { entity =>
+      entity.getContentLength >= 0 || entity.isChunked || entity.getContentEncoding != null
+    }
+
+  /** What was read to its end leaves the connection to the next request; otherwise the rest of the answer is not waited for. */
+  private def close(request: HttpUriRequestBase, response: ClassicHttpResponse, whole: Boolean): Unit = {
+    if (!whole) request.cancel()
+    try response.close()
+    catch { case _: IOException => () }
+  }
+
+  /** How long the server wants no more requests, after this answer. */
+  private def exhausted(response: ClassicHttpResponse): Option[Duration] =
+    Throttle
+      .exhausted(name => Option(response.getFirstHeader(name)).map(_.getValue), Instant.now())
+      .map(capped)
+
+  private def capped(wait: Duration): Duration =
+    if (wait.compareTo(politeness.maxThrottleWait) > 0) politeness.maxThrottleWait else wait
+
+  /** @param exhausted
+    *   how long the server allows no more requests; some then answer with 403
+    */
+  private def refused(
+      request: HttpUriRequestBase,
+      response: ClassicHttpResponse,
+      buffer: BodyBuffer,
+      whole: Boolean,
+      exhausted: Option[Duration]): HttpFailure = {
+    val code = response.getCode
+    val retryAfter = Option(response.getFirstHeader("Retry-After")).map(_.getValue)
+    val throttled = code == 429 || retryAfter.isDefined || (code == 403 && exhausted.isDefined)
+    if (throttled) counters.throttle()
+    val retried = politeness.retried.contains(if (code == 403 && throttled) 429 else code)
+    val asked = retryAfter.flatMap(Throttle.retryAfter(_, Instant.now())).map(capped).orElse(exhausted)
+    val verdict = if (retried) asked.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
+    val detail = Option(response.getFirstHeader("Location")).filter(_ => response.getCode < 400) match {
+      case Some(location) => s"redirects are not followed; this one goes to ${Redaction.query(location.getValue)}"
+      case None           => buffer.head(200) + (if (whole) "" else "…")
+    }
+    val authorization =
+      Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
+    HttpFailure.status(endpoint, code, verdict, throttled, settings.masked(detail, authorization))
+  }
+}
+
+private[epochal] object HttpClient {
+  private val log = LoggerFactory.getLogger(classOf[HttpClient])
+
+  /** Attempts that a server gets which cannot be reached when a stream asks for the first time. */
+  val FirstContactAttempts = 3
+
+  private val UnfinishedLine =
+    "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"
+
+  private val NotTheEndYet = "an earlier request found the page there, so it is asked for once more"
+
+  /** What servers say to a page behind the last one. */
+  private val PastEnd = Set(400, 404, 416)
+
+  private val ErrorBytes = 4096L
+}

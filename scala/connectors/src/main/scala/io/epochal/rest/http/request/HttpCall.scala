@@ -1,0 +1,55 @@
+package io.epochal.rest.http.request
+
+import org.apache.hc.core5.http.HttpResponse
+
+/** One request to an endpoint.
+  *
+  * @param target
+  *   path and query (RFC 9112, origin form), already encoded
+  * @param headers
+  *   those that only this request has
+  * @param unless
+  *   the answer that is not wanted again; the server can say so (304)
+  * @param endAfter
+  *   how many responses of 400, 404 or 416 say that the list ends before the page that is asked for, which is no
+  *   failure then; 0 where they are one
+  */
+final case class HttpCall(
+    method: String,
+    target: String,
+    headers: Seq[(String, String)] = Nil,
+    body: Option[HttpBody] = None,
+    unless: Option[Validator] = None,
+    endAfter: Int = 0
+)
+
+/** @param contentType
+  *   as in the header Content-Type
+  */
+final class HttpBody(val contentType: String, val bytes: Array[Byte])
+
+/** An answer of success, or one with a status that is ignored, but for its body.
+  *
+  * @param notModified
+  *   whether it says that it would be the one that is not wanted again
+  * @param delimited
+  *   whether its body says itself where it ends, by a length, chunks or gzip; else the connection's end did, and it may be cut
+  */
+final private[epochal] class HttpAnswer(
+    response: HttpResponse,
+    val notModified: Boolean = false,
+    val delimited: Boolean = true) {
+  def status: Int = response.getCode
+
+  /** What tells it from later ones. */
+  def validator: Option[Validator] = if (status == 200) Validator.of(header) else None
+
+  /** The first header of that name, in any case. */
+  def header(name: String): Option[String] = Option(response.getFirstHeader(name)).map(_.getValue)
+
+  /** All headers, as they came. */
+  def all: Seq[(String, String)] = response.getHeaders.toSeq.map(header => header.getName -> header.getValue)
+
+  /** All headers of that name, in any case. */
+  def headers(name: String): Seq[String] = response.getHeaders(name).toSeq.map(_.getValue)
+}

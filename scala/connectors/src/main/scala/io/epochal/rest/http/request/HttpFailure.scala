@@ -1,0 +1,176 @@
+package io.epochal.rest.http.request
+
+import java.io.{EOFException, IOException, InterruptedIOException}
+import java.net.{ConnectException, NoRouteToHostException, SocketTimeoutException, UnknownHostException}
+import java.time.Duration
+import java.util.zip.ZipException
+import javax.net.ssl.{SSLException, SSLHandshakeException, SSLPeerUnverifiedException}
+
+import scala.util.Try
+
+import org.apache.hc.client5.http.ConnectTimeoutException
+import org.apache.hc.core5.http.{
+  ConnectionClosedException,
+  ConnectionRequestTimeoutException,
+  MalformedChunkCodingException,
+  MessageConstraintException,
+  TruncatedChunkException
+}
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.error.Redaction
+import io.epochal.core.retry.Verdict
+
+/** Why one attempt came to nothing.
+  *
+  * @param connected
+  *   whether there was a server at the other end
+  * @param throttled
+  *   whether it refused because it was asked too often, which concerns all tasks
+  * @param unauthorized
+  *   whether it did not take the token (401)
+  * @param report
+  *   what the query fails with after so many attempts
+  */
+final private[epochal] class HttpFailure(
+    val verdict: Verdict,
+    val connected: Boolean,
+    val report: Int => EpochalException,
+    val throttled: Boolean = false,
+    val unauthorized: Boolean = false
+) extends Exception(null, null, false, false)
+
+/** Why a body cannot be read. */
+private[epochal] trait PerhapsCut {
+
+  /** Whether it looks as if the body's end were missing. */
+  def cut: Boolean
+}
+
+private[epochal] object HttpFailure {
+
+  /** A status other than success.
+    *
+    * @param detail
+    *   the beginning of the body, or where a redirection leads
+    */
+  def status(endpoint: Endpoint, code: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
+    new HttpFailure(
+      verdict,
+      connected = true,
+      attempts =>
+        Conditions.HttpStatus(
+          "url" -> endpoint,
+          "status" -> code,
+          "attempts" -> attempts,
+          "body" -> shown(detail),
+          "advice" -> advice(code)),
+      throttled,
+      unauthorized = code == 401)
+
+  /** What can be done about a status. */
+  private def advice(code: Int): String = code match {
+    case 401 =>
+      "The server does not accept the credentials: check bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
+    case 403 =>
+      "These credentials have no permission for this request: check them, and bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
+    case 407 => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
+    case 429 =>
+      "Too many requests for the server: set requestsPerSecond or maxConcurrency below its limit. maxThrottleWait is the longest pause that the server may ask for."
+    case redirect if redirect < 400 =>
+      "Set url to the address that it redirects to; headers and parameters are sent only to url."
+    case server if server >= 500 =>
+      "The server failed. retry.maxAttempts and retry.deadline set how long requests are repeated, retry.statuses after which statuses."
+    case missing @ (404 | 410) =>
+      s"Check the path and the parameters of url. ignoreStatuses=$missing counts this status as an empty response."
+    case _ =>
+      "The request is wrong: check url, params.* and headers.*. Requests are repeated after the statuses of retry.statuses; those of ignoreStatuses count as an empty response."
+  }
+
+  /** The connection could not be made, or broke. */
+  def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
+    case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
+    case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
+    case e: ZipException               => body(endpoint, reason(e), cut = true)
+    case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
+      val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
+      new HttpFailure(
+        Verdict.Retry,
+        !error.isInstanceOf[ConnectTimeoutException],
+        attempts => Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
+    case _: InterruptedIOException => unreachable(endpoint, error, Verdict.GiveUp, connected = true, "interrupted")
+    case _: SSLHandshakeException | _: SSLPeerUnverifiedException =>
+      unreachable(endpoint, error, Verdict.GiveUp, connected = true, s"TLS failed, ${reason(error)}")
+    case _: SSLException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
+    case _: UnknownHostException =>
+      unreachable(
+        endpoint,
+        error,
+        Verdict.Retry,
+        connected = false,
+        s"the host name ${endpoint.base.getHost} cannot be resolved")
+    case _: ConnectException | _: NoRouteToHostException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = false, reason(error))
+    case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException |
+        _: EOFException =>
+      unreachable(endpoint, error, Verdict.Retry, connected = true, s"the response broke off, ${reason(error)}")
+    case _ => unreachable(endpoint, error, Verdict.Retry, connected = true, s"the connection broke, ${reason(error)}")
+  }
+
+  def tooLarge(endpoint: Endpoint, limit: Long): HttpFailure =
+    new HttpFailure(
+      Verdict.GiveUp,
+      connected = true,
+      _ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
+
+  private def beyondLimit(endpoint: Endpoint, reason: String): HttpFailure =
+    new HttpFailure(
+      Verdict.GiveUp,
+      connected = true,
+      _ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
+
+  /** The request took too long, or what it brought came too slowly. */
+  def tooSlow(endpoint: Endpoint, reason: String): HttpFailure =
+    new HttpFailure(
+      Verdict.Retry,
+      connected = true,
+      attempts => Conditions.HttpTooSlow("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
+
+  /** The body is not what it should be.
+    *
+    * @param cut
+    *   whether it may only have been cut, and another attempt bring a whole one
+    */
+  def body(endpoint: Endpoint, reason: String, cut: Boolean): HttpFailure =
+    new HttpFailure(
+      if (cut) Verdict.Retry else Verdict.GiveUp,
+      connected = true,
+      attempts => Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
+
+  /** Text of a server in a message: on one line, short, without credentials. */
+  def shown(text: String): String =
+    Redaction.text(text.take(MaxRead).replaceAll("\\s+", " ").trim).take(MaxShown)
+
+  private val MaxShown = 200
+
+  /** What is searched for credentials, which takes longer than to read it. */
+  private val MaxRead = 4000
+
+  private def unreachable(
+      endpoint: Endpoint,
+      error: IOException,
+      verdict: Verdict,
+      connected: Boolean,
+      reason: String
+  ): HttpFailure =
+    new HttpFailure(
+      verdict,
+      connected,
+      attempts =>
+        Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
+
+  private def reason(error: IOException): String =
+    shown(Option(error.getMessage).getOrElse(error.getClass.getSimpleName))
+}

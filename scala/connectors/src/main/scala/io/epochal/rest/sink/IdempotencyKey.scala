@@ -1,0 +1,65 @@
+package io.epochal.rest.sink
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.UUID
+
+import com.fasterxml.jackson.core.io.JsonStringEncoder
+
+/** Idempotency keys: UUIDs of version 5 (RFC 9562: of a name, by SHA-1), so that anyone can work them out again. A name is one
+  * line of JSON, and more lines with what the request holds. `docs/PROTOCOL.md` is normative.
+  *
+  *   - by place, `["place",query,epoch,partition,first,rows,[values in the URL]]` and the rows as sent, one after the other. Other
+  *     rows in the same place have another key: should a replay bring them after all, they are sent again and not lost.
+  *   - by columns, `["columns",sink,epoch or null]` and of each row a line with the JSON of its key columns.
+  *   - of rows that are sent again because the answer asked for it, `["again",key,round,[their numbers in the request]]`.
+  */
+object IdempotencyKey {
+
+  val Namespace: UUID = UUID.fromString("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90")
+
+  def byPlace(
+      query: String,
+      epoch: String,
+      partition: Int,
+      first: Long,
+      rows: Int,
+      urlValues: Seq[String]
+  ): Array[Byte] = {
+    val values = urlValues.map(quoted).mkString("[", ",", "]")
+    s"""["place",${quoted(query)},${quoted(epoch)},$partition,$first,$rows,$values]""".getBytes(UTF_8)
+  }
+
+  /** @param epoch
+    *   None: rows of the same key are the same, whatever their epoch
+    */
+  def byColumns(sink: String, epoch: Option[String]): Array[Byte] =
+    s"""["columns",${quoted(sink)},${epoch.fold("null")(quoted)}]""".getBytes(UTF_8)
+
+  def again(key: String, round: Int, rows: Seq[Int]): String =
+    of(digest(s"""["again",${quoted(key)},$round,${rows.mkString("[", ",", "]")}]""".getBytes(UTF_8)))
+
+  /** The beginning of a name; what follows is for the caller to add. */
+  def digest(head: Array[Byte]): MessageDigest = {
+    val sha1 = MessageDigest.getInstance("SHA-1")
+    sha1.update(
+      ByteBuffer
+        .allocate(16)
+        .putLong(Namespace.getMostSignificantBits)
+        .putLong(Namespace.getLeastSignificantBits)
+        .array)
+    sha1.update(head)
+    sha1
+  }
+
+  def of(name: MessageDigest): String = {
+    val bytes = ByteBuffer.wrap(name.digest())
+    val high = bytes.getLong & ~0xf000L | 0x5000L
+    val low = bytes.getLong & 0x3fffffffffffffffL | Long.MinValue
+    new UUID(high, low).toString
+  }
+
+  private def quoted(text: String): String =
+    s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
+}

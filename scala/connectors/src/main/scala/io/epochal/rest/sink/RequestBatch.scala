@@ -1,0 +1,103 @@
+package io.epochal.rest.sink
+
+import java.util.{Arrays => JavaArrays}
+
+/** The rows of the next request. Belongs to one task and is used again.
+  *
+  * @param keepWhole
+  *   whether all of each row is kept, for dead letters
+  */
+final private[rest] class RequestBatch(keepWhole: Boolean) {
+  private val sent = new Slices
+  private val keys = new Slices
+  private val whole = new Slices
+
+  private var places = new Array[Long](16)
+
+  /** Of a row in its partition, from 0. */
+  def place(row: Int): Long = places(row)
+
+  def rows: Int = sent.count
+
+  def bytes: Int = sent.bytes.length
+
+  /** Adds the row that was encoded last. */
+  def add(row: RowEncoder, place: Long): Unit = {
+    if (rows == places.length) places = JavaArrays.copyOf(places, rows * 2)
+    places(rows) = place
+    sent.add(row.sent)
+    keys.add(row.key)
+    if (keepWhole && (row.whole ne row.sent)) whole.add(row.whole)
+  }
+
+  def clear(): Unit = {
+    sent.clear()
+    keys.clear()
+    whole.clear()
+  }
+
+  /** All of a row as JSON. */
+  def wholeRow(row: Int): String = if (whole.count > 0) whole.text(row) else sent.text(row)
+
+  /** A request's body of some of the rows, in their order. */
+  def body(form: RequestBody, key: String, chosen: Array[Int]): Array[Byte] = {
+    val (head, tail) = (form.head(key), form.tail(key))
+    val size = chosen.foldLeft(head.length + tail.length + form.between.length.toLong * (chosen.length - 1)) {
+      (sum, row) => sum + sent.end(row) - sent.start(row)
+    }
+    val out = new Array[Byte](Math.toIntExact(size))
+    System.arraycopy(head, 0, out, 0, head.length)
+    var at = head.length
+    var i = 0
+    while (i < chosen.length) {
+      if (i > 0) {
+        System.arraycopy(form.between, 0, out, at, form.between.length)
+        at += form.between.length
+      }
+      at = sent.bytes.copyTo(out, at, sent.start(chosen(i)), sent.end(chosen(i)))
+      i += 1
+    }
+    System.arraycopy(tail, 0, out, at, tail.length)
+    out
+  }
+
+  /** The idempotency key of all rows together. */
+  def keyByPlace(head: Array[Byte]): String = {
+    val name = IdempotencyKey.digest(head)
+    name.update('\n'.toByte)
+    sent.bytes.digest(name, 0, sent.bytes.length)
+    IdempotencyKey.of(name)
+  }
+
+  def keyByColumns(head: Array[Byte]): String = {
+    val name = IdempotencyKey.digest(head)
+    (0 until rows).foreach { row =>
+      name.update('\n'.toByte)
+      keys.bytes.digest(name, keys.start(row), keys.end(row))
+    }
+    IdempotencyKey.of(name)
+  }
+}
+
+/** Texts, one after the other in one array. */
+final private class Slices {
+  val bytes = new Utf8Bytes
+  private var ends = new Array[Int](16)
+  var count = 0
+
+  def add(text: Utf8Bytes): Unit = {
+    bytes.put(text, 0, text.length)
+    if (count == ends.length) ends = JavaArrays.copyOf(ends, count * 2)
+    ends(count) = bytes.length
+    count += 1
+  }
+
+  def clear(): Unit = {
+    bytes.truncate(0)
+    count = 0
+  }
+
+  def start(i: Int): Int = if (i == 0) 0 else ends(i - 1)
+  def end(i: Int): Int = ends(i)
+  def text(i: Int): String = bytes.text(start(i), end(i))
+}

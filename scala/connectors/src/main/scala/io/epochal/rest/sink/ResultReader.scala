@@ -1,0 +1,93 @@
+package io.epochal.rest.sink
+
+import java.util.Locale
+
+import com.fasterxml.jackson.core.JsonPointer
+import com.fasterxml.jackson.databind.node.MissingNode
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.http.request.HttpFailure
+import io.epochal.rest.http.request.HttpStatuses
+import io.epochal.kit.json.Json
+
+/** What became of a row. */
+sealed private[rest] trait RowResult
+
+private[rest] object RowResult {
+  case object Accepted extends RowResult
+
+  /** It can be accepted when it is sent again. */
+  final case class Again(reason: String) extends RowResult
+  final case class Refused(reason: String) extends RowResult
+}
+
+/** Reads what an answer tells of each row. Belongs to one task.
+  *
+  * @param retried
+  *   statuses of rows that are to be sent again
+  */
+final private[rest] class ResultReader(settings: ResultSettings, retried: HttpStatuses, place: String) {
+  import RowResult._
+
+  private val mapper = new ObjectMapper(Json.trees)
+  private val array = JsonPointer.compile(settings.array)
+  private val status = JsonPointer.compile(settings.status)
+  private val reason = settings.reason.map(JsonPointer.compile)
+
+  /** @param rows
+    *   how many were sent
+    * @return
+    *   what became of each, in their order
+    * @throws EpochalException
+    *   RESULTS_INVALID
+    * @throws JsonProcessingException
+    *   the body is no JSON
+    */
+  def read(answer: HttpAnswer, body: BodyBuffer, rows: Int): Seq[RowResult] =
+    if (body.length == 0) accepted(rows)
+    else {
+      val root = mapper.readTree(body.bytes, 0, body.length)
+      val found = if (root == null) MissingNode.getInstance else root.at(array)
+      if (!found.isArray)
+        throw invalid(
+          rows,
+          s"at '${settings.array}' it has ${describe(found)}, not an array; its status is ${answer.status}")
+      if (found.size != rows) throw invalid(rows, s"the array at '${settings.array}' has length ${found.size}")
+      (0 until rows).map(i => result(found.get(i), i, rows))
+    }
+
+  private def accepted(rows: Int): Seq[RowResult] = Seq.fill(rows)(Accepted)
+
+  private def result(entry: JsonNode, index: Int, rows: Int): RowResult = {
+    val told = entry.at(status)
+    val code = Option.when(told.isIntegralNumber || told.isTextual)(told.asText).flatMap(_.toIntOption)
+    if (told.isMissingNode || told.isNull || told.isContainerNode)
+      throw invalid(rows, s"entry $index has ${describe(told)} at '${settings.status}'")
+    else if (isSuccess(told, code)) Accepted
+    else if (code.exists(retried.contains)) Again(why(entry, told))
+    else if (code.isDefined || told.isBoolean || settings.success.nonEmpty) Refused(why(entry, told))
+    else
+      throw invalid(
+        rows,
+        s"entry $index has '${HttpFailure.shown(told.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in resultSuccess")
+  }
+
+  private def isSuccess(told: JsonNode, code: Option[Int]): Boolean =
+    if (settings.success.nonEmpty) settings.success(told.asText)
+    else code.fold(told.isBoolean && told.booleanValue)(n => n >= 200 && n < 300)
+
+  private def why(entry: JsonNode, told: JsonNode): String = {
+    val text = reason.map(entry.at(_)).filterNot(node => node.isMissingNode || node.isNull).getOrElse(entry)
+    s"${HttpFailure.shown(told.asText)}: ${HttpFailure.shown(if (text.isTextual) text.asText else text.toString)}"
+  }
+
+  private def describe(node: JsonNode): String =
+    if (node.isMissingNode) "nothing" else node.getNodeType.toString.toLowerCase(Locale.ROOT)
+
+  private def invalid(rows: Int, problem: String): EpochalException =
+    Conditions.ResultsInvalid("url" -> place, "rows" -> rows, "reason" -> problem)
+}

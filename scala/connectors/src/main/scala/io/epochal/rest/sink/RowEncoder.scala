@@ -1,0 +1,122 @@
+package io.epochal.rest.sink
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
+
+import io.epochal.kit.engine.JsonRowWriter
+import io.epochal.kit.engine.UnsafeRow
+
+/** A row that no request can be made of. */
+final private[rest] class UnsendableRow(val reason: String) extends Exception(reason, null, false, false)
+
+/** Makes of rows what is sent of them, for one task. */
+final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Boolean) {
+
+  /** What is sent of the row encoded last. */
+  val sent = new Utf8Bytes
+
+  /** All of that row as JSON. */
+  val whole: Utf8Bytes = if (shape.sendsWholeRows) sent else new Utf8Bytes
+
+  /** The values of its key columns as a JSON object; nothing without any. */
+  val key = new Utf8Bytes
+
+  private val wholeWriter = new JsonRowWriter(shape.schema, ignoreNullFields, whole)
+  private val keySchema = StructType(shape.keys.map(_.field))
+  private val keyWriter = new JsonRowWriter(keySchema, false, key)
+  private val keyValues = new Array[Any](shape.keys.size)
+  private val keyRow = new GenericInternalRow(keyValues)
+  private val needsWhole = shape.row.contains(RowPiece.WholeRow)
+  private val urlTexts = shape.url.map(column => column -> new ColumnJson(column))
+  private val pieces: Seq[UnsafeRow => Unit] = shape.row.map {
+    case RowPiece.Literal(text) =>
+      val bytes = text.getBytes(UTF_8)
+      _ => sent.put(bytes, 0, bytes.length)
+    case RowPiece.WholeRow => _ => sent.put(whole, 0, whole.length)
+    case RowPiece.Column(column, quoted) =>
+      val json = new ColumnJson(column)
+      row => if (quoted) json.putQuoted(row, sent) else json.put(row, sent)
+  }
+
+  /** @param all
+    *   whether all of the row is wanted whatever is sent of it
+    * @throws UnsendableRow
+    *   what it has filled then counts for nothing, but for `whole`
+    */
+  def encode(row: UnsafeRow, all: Boolean): Unit =
+    try {
+      sent.truncate(0)
+      whole.truncate(0)
+      key.truncate(0)
+      if (needsWhole || all) wholeWriter.write(row)
+      if (!shape.sendsWholeRows) pieces.foreach(_(row))
+      if (keyValues.nonEmpty) encodeKey(row)
+    } catch {
+      case unsendable: UnsendableRow => throw unsendable
+      case NonFatal(error) => throw new UnsendableRow(s"it has no form in JSON (${error.getClass.getSimpleName})")
+    }
+
+  /** The values that stand in the URL. */
+  def urlValues(row: UnsafeRow): Seq[String] = urlTexts.map { case (column, json) =>
+    if (row.isNullAt(column.ordinal)) throw new UnsendableRow(s"the URL needs '${column.field.name}', which is NULL")
+    json.text(row)
+  }
+
+  private def encodeKey(row: UnsafeRow): Unit = {
+    var i = 0
+    while (i < keyValues.length) {
+      val column = shape.keys(i)
+      // Else all rows without a key would be one.
+      if (row.isNullAt(column.ordinal))
+        throw new UnsendableRow(s"the key column '${column.field.name}' is NULL")
+      keyValues(i) = row.get(column.ordinal, column.field.dataType)
+      i += 1
+    }
+    keyWriter.write(keyRow)
+  }
+}
+
+/** One column's values as JSON. Spark's generator writes objects only: so they are objects of one field, less its name. */
+final private class ColumnJson(column: NamedColumn) {
+  private val scratch = new Utf8Bytes
+  private val cell = new Array[Any](1)
+  private val row = new GenericInternalRow(cell)
+  private val writer =
+    new JsonRowWriter(StructType(Seq(StructField("v", column.field.dataType))), false, scratch)
+  private val head = """{"v":""".length
+  private val isText = column.field.dataType.isInstanceOf[StringType]
+
+  def put(from: UnsafeRow, out: Utf8Bytes): Unit = {
+    write(from)
+    out.put(scratch, head, scratch.length - 1)
+  }
+
+  /** The value as the inside of a JSON string. */
+  def putQuoted(from: UnsafeRow, out: Utf8Bytes): Unit = {
+    if (from.isNullAt(column.ordinal))
+      throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")
+    write(from)
+    val quotes = if (isQuoted) 1 else 0
+    out.put(scratch, head + quotes, scratch.length - 1 - quotes)
+  }
+
+  def text(from: UnsafeRow): String =
+    if (isText) from.getUTF8String(column.ordinal).toString
+    else {
+      write(from)
+      val quotes = if (isQuoted) 1 else 0
+      scratch.text(head + quotes, scratch.length - 1 - quotes)
+    }
+
+  private def isQuoted: Boolean = scratch.text(head, head + 1) == "\""
+
+  private def write(from: UnsafeRow): Unit = {
+    scratch.truncate(0)
+    cell(0) = from.get(column.ordinal, column.field.dataType)
+    writer.write(row)
+  }
+}

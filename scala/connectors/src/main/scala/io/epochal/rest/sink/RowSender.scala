@@ -1,0 +1,133 @@
+package io.epochal.rest.sink
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.error.Plural
+import io.epochal.core.retry.Retrier
+import io.epochal.core.retry.RetryEvent
+import io.epochal.core.retry.Verdict
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.http.request.HttpBody
+import io.epochal.rest.http.request.HttpCall
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.HttpShare
+
+/** Sends the rows of a request until each is accepted or refused. Belongs to one task.
+  *
+  * Connections, timeouts and statuses of the whole answer are [[HttpClient]]'s to repeat. What is repeated here is what the
+  * answer says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
+  * a key: the server is still busy with the one before.
+  *
+  * @param share
+  *   what of the query's budget the task was granted
+  * @param answered
+  *   whether the server has answered this query before: one that has not is given up on soon when it cannot be reached
+  */
+final private[rest] class RowSender(
+    settings: RestSinkSettings,
+    counters: HttpCounters,
+    share: HttpShare,
+    answered: Boolean
+) extends AutoCloseable {
+  import RowSender._
+
+  private val client = new HttpClient(settings.http, counters, share)
+  private val answers = new BodyBuffer
+  private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
+  private val keyed = settings.keys.sent
+
+  /** Requests' bodies so far, in bytes. */
+  var sentBytes: Long = 0L
+
+  /** @param key
+    *   the idempotency key; empty where none is sent
+    * @param refused
+    *   called for each row that is, with its number in the batch, its key and the reason
+    * @throws EpochalException
+    *   a row cannot be sent, or nobody takes it
+    */
+  def send(batch: RequestBatch, target: String, key: String)(refused: (Int, String, String) => Unit): Unit = {
+    var pending = Array.range(0, batch.rows)
+    var requestKey = key
+    var round = 0
+    def classify(error: Throwable): Verdict = error match {
+      case _: RowsAgain                              => Verdict.Retry
+      case e: EpochalException if keyed && isBusy(e) => Verdict.Retry
+      case _                                         => Verdict.GiveUp
+    }
+    try
+      new Retrier(settings.http.retry, classify, repeated).run { _ =>
+        val outcome = post(batch, target, requestKey, pending)
+        val again = Array.newBuilder[Int]
+        var reason = ""
+        outcome.zip(pending).foreach {
+          case (RowResult.Accepted, _)       => ()
+          case (RowResult.Refused(why), row) => refused(row, requestKey, why)
+          case (RowResult.Again(why), row) =>
+            if (reason.isEmpty) reason = why
+            again += row
+        }
+        pending = again.result()
+        if (pending.nonEmpty) {
+          round += 1
+          if (keyed) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
+          throw new RowsAgain(pending.head, pending.length, reason)
+        }
+      }
+    catch { case left: RowsAgain => throw new RowsLeft(left.first, left.reason, round) }
+  }
+
+  private def post(batch: RequestBatch, target: String, key: String, rows: Array[Int]): Seq[RowResult] = {
+    val body = batch.body(settings.body, key, rows)
+    val header = settings.keys.header.map(_ -> key).toSeq
+    val call = HttpCall(settings.method, target, header, Some(new HttpBody(settings.contentType, body)))
+    sentBytes += body.length
+    try
+      client.call(call, answers, first = !answered && sentBytes == body.length) { answer =>
+        results.fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(answer, answers, rows.length))
+      }
+    catch {
+      case e: EpochalException if status(e).exists(code => settings.deadLetters.exists(_.statuses.contains(code))) =>
+        val together = if (rows.length > 1) s", with ${rows.length} rows in one request" else ""
+        Seq.fill(rows.length)(RowResult.Refused(s"${e.values("status")}: ${e.values("body")}$together"))
+    }
+  }
+
+  override def close(): Unit = client.close()
+
+  private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
+
+  private def repeated(event: RetryEvent): Unit = {
+    counters.retry(event.delay.toMillis)
+    val reason = event.cause match {
+      case again: RowsAgain =>
+        s"${settings.place} did not accept ${Plural.of(again.rows.toLong, "row")} yet: ${again.reason}"
+      case error: EpochalException => error.problem
+      case other                   => other.getMessage
+    }
+    val attempt = s"Attempt ${event.failures} of ${settings.http.retry.maxAttempts}"
+    log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
+  }
+}
+
+private[rest] object RowSender {
+  private val log = LoggerFactory.getLogger(classOf[RowSender])
+
+  /** Of an answer that was no success. */
+  private def status(error: EpochalException): Option[Int] =
+    Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
+
+  final private class RowsAgain(val first: Int, val rows: Int, val reason: String)
+      extends Exception(reason, null, false, false)
+}
+
+/** Rows that were asked for again until no time was left.
+  *
+  * @param first
+  *   number of the first one in its batch
+  */
+final private[rest] class RowsLeft(val first: Int, val reason: String, val attempts: Int)
+    extends Exception(reason, null, false, false)

@@ -1,0 +1,327 @@
+package io.epochal.rest.source.paging
+
+import java.util.Locale
+
+import scala.annotation.unused
+
+import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.http.request.HttpCall
+import io.epochal.rest.http.request.HttpFailure
+
+/** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
+  * keeps. The first page has none.
+  *
+  * Such an answer is read once and journalled: a token may be good for a while only, and what it gives may change.
+  */
+trait ChainedPagination extends Paging {
+
+  /** What says whether a page follows, whatever else the answer says. */
+  def flag: Option[MoreFlag]
+
+  /** JSON Pointers to what is wanted of an answer. */
+  def pointers: Seq[String]
+
+  /** JSON Pointer to what is wanted of the last record. */
+  def key: Option[String] = None
+
+  /** Whether a header of an answer says how the next page is asked for. */
+  def byHeader: Boolean = false
+
+  /** Whether each page names the next one by a value of its own, which may be absent from the last one. */
+  def named: Boolean = false
+
+  /** The request for a page. */
+  def call(endpoint: Endpoint, token: Option[String]): HttpCall
+
+  /** The token of the next page, if the answer names one.
+    *
+    * @param asked
+    *   what was answered
+    * @param scanned
+    *   what is at `pointers` and `key`
+    * @return
+    *   else why it cannot be followed; None only where the response says that no page follows
+    */
+  private[rest] def next(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]]
+
+  /** Whether an earlier page of the same list named the one with this token. */
+  private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
+
+  /** Records at the front of a page that belong to the page before: a page that is counted begins where the server's pages do. */
+  private[rest] def before(@unused token: Option[String]): Long = 0L
+
+  /** Tells pages from each other: the same text, the same page. */
+  def page(endpoint: Endpoint, token: Option[String]): String
+
+  /** What is asked for with a token, in a message. */
+  private[rest] def wanted(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
+
+  /** The token of the next page, if there is one: what the flag says counts over what the token says. The end is believed on
+    * evidence only: what the flag says, null or an empty text in the token's place, a page without records, or the absence of
+    * what an earlier page of the list had.
+    */
+  final private[rest] def follows(
+      endpoint: Endpoint,
+      asked: AskedPage,
+      answer: HttpAnswer,
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+    val named = next(endpoint, asked, answer, scanned) match {
+      case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
+      case found                                                              => found
+    }
+    flag.fold(named)(flagged(_, named, scanned)).flatMap {
+      case Some(token) if token.length > ChainedPagination.LongestToken =>
+        val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
+        Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
+      case found => Right(found)
+    }
+  }
+
+  private def flagged(
+      flag: MoreFlag,
+      named: Either[NoPage, Option[String]],
+      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+    def mismatch(found: String) = Left(NoPage.Mismatch(found))
+    val said = scanned.values.get(flag.pointer).flatten
+    def value = said.fold("")(HttpFailure.shown)
+    (said.map(flag.more), named) match {
+      case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
+      case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
+      case (Some(Some(true)), _) =>
+        mismatch(s"'$value' at '${flag.pointer}', which says that a page follows, but no next page")
+      case (Some(Some(false)), _) => Right(None)
+      case (None, Right(None))    => Right(None)
+      case (None, Right(Some(_))) => mismatch(s"a next page, but no flag at '${flag.pointer}'")
+      case (None, Left(absent))   => Left(absent)
+      case (Some(None), _)        => mismatch(s"'$value' at '${flag.pointer}', which is no flag (true, false, 1 or 0)")
+    }
+  }
+}
+
+/** A page that was asked for.
+  *
+  * @param target
+  *   of the request
+  * @param absentEnds
+  *   whether a response without what should name the next page is the last one: an earlier page of this list had it, or the
+  *   options say so
+  */
+final private[rest] case class AskedPage(token: Option[String], target: String, absentEnds: Boolean = true)
+
+/** A flag in an answer that says whether a page follows.
+  *
+  * @param pointer
+  *   JSON Pointer to it
+  * @param trueInLast
+  *   whether it is true in the last page, and not in all others
+  */
+final case class MoreFlag(pointer: String, trueInLast: Boolean) {
+
+  /** None: the value is no flag. */
+  def more(value: String): Option[Boolean] = value.toLowerCase(Locale.ROOT) match {
+    case "true" | "1"  => Some(!trueInLast)
+    case "false" | "0" => Some(trueInLast)
+    case _             => None
+  }
+}
+
+/** Why what an answer gives as its next page cannot be followed. */
+sealed private[rest] trait NoPage
+
+private[rest] object NoPage {
+
+  /** It is not what the options say.
+    *
+    * @param found
+    *   what came, besides its records
+    */
+  final case class Mismatch(found: String) extends NoPage
+
+  /** What should name the next page is absent: neither null nor empty.
+    *
+    * @param place
+    *   where it was looked for
+    * @param option
+    *   says that place
+    */
+  final case class Absent(place: String, option: String) extends NoPage
+
+  /** It is one of several pages, where one was to have all records.
+    *
+    * @param pagination
+    *   what it looks like
+    */
+  final case class Incomplete(reason: String, pagination: String) extends NoPage
+
+  /** It is a link that is not to be followed.
+    *
+    * @param link
+    *   what of it may be shown
+    */
+  final case class Refused(link: String, reason: String) extends NoPage
+}
+
+object ChainedPagination {
+
+  /** Of a token that is sent back, and kept by offsets: more than servers take in a request line. */
+  private val LongestToken = 64 << 10
+
+  /** Where a cursor stands in an answer. */
+  sealed trait CursorFrom
+  final case class InBody(pointer: String) extends CursorFrom
+  final case class InHeader(name: String) extends CursorFrom
+
+  /** The last record's own key: the next page has the records with greater ones. */
+  final case class InLastRecord(pointer: String) extends CursorFrom
+
+  /** Where a cursor stands in a request. */
+  sealed trait CursorTo
+  final case class AsParameter(name: String) extends CursorTo
+  final case class AsHeader(name: String) extends CursorTo
+
+  /** A place in the request's body: [[PageCall]] fills it in. */
+  case object InRequestBody extends CursorTo
+
+  /** `cursor`: a token in the answer that goes into the next request. `keyset`: the last record's key does.
+    *
+    * @param first
+    *   the token of the first page, where that has one
+    */
+  final case class ByCursor(from: CursorFrom, to: CursorTo, first: Option[String], flag: Option[MoreFlag])
+      extends ChainedPagination {
+
+    override def kind: String = if (key.isEmpty) "cursor" else "keyset"
+
+    override def key: Option[String] = Some(from).collect { case InLastRecord(pointer) => pointer }
+
+    override def byHeader: Boolean = from.isInstanceOf[InHeader]
+
+    override def named: Boolean = key.isEmpty
+
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
+      pointer
+    }
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
+      case (_, None) => HttpCall("GET", endpoint.target(""))
+      case (AsParameter(name), Some(text)) =>
+        HttpCall("GET", endpoint.target(s"${Endpoint.encode(name)}=${Endpoint.encode(text)}"))
+      case (AsHeader(name), Some(text)) => HttpCall("GET", endpoint.target(""), Seq(name -> text))
+      case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
+    }
+
+    override private[rest] def next(
+        endpoint: Endpoint,
+        asked: AskedPage,
+        answer: HttpAnswer,
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      val token = from match {
+        case InBody(pointer) => text(pointer, "nextCursor", scanned)
+        case InHeader(name) =>
+          answer.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
+        case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
+      }
+      token.map(_.filter(_.nonEmpty)).flatMap {
+        case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
+          Left(
+            NoPage.Mismatch(
+              "a cursor that cannot be sent in a header, since it has other characters than printable ASCII"))
+        case found => Right(found)
+      }
+    }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String = token.orElse(first).getOrElse("")
+
+    override private[rest] def wanted(token: Option[String]): String = token.orElse(first) match {
+      case None       => "the first page"
+      case Some(text) => s"the records after the ${if (key.isEmpty) "cursor" else "key"} '${HttpFailure.shown(text)}'"
+    }
+
+    /** An API that begins with the key itself, and not behind it, gives that record twice. */
+    private def lastKey(
+        pointer: String,
+        token: Option[String],
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
+      case None => Right(None)
+      case Some((Some(key), _)) if token.orElse(first).contains(key) =>
+        Left(
+          NoPage.Mismatch(
+            s"the first of them with the key '${HttpFailure.shown(key)}' that it was asked to begin after"))
+      case Some((_, Some(key))) => Right(Some(key))
+      case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
+    }
+  }
+
+  /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
+  sealed trait ByAddress extends ChainedPagination {
+
+    override def named: Boolean = true
+
+    /** As the answer has it. */
+    protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]]
+
+    override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
+      HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
+
+    override private[rest] def next(
+        endpoint: Endpoint,
+        asked: AskedPage,
+        answer: HttpAnswer,
+        scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      address(answer, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
+        case None      => Right(None)
+      }
+
+    override def page(endpoint: Endpoint, token: Option[String]): String =
+      token.getOrElse(PageUrl.closed(endpoint, endpoint.target("")))
+  }
+
+  /** `link`: a `Link` header (RFC 8288). */
+  final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "link"
+    override def byHeader: Boolean = true
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq
+
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      val links = answer.headers("Link")
+      LinkHeader.find(links, rel) match {
+        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
+          Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
+        case found => Right(found)
+      }
+    }
+
+    /** Links to the other pages of a list, and none that leads on under another name. */
+    private def ended(relations: Seq[String]): Boolean =
+      relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
+  }
+
+  /** `next-url`: a URL in the body. */
+  final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
+    override def kind: String = "next-url"
+    override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
+
+    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+      text(pointer, "nextUrl", scanned)
+  }
+
+  /** Relations of links within a list (RFC 8288, RFC 5005). */
+  private val OtherPages = Set("first", "last", "prev", "previous")
+
+  private def text(pointer: String, option: String, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+    scanned.values.get(pointer) match {
+      case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
+      case Some(Some("false")) => Right(None)
+      case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
+      case other                           => Right(other.flatten)
+    }
+
+  private def printable(text: String): Boolean = text.forall(c => c >= ' ' && c <= '~')
+}

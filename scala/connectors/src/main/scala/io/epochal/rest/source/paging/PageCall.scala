@@ -1,0 +1,155 @@
+package io.epochal.rest.source.paging
+
+import scala.util.Try
+
+import com.fasterxml.jackson.core.io.JsonStringEncoder
+import org.apache.hc.core5.http.ContentType
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.error.Redaction
+import io.epochal.core.option.OptionGroup
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.HttpBody
+import io.epochal.rest.http.request.HttpCall
+
+/** How a page is asked for: by GET, or by POST with a body.
+  *
+  * @param body
+  *   of a POST. Where it has places, the page is told there and not in the URL
+  * @param contentType
+  *   of that body
+  */
+final case class PageCall(body: Option[BodyTemplate], contentType: String) {
+
+  /** Whether the URL tells the page. */
+  def inUrl: Boolean = body.forall(_.names.isEmpty)
+
+  /** The query that a page's URL gets. */
+  def query(page: PageRequest): String = if (inUrl) page.query else ""
+
+  def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = body match {
+    case None => HttpCall("GET", endpoint.target(query(page)))
+    case Some(template) =>
+      val bytes = template.fill(PageCall.value(pagination, page, _).toString)
+      HttpCall("POST", endpoint.target(query(page)), Nil, Some(new HttpBody(contentType, bytes)))
+  }
+
+  /** The request for the page after a cursor. */
+  def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall =
+    (body, pagination) match {
+      case (Some(template), cursor: ChainedPagination.ByCursor) =>
+        val text = PageCall.encoded(contentType, token.orElse(cursor.first).getOrElse(""))
+        HttpCall("POST", endpoint.target(""), Nil, Some(new HttpBody(contentType, template.fill(_ => text))))
+      case (Some(template), windows: TimeWindow) =>
+        val position = windows.asked(token)
+        val bytes = template.fill { name =>
+          val value = windows.place(position.window, name).getOrElse(inWindow(windows.within, position.page, name))
+          PageCall.encoded(contentType, value)
+        }
+        val target = if (inUrl) pagination.call(endpoint, token).target else endpoint.target("")
+        HttpCall("POST", target, Nil, Some(new HttpBody(contentType, bytes)))
+      case _ => pagination.call(endpoint, token)
+    }
+
+  private def inWindow(within: ChainedPagination, page: Option[String], name: String): String = within match {
+    case counted: CountedPages              => PageCall.value(counted.counted, counted.request(page), name).toString
+    case cursor: ChainedPagination.ByCursor => page.orElse(cursor.first).getOrElse("")
+    case other => throw new IllegalArgumentException(s"no value for $name under windowPagination=${other.kind}")
+  }
+}
+
+object PageCall {
+
+  val RequestBody: OptionSpec[String] = OptionSpec(
+    "requestBody",
+    OptionType.string,
+    "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
+      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom} and " +
+      "${windowTo} (pagination=time-window) in it select the page; the URL then has no paging parameters. Unset: GET.",
+    secret = true,
+    sample = Some("""{"from": ${offset}, "size": ${limit}}""")
+  )
+
+  /** What a body is unless a header says otherwise. */
+  private[rest] val Json = "application/json"
+
+  /** As a part of a text in JSON, or of a form. */
+  private[rest] def encoded(contentType: String, text: String): String =
+    if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
+    else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
+    else text
+
+  private[rest] def read(
+      values: OptionValues,
+      pagination: Paging,
+      headers: Map[String, String]
+  ): Either[EpochalException, PageCall] = {
+    val body = values.get(RequestBody).map(BodyTemplate(_))
+    val contentType = headers.collectFirst { case (name, kind) if name.equalsIgnoreCase("Content-Type") => kind }
+    val names = body.fold(Seq.empty[String])(_.names)
+    val (needed, possible) = places(pagination)
+    val strange = names.filterNot((needed ++ possible).contains(_))
+    val fixed = names.isEmpty && !needed.contains("cursor")
+    val byAddress = pagination match {
+      case windows: TimeWindow => windows.within.isInstanceOf[ChainedPagination.ByAddress]
+      case other               => other.isInstanceOf[ChainedPagination.ByAddress]
+    }
+    val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
+    for {
+      _ <- Either.cond(
+        body.isEmpty || !byAddress,
+        (),
+        RestOptions.group.conflict(
+          s"pagination=${pagination.kind}, requestBody",
+          "Leave requestBody out: pages that are named by their URL are requested with GET.")
+      )
+      _ <- Either.cond(
+        contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
+        (),
+        OptionGroup.invalid(
+          RestOptions.Format,
+          "headers.Content-Type",
+          Redaction.Mask,
+          "a media type with a character set that this JVM knows",
+          "headers.Content-Type=application/json")
+      )
+      _ <- Either.cond(
+        strange.isEmpty,
+        (),
+        conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
+      _ <- Either.cond(missing.isEmpty, (), conflict(pagination, s"requestBody without ${shown(missing)}", needed))
+    } yield PageCall(body, contentType.getOrElse(Json))
+  }
+
+  /** Those that must be there once any is, and those that may. */
+  private def places(pagination: Paging): (Seq[String], Seq[String]) = pagination match {
+    case windows: TimeWindow =>
+      val (needed, possible) = places(windows.within)
+      (Seq("windowFrom", "windowTo") ++ needed, possible)
+    case OnePage                => (Nil, Nil)
+    case counted: CountedPages  => places(counted.counted)
+    case _: Pagination.ByOffset => (Seq("offset", "limit"), Nil)
+    case _: Pagination.ByPage   => (Seq("page"), Seq("pageSize"))
+    case _: ChainedPagination   => (Seq("cursor"), Nil)
+    case _                      => (Nil, Nil)
+  }
+
+  private def value(pagination: Pagination, page: PageRequest, place: String): Long = (pagination, place) match {
+    case (_, "offset")                   => page.first
+    case (_, "limit")                    => page.size
+    case (by: Pagination.ByPage, "page") => by.firstPage + page.first / by.pageSize
+    case (_, "pageSize")                 => pagination.pageSize
+    case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
+  }
+
+  private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
+
+  private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
+    RestOptions.group.conflict(
+      s"pagination=${pagination.kind}, $options",
+      if (places.isEmpty) "Take it out: every request has the same body."
+      else s"A body that selects the page has ${shown(places)}.")
+}

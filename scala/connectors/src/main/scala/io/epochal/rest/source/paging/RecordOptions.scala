@@ -1,0 +1,198 @@
+package io.epochal.rest.source.paging
+
+import io.epochal.rest.source.record.AnswerColumn
+import io.epochal.rest.source.record.BodyFormat
+import io.epochal.rest.source.record.RecordMode
+import io.epochal.rest.source.record.RecordRules
+import io.epochal.rest.source.record.Records
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.NameList
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+
+/** The options that say what of an answer becomes rows. */
+object RecordOptions {
+
+  val Records: OptionSpec[String] = OptionSpec(
+    "records",
+    OptionType.jsonPointer,
+    "JSON Pointer to the array of records in a response. Unset: the response is the array.",
+    sample = Some("/data/items"))
+  val MissingRecords: OptionSpec[String] = OptionSpec(
+    "missingRecords",
+    OptionType.oneOf("fail", "empty"),
+    "What a response is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
+      "API that leaves empty lists out (bodyFormat=json).",
+    Some("fail")
+  )
+  val Format: OptionSpec[String] = OptionSpec(
+    "bodyFormat",
+    OptionType.oneOf("json", "ndjson", "csv"),
+    "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
+    Some("json"))
+  val Separator: OptionSpec[String] =
+    OptionSpec("sep", OptionType.string, "Character between the fields of CSV (bodyFormat=csv).", Some(","))
+  val Header: OptionSpec[Boolean] = OptionSpec(
+    "header",
+    OptionType.boolean,
+    "Whether the first line of each response in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
+    Some(true))
+  val NullValue: OptionSpec[String] = OptionSpec(
+    "nullValue",
+    OptionType.string,
+    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).",
+    sample = Some("NA"))
+  val Mode: OptionSpec[String] = OptionSpec(
+    "mode",
+    OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+    "What happens to a record that does not fit the schema: it fails the query, goes into a column of its own, or is dropped.",
+    Some("FAILFAST"))
+  val CorruptColumn: OptionSpec[String] = OptionSpec(
+    "columnNameOfCorruptRecord",
+    OptionType.string,
+    "The STRING column that a record which does not fit goes into, as it came (mode=PERMISSIVE). Added where the schema lacks it.",
+    Some("_corrupt_record"))
+  val RescuedColumn: OptionSpec[String] = OptionSpec(
+    "rescuedDataColumn",
+    OptionType.string,
+    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are ignored.",
+    sample = Some("_rescued_data"))
+  val InferSchema: OptionSpec[Boolean] = OptionSpec(
+    "inferSchema",
+    OptionType.boolean,
+    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: the checkpoint has it, and a different one is refused.",
+    Some(false))
+  val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
+    "metadataColumns",
+    OptionType.names,
+    "Columns to add that say where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
+      "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
+      "_params MAP<STRING, STRING> (the row of partitionParams).",
+    sample = Some("_url,_fetchedAt"))
+
+  val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
+    "maxRecordBytes",
+    OptionType.bytes,
+    "Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a response may be.",
+    sample = Some("1m"))
+
+  val all: Seq[OptionSpec[_]] =
+    Seq(
+      Format,
+      Records,
+      MissingRecords,
+      Separator,
+      Header,
+      NullValue,
+      Mode,
+      CorruptColumn,
+      RescuedColumn,
+      MetadataColumns,
+      MaxRecordBytes)
+
+  private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
+    for {
+      _ <- only(values, CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
+      format <- format(values)
+      answer <- metadata(values)
+      rules = RecordRules(
+        format,
+        values(Mode) match {
+          case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
+          case "DROPMALFORMED" => RecordMode.DropMalformed
+          case _               => RecordMode.FailFast
+        },
+        values.get(RescuedColumn),
+        answer,
+        values.get(MaxRecordBytes)
+      )
+      names = rules.apart.map(_.name)
+      _ <- names
+        .diff(names.distinct)
+        .headOption
+        .map(name => values.conflict(s"two columns '$name'", "Give each of these columns a name of its own."))
+        .toLeft(())
+    } yield rules
+
+  /** Refuses to look in bodies that are no JSON for what says how the pages go on, and what their records' keys are. */
+  private[rest] def followed(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+    val looksInside = paging match {
+      case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
+      case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
+      case _                        => values.isSet(PagingOptions.KeyField)
+    }
+    val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.name)
+    Either.cond(
+      !looksInside || values(Format) == "json",
+      (),
+      values.conflict(
+        (inside :+ s"${Format.name}=${values(Format)}").mkString(", "),
+        s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
+          "(nextCursorHeader, or pagination=link), and records have no keys.")
+    )
+  }
+
+  /** The header Accept that asks for the format, where it is not JSON. */
+  private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
+    case "ndjson" => Some("Accept" -> "application/x-ndjson")
+    case "csv"    => Some("Accept" -> "text/csv")
+    case _        => None
+  }
+
+  /** What of the format decides which records there are; None for JSON. */
+  private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
+    case "json" => None
+    case "csv" =>
+      val separator = Option.when(values(Separator) != ",")(s"sep=${values(Separator)}")
+      Some((Seq("csv") ++ separator ++ Option.when(!values(Header))("header=false")).mkString(", "))
+    case other => Some(other)
+  }
+
+  private def format(values: OptionValues): Either[EpochalException, BodyFormat] = {
+    val kind = values(Format)
+    for {
+      _ <- only(values, Records)(kind == "json", "bodyFormat=json")
+      _ <- only(values, MissingRecords)(kind == "json", "bodyFormat=json")
+      _ <- only(values, Separator)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, Header)(kind == "csv", "bodyFormat=csv")
+      _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
+      separator <- separator(values)
+    } yield kind match {
+      case "ndjson" => BodyFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
+      case "csv"    => BodyFormat.Csv(values(Header), separator, values.get(NullValue))
+      case _        => BodyFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
+    }
+  }
+
+  private def separator(values: OptionValues): Either[EpochalException, Char] = values(Separator) match {
+    case "\\t"                                                                   => Right('\t')
+    case text if text.length == 1 && text.head < 128 && !"\"\r\n".contains(text) => Right(text.head)
+    case other => Left(values.group.invalid(Separator, other, "one ASCII character, and no quote or line break"))
+  }
+
+  private def metadata(values: OptionValues): Either[EpochalException, Seq[AnswerColumn]] = {
+    val wanted = values.get(MetadataColumns).getOrElse(Nil)
+    wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
+      case Some(name) =>
+        val names = AnswerColumn.all.map(_.name)
+        def whole(right: String) = NameList.render(wanted.map(one => if (one == name) right else one))
+        Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
+      case None if wanted.contains(AnswerColumn.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+        Left(
+          values
+            .conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
+      case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
+    }
+  }
+
+  /** Refuses an option that says nothing without another. */
+  private def only(values: OptionValues, spec: OptionSpec[_])(
+      holds: Boolean,
+      other: String
+  ): Either[EpochalException, Unit] =
+    Either.cond(
+      holds || !values.isSet(spec),
+      (),
+      values.conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+}

@@ -1,0 +1,189 @@
+package io.epochal.rest.source.paging
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.connector.read.streaming.Offset
+
+import io.epochal.core.journal.Segment
+import io.epochal.core.offset.OffsetFormat
+
+/** How far the API has been delivered. Exclusive: with `records = 10` the records 0 to 9 are delivered.
+  *
+  * @param journal
+  *   None where the records were never journalled; so it is at the start of every stream
+  * @param crawl
+  *   how often the list was begun again from its first record: `records` counts since then
+  * @param members
+  *   where a table fans the stream out: of each of its rows, which tells its names and values, the position; `records` counts
+  *   those of all. None is the start
+  * @param marks
+  *   what was seen of records before this position, or before the end of its journal, oldest first: one that is another record
+  *   now shows that the list has shifted
+  */
+final case class RestPosition(
+    records: Long,
+    journal: Option[JournalPosition] = None,
+    crawl: Long = 0,
+    members: Map[Map[String, String], RestPosition] = Map.empty,
+    marks: Seq[Mark] = Nil
+) {
+
+  /** The first record that is delivered between this position and a later one. */
+  def firstUntil(end: RestPosition): Long = if (crawl == end.crawl) records else 0L
+
+  /** The position of a member. */
+  def of(member: Map[String, String]): RestPosition = members.getOrElse(member, RestPosition(0))
+
+  /** The members, always in the same order. */
+  def ordered: Seq[(Map[String, String], RestPosition)] = {
+    import scala.math.Ordering.Implicits.seqOrdering
+    members.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
+  }
+
+  /** Whether it has marks, or a member has. */
+  def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
+
+  /** Whether the records are in the journal, or some of them. */
+  def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
+}
+
+/** What of the journal counts at a position.
+  *
+  * @param segments
+  *   those that hold records from the start of the batch on which this position ends, in order
+  * @param next
+  *   the page that follows the last segment; None where pages are told by counting records
+  */
+final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage]) {
+
+  /** The record after the last one that is journalled, which is `records` or a later one. */
+  def until(records: Long): Long = segments.lastOption.fold(records)(segment => math.max(records, segment.until))
+
+  /** Without what lies before a record. */
+  def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))
+}
+
+/** What tells a record of a counted list from others.
+  *
+  * @param record
+  *   its number in the list
+  * @param digest
+  *   hexadecimal
+  * @param of
+  *   JSON Pointer within the record to what the digest is of; empty for all of it
+  */
+final case class Mark(record: Long, digest: String, of: String)
+
+/** A page of a [[ChainedPagination]] that is to be asked for.
+  *
+  * @param token
+  *   None for the first page
+  * @param taken
+  *   so many records at its front were taken before: it was the last page then, and may have grown since
+  */
+final case class NextPage(token: Option[String], taken: Long)
+
+object NextPage {
+  val First: NextPage = NextPage(None, 0)
+}
+
+final case class RestOffset(source: String, position: RestPosition) extends Offset {
+  override val json: String = RestOffset.toJson(source, position)
+}
+
+/** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl, version 4 marks; a position is written in the first version that can
+  * tell it.
+  */
+object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version = 4) {
+
+  override protected def versionOf: RestPosition => Int = position =>
+    if (position.marked) 4
+    else if (position.members.nonEmpty || position.crawl > 0) 3
+    else if (position.journal.isDefined) 2
+    else 1
+
+  override protected def write(position: RestPosition, fields: ObjectNode): Unit = {
+    fields.put("records", position.records)
+    if (position.crawl > 0) fields.put("crawl", position.crawl)
+    position.journal.foreach { journal =>
+      val segments = fields.putArray("segments")
+      journal.segments.foreach(segment => Segment.write(segment, segments.addObject()))
+      journal.next.foreach { page =>
+        val next = fields.putObject("next")
+        page.token.foreach(next.put("token", _))
+        next.put("taken", page.taken)
+      }
+    }
+    if (position.marks.nonEmpty) {
+      val marks = fields.putArray("marks")
+      position.marks.foreach { mark =>
+        val written = marks.addObject().put("record", mark.record).put("digest", mark.digest)
+        if (mark.of.nonEmpty) written.put("of", mark.of)
+      }
+    }
+    if (position.members.nonEmpty) {
+      val members = fields.putArray("members")
+      position.ordered.foreach { case (params, one) =>
+        val member = members.addObject()
+        val names = member.putObject("params")
+        params.toSeq.sorted.foreach { case (name, value) => names.put(name, value) }
+        write(one, member)
+      }
+    }
+  }
+
+  override protected def read(version: Int, fields: ObjectNode): RestPosition =
+    if (version >= 3 && fields.has("members")) fanned(fields)
+    else
+      RestPosition(
+        count(fields, "records"),
+        Option.when(version == 2 || version > 2 && fields.has("segments"))(journal(fields)),
+        if (version == 3 || fields.has("crawl")) count(fields, "crawl") else 0L,
+        marks = marks(fields))
+
+  private def fanned(fields: ObjectNode): RestPosition = {
+    require(fields.path("members").isArray && !fields.path("members").isEmpty, "\"members\" is not an array of members")
+    val members = fields.path("members").elements().asScala.map(member).toSeq
+    require(members.map(_._1).distinct.size == members.size, "a member is there twice")
+    val records = count(fields, "records")
+    require(members.map(_._2.records).sum == records, "\"records\" is not what its members have")
+    RestPosition(records, members = members.toMap)
+  }
+
+  private def member(node: JsonNode): (Map[String, String], RestPosition) = node match {
+    case fields: ObjectNode =>
+      val params = ParamsTable.row(fields.path("params"))
+      require(params.nonEmpty, "\"params\" of a member is not an object of texts")
+      params.get -> RestPosition(
+        count(fields, "records"),
+        Option.when(fields.has("segments"))(journal(fields)),
+        marks = marks(fields))
+    case _ => throw new IllegalArgumentException("a member is not an object")
+  }
+
+  private def marks(fields: ObjectNode): Seq[Mark] = fields.path("marks").elements().asScala.toVector.map {
+    case mark: ObjectNode =>
+      require(mark.path("digest").isTextual, "\"digest\" of a mark is not a text")
+      Mark(count(mark, "record"), mark.path("digest").textValue, mark.path("of").asText(""))
+    case _ => throw new IllegalArgumentException("a mark is not an object")
+  }
+
+  private def journal(fields: ObjectNode): JournalPosition = {
+    require(fields.path("segments").isArray, "\"segments\" is not an array")
+    val segments = fields.path("segments").elements().asScala.map(Segment.read).toVector
+    segments.zip(segments.drop(1)).foreach { case (one, other) =>
+      require(one.until == other.from, s"the segments ${one.name} and ${other.name} do not follow each other")
+    }
+    JournalPosition(segments, Option(fields.get("next")).map(next))
+  }
+
+  private def next(node: JsonNode): NextPage = node match {
+    case fields: ObjectNode =>
+      val token = Option(fields.get("token"))
+      require(token.forall(_.isTextual), "\"token\" is not a text")
+      NextPage(token.map(_.textValue), count(fields, "taken"))
+    case _ => throw new IllegalArgumentException("\"next\" is not an object")
+  }
+}

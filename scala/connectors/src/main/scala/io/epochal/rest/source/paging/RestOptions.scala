@@ -1,0 +1,257 @@
+package io.epochal.rest.source.paging
+
+import java.net.URI
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.HexFormat
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.error.Plural
+import io.epochal.core.error.Redaction
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.OptionGroup
+import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.OptionType
+import io.epochal.core.option.OptionValues
+import io.epochal.core.option.SourceOptions
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.HttpCall
+import io.epochal.rest.http.request.HttpHeaders
+import io.epochal.rest.http.HttpOptions
+import io.epochal.rest.http.request.RequestOptions
+import io.epochal.rest.http.HttpSettings
+import io.epochal.rest.http.request.Validator
+import io.epochal.rest.source.record.RecordRules
+
+/** What a query asked of the source, checked. Travels to the executors; prints without secrets.
+  *
+  * @param http
+  *   where requests go, and how
+  * @param paging
+  *   how pages are asked for
+  * @param journal
+  *   whether what is received is kept in the checkpoint: wished for, or needed
+  * @param maxPages
+  *   of one batch, where pages name the next one
+  * @param endAssumed
+  *   whether a list may end without saying so
+  * @param counting
+  *   what is known of a list beside its pages, where they are told by counting records
+  * @param refresh
+  *   how the end is looked at again
+  * @param pageCall
+  *   the request for a page that is told by counting records
+  * @param rules
+  *   what of an answer becomes rows
+  * @param numPartitions
+  *   None: as many as Spark's default parallelism
+  * @param schema
+  *   DDL, where it came as an option
+  * @param inferSchema
+  *   whether the schema is that of the first page
+  * @param source
+  *   the identity that offsets carry
+  * @param fanOut
+  *   the members, where these are the options of a template
+  * @param params
+  *   the row of the table, where these are the options of a member
+  */
+final case class RestOptions(
+    http: HttpSettings,
+    paging: Paging,
+    journal: Boolean,
+    maxPages: Int,
+    endAssumed: Boolean,
+    counting: Counting,
+    refresh: Refresh,
+    pageCall: PageCall,
+    rules: RecordRules,
+    numPartitions: Option[Int],
+    limit: ReadLimit,
+    failOnDataLoss: Boolean,
+    schema: Option[String],
+    inferSchema: Boolean,
+    source: String,
+    fanOut: Option[FanOut] = None,
+    params: Map[String, String] = Map.empty
+) {
+
+  /** Without what only the driver needs. */
+  def alone: RestOptions = copy(fanOut = None)
+
+  def endpoint: Endpoint = http.endpoint
+
+  @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
+
+  /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
+  def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
+    !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
+
+  /** Where pages are told by counting records. */
+  def pagination: Pagination = paging match {
+    case counted: Pagination => counted
+    case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
+  }
+
+  /** The request for a page. One behind the first may be past the end; a first page that is not there is a mistake. */
+  def call(page: PageRequest): HttpCall =
+    pageCall.of(endpoint, pagination, page).copy(endAfter = if (page.first > 0) 1 else 0)
+
+  /** The request for a page that a poll found there: a single response that it is not there loses no record. */
+  def planned(page: PageRequest): HttpCall = {
+    val asked = call(page)
+    asked.copy(endAfter = 2 * asked.endAfter)
+  }
+
+  /** Its address without what may be secret: user info, the URL's own query, parameters. */
+  def shown(page: PageRequest): String = {
+    val query = pageCall.query(page)
+    if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
+  }
+
+  /** What is logged of records that are gone, where that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where it is
+    */
+  def lost(from: Long, until: Long, reason: String): String = {
+    val loss = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
+    if (failOnDataLoss) throw loss else loss.problem
+  }
+
+  /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
+  def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
+
+  /** What is logged of a list that has fewer records than were delivered, where that is no failure.
+    *
+    * @throws EpochalException
+    *   DATA_LOSS, where it is
+    */
+  def drifted(has: Long, delivered: Long): String = {
+    val reason = s"the API has only ${Plural.of(has, "record")} left"
+    copy(failOnDataLoss = driftFails).lost(has, delivered, reason)
+  }
+
+  private[rest] def incomplete(records: Long, part: NoPage.Incomplete): EpochalException =
+    Conditions.ListIncomplete(
+      "url" -> endpoint,
+      "records" -> records,
+      "reason" -> part.reason,
+      "pagination" -> part.pagination)
+
+  /** What is logged of a list whose records are others than were delivered, where that is no failure.
+    *
+    * @throws EpochalException
+    *   LIST_SHIFTED, where it is
+    */
+  def shifted(record: Long): String = {
+    val shift = Conditions.ListShifted("source" -> source, "record" -> record)
+    if (driftFails) throw shift else shift.getMessage
+  }
+
+  private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
+
+  /** @param asked
+    *   the request and what it asked for, after "asked"
+    * @param found
+    *   what came, after "it returned"
+    */
+  def mismatch(asked: String, found: String): EpochalException =
+    Conditions.PaginationMismatch("url" -> endpoint, "asked" -> asked, "found" -> found, "pagination" -> paging.kind)
+
+  private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.asked, found)
+}
+
+object RestOptions {
+  val Format = "epochal-rest"
+
+  val Url: OptionSpec[String] = OptionSpec(
+    "url",
+    OptionType.string,
+    "Address of the list of records. A query in it is kept, and is shown nowhere.",
+    required = true,
+    sample = Some("https://api.example.com/comments"))
+  val Schema: OptionSpec[String] = OptionSpec(
+    "schema",
+    OptionType.string,
+    "The records' schema as DDL, where .schema(...) is not given.",
+    sample = Some("id INT, name STRING"))
+  val NumPartitions: OptionSpec[Int] =
+    OptionSpec("numPartitions", OptionType.int(1), "Tasks that fetch a batch. Unset: Spark's default parallelism.")
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
+    Seq(Url, Schema, RecordOptions.InferSchema) ++ RequestOptions.request ++ Seq(
+      PageCall.RequestBody,
+      FanOut.PartitionParams) ++ PagingOptions.all ++ RefreshOptions.all ++
+      RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, RestOptions] = FanOut.read(raw).getOrElse(single(raw))
+
+  /** Of one sequence of requests. */
+  private[rest] def single(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+    for {
+      values <- group.parse(raw)
+      paging <- PagingOptions.read(values)
+      headers <- HttpHeaders.of(Format, headers(values))
+      endpoint <- Endpoint
+        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
+        .left
+        .map(expected => urlInvalid(values, expected))
+      pageCall <- PageCall.read(values, paging, values.family(RequestOptions.Headers))
+      taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
+      _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
+      rules <- RecordOptions.rules(values)
+      counting <- CountingOptions.read(values)
+      journal = paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal)
+      _ <- RecordOptions.followed(values, paging)
+      _ <- Either.cond(
+        !values(RecordOptions.InferSchema) || !values.isSet(Schema),
+        (),
+        values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
+      http <- HttpOptions.settings(values, endpoint)
+    } yield RestOptions(
+      http.copy(byLines = rules.format.lines.nonEmpty),
+      paging,
+      journal,
+      values(PagingOptions.MaxPages),
+      values(PagingOptions.EndOfList) == "assumed",
+      counting,
+      RefreshOptions.read(values),
+      pageCall,
+      rules,
+      values.get(NumPartitions),
+      SourceOptions.limit(values),
+      values(SourceOptions.FailOnDataLoss),
+      values.get(Schema),
+      values(RecordOptions.InferSchema),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
+    )
+
+  private def headers(values: OptionValues): Map[String, String] = {
+    val wanted = values.family(RequestOptions.Headers)
+    if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
+  }
+
+  /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
+  private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
+    val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
+      values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
+    val parts = Seq(paging.kind) ++
+      PagingOptions.identity(values, paging) ++
+      values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
+      RecordOptions.identity(values) ++
+      values.get(PageCall.RequestBody).map(body => s"body #${shortHash(body)}") ++
+      Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
+    s"$endpoint (${parts.mkString(", ")})"
+  }
+
+  /** 12 hexadecimal digits of SHA-256. */
+  private def shortHash(text: String): String =
+    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6))
+
+  private def urlInvalid(values: OptionValues, expected: String): EpochalException =
+    values.group.invalid(Url, Redaction.url(values(Url)), expected)
+}

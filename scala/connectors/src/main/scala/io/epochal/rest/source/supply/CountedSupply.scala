@@ -1,0 +1,65 @@
+package io.epochal.rest.source.supply
+
+import io.epochal.rest.source.paging.PollBudget
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.page.PageFetch
+import io.epochal.rest.source.paging.RecordRange
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.RestPlan
+import io.epochal.rest.source.paging.RestPosition
+
+/** `journal=true` for a [[Pagination]]: pages are fetched by the driver, several at a time, into the journal. */
+final private[rest] class CountedSupply(
+    options: RestOptions,
+    frontier: RestFrontier,
+    journal: RestJournal,
+    counters: HttpCounters,
+    connections: => Int,
+    ahead: ReadAhead
+) extends JournalledSupply(journal, ahead) {
+
+  private lazy val pages = new PageFetch(options, counters, connections)
+  private var fetching = false
+  private var once = false
+
+  /** Records below this are there, and were not received when a budget was spent. */
+  private var waiting = 0L
+
+  override def known: Option[Extent] = frontier.known
+
+  override protected def reset(): Unit = waiting = 0L
+
+  override def lookOnce(): Unit = once = true
+
+  /** A batch that was planned before `journal` was set is asked for again. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) super.partitions(start, end)
+    else RestPlan.partitions(options, start.firstUntil(end), end.records, connections)
+
+  override protected def receive(tail: JournalTail, most: Long, budget: PollBudget): Boolean = {
+    val from = tail.until
+    val wanted = most - (from - tail.start.records)
+    // Under AvailableNow the end is found first: it is where the run ends.
+    if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted, tail.marks)
+    val until = if (waiting - from > wanted) from + wanted else waiting
+    if (until > from) {
+      fetching = true
+      pages.fetch(RecordRange(from, until), () => !budget.spent) { block =>
+        tail.add(block)
+        budget.spend((block.until - block.from).toLong)
+      }
+      tail.mark(frontier.marks(tail.until, tail.marks))
+    }
+    val spent = budget.spent && tail.until < until
+    if (!spent && tail.until < until) waiting = 0L // The list has become shorter.
+    spent
+  }
+
+  override def close(): Unit = {
+    super.close()
+    frontier.close()
+    if (fetching) pages.close()
+  }
+}

@@ -1,0 +1,104 @@
+package io.epochal.rest.source.supply
+
+import io.epochal.rest.source.paging.FanOut
+import io.epochal.rest.source.fan.FanOutPlan
+import io.epochal.rest.source.fan.MemberPartition
+import scala.collection.mutable
+
+import org.apache.spark.sql.connector.read.InputPartition
+
+import io.epochal.rest.http.request.HttpBudget
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.RestPosition
+
+/** A [[RestSupply]] for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
+  * keeps its position; what a logged batch has of it is still read.
+  *
+  * @param supplyOf
+  *   what a member with these options gives, split into so many partitions at the most
+  * @param tasks
+  *   of a batch at the most
+  */
+final private[rest] class FanOutSupply(
+    fanOut: FanOut,
+    budget: HttpBudget,
+    supplyOf: (RestOptions, () => Int) => RestSupply,
+    tasks: () => Int
+) extends RestSupply {
+
+  final private class Member(val options: RestOptions) {
+    val supply: RestSupply = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
+    if (once) supply.lookOnce()
+
+    /** Under AvailableNow: where it ends. */
+    var target: Option[Long] = None
+  }
+
+  private val members = mutable.LinkedHashMap.empty[Map[String, String], Member]
+  private var waiting = IndexedSeq.empty[Long]
+  private var elsewhere = 0L
+  private var reading = fanOut.table.size
+  private var once = false
+
+  override def available(start: RestPosition, most: Long): Long = {
+    elsewhere = start.members.iterator.collect { case (params, at) if !fanOut.table.contains(params) => at.records }.sum
+    waiting = fanOut.table.map(params => available(member(params), start.of(params), most)).toIndexedSeq
+    waiting.sum
+  }
+
+  override def take(start: RestPosition, records: Long): RestPosition = {
+    val shares = FairShare.of(records, waiting, (start.records % fanOut.table.size).toInt)
+    val taken = fanOut.table.zip(shares).collect {
+      case (params, share) if share > 0 || member(params).supply.paused =>
+        params -> member(params).supply.take(start.of(params), share)
+    }
+    RestPosition(start.records + records, members = start.members ++ taken)
+  }
+
+  /** Of the members in the table, and what those had that left it. */
+  override def known: Option[Extent] = {
+    val each = fanOut.table.map(params => members.get(params).flatMap(_.supply.known))
+    Option.when(each.forall(_.nonEmpty)) {
+      val exists = elsewhere + each.flatten.map(_.exists).sum
+      Extent(exists, if (each.flatten.forall(_.exact)) exists else Long.MaxValue)
+    }
+  }
+
+  override def paused: Boolean = members.values.exists(_.supply.paused)
+
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
+    val moved = end.ordered.filter { case (params, to) => to.records > start.of(params).records }
+    reading = math.max(1, moved.size)
+    val parts = moved.flatMap { case (params, to) =>
+      val member = this.member(params)
+      member.supply.partitions(start.of(params), to).map(MemberPartition(member.options, _))
+    }
+    FanOutPlan.group(parts, budget, tasks())
+  }
+
+  override def release(end: RestPosition): Unit =
+    members.foreach { case (params, member) => member.supply.release(end.of(params)) }
+
+  /** Each member ends where its own next look says: what one gets later takes no other's place. */
+  override def lookOnce(): Unit = {
+    once = true
+    members.values.foreach(_.supply.lookOnce())
+  }
+
+  override def close(): Unit = members.values.foreach(_.supply.close())
+
+  private def available(member: Member, start: RestPosition, most: Long): Long = {
+    val left = member.target.fold(most)(end => math.min(most, math.max(0L, end - start.records)))
+    val received = member.supply.available(start, left)
+    if (once && member.target.isEmpty) member.target = end(member, start.records, received)
+    math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), received)
+  }
+
+  /** Where a member's list ends; None while a journalled one goes on. */
+  private def end(member: Member, from: Long, received: Long): Option[Long] =
+    if (!member.options.journal || member.supply.brokeOff) Some(from + received)
+    else member.supply.known.filter(_.exact).map(extent => math.max(from, extent.exists))
+
+  private def member(params: Map[String, String]): Member =
+    members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
+}

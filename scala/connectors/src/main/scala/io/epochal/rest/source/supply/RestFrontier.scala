@@ -1,0 +1,203 @@
+package io.epochal.rest.source.supply
+
+import scala.util.Try
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.core.error.Plural
+import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.HttpFailure
+import io.epochal.rest.http.Revalidation
+import io.epochal.rest.source.page.Answer
+import io.epochal.rest.source.page.AnswerScan
+import io.epochal.rest.source.page.PageDigest
+import io.epochal.rest.source.paging.PageRequest
+import io.epochal.rest.source.paging.Pagination
+import io.epochal.rest.source.paging.TotalFrom
+import io.epochal.rest.source.paging.WholeList
+import io.epochal.rest.source.record.BodyFormat
+import io.epochal.rest.source.record.Utf8Body
+import io.epochal.rest.source.paging.Mark
+import io.epochal.rest.source.paging.RestOptions
+
+/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
+  *
+  * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
+  * noticed by the task that cannot read it.
+  */
+final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
+  private val client = new HttpClient(options.http, counters)
+  private val page = new Answer
+  private val buffer = page.body
+  private val finder =
+    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch(_, _))
+    else new EndByTotal(options.pagination, count, options.mismatch(_, _))
+  @volatile private var seen = Option.empty[Extent]
+  private var contacted = false
+  private var warned = false
+  private val scan =
+    AnswerScan.of(options, options.counting.inBody.toSeq)
+  private var moves = false
+  private var moved = false
+  private val listMarks = new ListMarks(options)
+  private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
+
+  /** What the last look found; None before the first. */
+  def known: Option[Extent] = seen
+
+  /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
+    *
+    * @param known
+    *   marks of records before `start`
+    * @throws EpochalException
+    *   DATA_LOSS, where the API has fewer than `start` records, LIST_SHIFTED, where one before it is another than was delivered;
+    *   and that is not to be gone on from
+    */
+  def exists(start: Long, most: Long, known: Seq[Mark] = Nil): Long = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    moved = false
+    val found = seen.filter(_.exists >= target).getOrElse {
+      listMarks.begin(start, target, known)
+      val look = finder.find(start, most)
+      if (look.exists <= start && look.ends >= start && options.counting.total.isEmpty) compareOld(known)
+      seen = Some(look)
+      val shift = listMarks.shifted
+      if (look.ends < start || shift.nonEmpty) listMarks.forget(known)
+      if (look.ends < start) lost(look.ends, start)
+      else shift.foreach(shifted)
+      if (!moves) moves = shownToMove(look)
+      look
+    }
+    math.max(start, math.min(found.exists, target))
+  }
+
+  /** Whether the last look found fewer records than `start`, or others before it than were delivered. */
+  def drifted(start: Long): Boolean = seen.exists(_.ends < start) || moved
+
+  /** The marks of a position, for those that read on from it.
+    *
+    * @param before
+    *   those of the position before
+    */
+  def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
+
+  /** Asks for the page of a record, so that a server that does not answer is found before tasks are started. */
+  def contact(record: Long): Unit =
+    if (!contacted) {
+      val _ = count(options.pagination.request(record))
+    }
+
+  override def close(): Unit = client.close()
+
+  /** Nothing is new: there is time for what no page has shown that was asked for, once in a run. */
+  private def compareOld(known: Seq[Mark]): Unit =
+    listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
+      val _ = count(request)
+    }
+
+  private def shifted(record: Long): Unit = {
+    val told = options.shifted(record)
+    moved = true
+    RestFrontier.log.warn(
+      if (options.restarts) s"Reading the list from its first record again. $told" else s"Going on from here. $told")
+  }
+
+  private def lost(has: Long, start: Long): Unit = {
+    val told = options.drifted(has, start)
+    val next =
+      if (options.restarts) "Reading the list from its first record again"
+      else s"Going on when it has more than ${Plural.of(start, "record")} again"
+    if (!warned) RestFrontier.log.warn(s"$next. $told")
+    warned = !options.restarts
+  }
+
+  /** An API that does not know the parameter gives its first page for ever, and every record again and again. It is found out
+    * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
+    * like them, too.
+    */
+  private def shownToMove(look: Extent): Boolean = {
+    val step = options.pagination.pageSize
+    val last = look.exists - 1
+    def at(index: Long) = records(options.pagination.request(index))
+    if (last >= step) {
+      val before = at(last - step)
+      if (before == at(last) && Try(at(RestFrontier.Far)).toOption.contains(before))
+        throw options.mismatch(alike(last - step, last, RestFrontier.Far), "the same page whatever it is asked for")
+    }
+    last >= step
+  }
+
+  private def alike(indexes: Long*): String = {
+    val queries = indexes.map(index => options.pageCall.query(options.pagination.request(index))).filter(_.nonEmpty)
+    s"for the pages with the records ${indexes.mkString(", ")}, counted from 0" +
+      (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
+  }
+
+  /** What tells an answer's records from others; None: there are none. */
+  private def records(request: PageRequest): Option[Long] =
+    try
+      client.call(options.call(request), buffer) { _ =>
+        options.rules.format match {
+          case _: BodyFormat.Json =>
+            val answer = scan.read(buffer)
+            Option.when(answer.records > 0)(PageDigest.of(scan.blocks(answer, page)))
+          case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
+        }
+      }
+    finally buffer.close()
+
+  private def count(request: PageRequest): Counted = {
+    val call = options.call(request).copy(unless = looks.validator(request))
+    try {
+      val counted = client.call(call, buffer, !contacted) { answer =>
+        if (answer.notModified) listMarks.unchanged(request)
+        looks.read(request, answer)(told(request, answer))
+      }
+      contacted = true
+      counted
+    } finally buffer.close()
+  }
+
+  private def told(request: PageRequest, answer: HttpAnswer): Counted = {
+    val inPlace = buffer.absent || Utf8Body.of(buffer).isInPlace
+    val scanned =
+      if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
+      else ScannedAnswer.nothing.copy(records = options.rules.format.count(buffer, options.endpoint).toInt)
+    if (options.pagination == Pagination.Whole && !options.endAssumed)
+      WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
+    val said = options.counting.total.flatMap {
+      case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
+      case from @ TotalFrom.Header(name)  => total(request, from, answer.header(name))
+    }
+    val content = options.pagination match {
+      case _: Pagination.ByOffset if scanned.records > 0 =>
+        if (inPlace) PageDigest.of(scan.blocks(scanned, page)) else PageDigest.of(buffer)
+      case _ => 0L
+    }
+    if (scanned.records > 0 && scanned.records <= request.size) listMarks.look(request, scanned.records.toLong, buffer)
+    Counted(scanned.records.toLong, said, content)
+  }
+
+  private def total(request: PageRequest, from: TotalFrom, text: Option[String]): Option[Long] =
+    if (buffer.absent) None
+    else
+      text.map(_.trim) match {
+        case None =>
+          throw options.mismatch(request, s"a response that does not say at ${from.place} how many records there are")
+        case Some(number) =>
+          number.toLongOption
+            .filter(_ >= 0)
+            .orElse(throw options
+              .mismatch(request, s"'${HttpFailure.shown(number)}' at ${from.place}, which is no number of records"))
+      }
+}
+
+private object RestFrontier {
+  private val log = LoggerFactory.getLogger(classOf[RestFrontier])
+
+  /** Behind the end of any list that is read by its records' numbers; fits where a server reads 32 bits. */
+  private val Far = 1L << 30
+}

@@ -1,0 +1,39 @@
+package io.epochal.formats
+
+import io.epochal.formats.Epochal
+import io.epochal.formats.OptionsDocument
+import java.nio.file.{Files, Path, Paths}
+
+import io.epochal.core.error.Conditions
+
+/** The documents that are generated from declarations. `make docs` writes them, [[DocumentsSuite]] holds them to the code. */
+object Documents {
+
+  def all: Seq[(Path, String)] = {
+    val docs = Paths.get(System.getProperty("epochal.root", ".")).resolve("docs")
+    Seq(docs.resolve("OPTIONS.md") -> OptionsDocument.markdown(Epochal.formats), docs.resolve("ERRORS.md") -> errors)
+  }
+
+  /** Takes no arguments. */
+  def main(arguments: Array[String]): Unit = {
+    require(arguments.isEmpty, "Documents takes no arguments")
+    all.foreach { case (path, text) =>
+      Files.createDirectories(path.getParent)
+      Files.writeString(path, text)
+    }
+  }
+
+  private def errors: String = {
+    def cell(template: String): String = template.replace("<", "*").replace(">", "*").replace("|", "\\|")
+    val rows = Conditions.all.map(c => s"| `${c.name}` | ${cell(c.problem)} | ${cell(c.hint)} |")
+    val head = Seq(
+      "# Error conditions",
+      "",
+      "Generated from the declarations in the code by `make docs`. Every error of Epochal reads",
+      "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; a condition's name, once released, keeps its meaning.",
+      "",
+      "| condition | problem | hint |",
+      "|---|---|---|")
+    (head ++ rows).mkString("", "\n", "\n")
+  }
+}

@@ -1,0 +1,167 @@
+package io.epochal.jdbc
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalacheck.Gen
+import org.scalacheck.rng.Seed
+
+import io.epochal.core.error.Conditions
+
+final class SqliteChangesSuite extends Changes(Sqlite)
+final class StagedChangesSuite extends Changes(PostgresBy.staged)
+
+final class PostgresChangesSuite extends Changes(Postgres) {
+
+  onSchema("a trigger that swallows a delete is noticed", schema, keyed) { f =>
+    f.database.execute(
+      "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+      "CREATE TRIGGER s BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION swallow()")
+    swallowed(f)
+  }
+}
+
+/** `mode=changes`: a stream of changes keeps a replica. */
+abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
+
+  protected val keyed = "CREATE TABLE t (id BIGINT, kind TEXT, word TEXT NOT NULL, version INT, PRIMARY KEY (id, kind))"
+  protected val schema: StructType = new StructType()
+    .add("op", StringType)
+    .add("id", LongType)
+    .add("version", IntegerType)
+    .add("kind", StringType)
+    .add("word", StringType)
+  protected val changes: Map[String, String] =
+    Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "kind,id", "opColumn" -> "op")
+  private val ordered = changes + ("orderColumn" -> "version")
+
+  private def text(value: String): UTF8String = UTF8String.fromString(value)
+  protected def row(op: String, id: Long, word: String, version: Any = null): InternalRow =
+    InternalRow(text(op), id, version, text("k"), text(word))
+  private def stored(f: JdbcSinkFixture): Seq[String] =
+    f.database.query("SELECT id, word FROM t ORDER BY id").map(_.mkString(" "))
+
+  protected def swallowed(f: JdbcSinkFixture): Unit = {
+    val run = f.newRun(query, changes)
+    write(f, run, 0, Seq(row("i", 1, "one"), row("i", 2, "two")))
+    val error = refused(Conditions.RowsDropped)(write(f, run, 1, Seq(row("d", 1, null), row("u", 2, "TWO"))))
+    assert(error.values("stored") == "1" && error.values("sent") == "2")
+    assert(stored(f) == Seq("1 one", "2 two"))
+  }
+
+  onSchema("rows are inserted, updated and deleted by their keys, in the words that people use", schema, keyed) { f =>
+    val run = f.newRun(query, changes)
+    val puts = Seq("i", "C", "r", "insert", "INSERT", "Update", "u", "U")
+    write(f, run, 0, puts.zipWithIndex.map { case (op, i) => row(op, i.toLong, op) } :+ row("i", 100, "stays"))
+    assert(stored(f) == puts.zipWithIndex.map { case (op, i) => s"$i $op" } :+ "100 stays")
+    write(
+      f,
+      run,
+      1,
+      Seq("d", "D", "delete", "DELETE", "Delete").zipWithIndex.map { case (op, i) =>
+        row(op, i.toLong, null)
+      } ++ Seq(row("u", 5, "five"), row("i", 6, "six"), row("d", 4711, null)))
+    assert(stored(f) == Seq("5 five", "6 six", "7 U", "100 stays"))
+    assert(ledger(f, "total_rows") == 17L)
+  }
+
+  onSchema("an epoch that comes again changes nothing", schema, keyed) { f =>
+    val run = f.newRun(query, changes)
+    write(f, run, 0, Seq(row("i", 1, "one")))
+    write(f, run, 1, Seq(row("d", 1, null)))
+    f.database.execute("INSERT INTO t VALUES (1, 'k', 'of somebody else', 1)")
+    write(f, run, 1, Seq(row("d", 1, null)))
+    assert(stored(f) == Seq("1 of somebody else"))
+  }
+
+  onSchema("of changes to one key in an epoch the greatest order wins, a delete too", schema, keyed) { f =>
+    val run = f.newRun(query, ordered)
+    write(f, run, 0, Seq(row("i", 1, "one", 1), row("i", 2, "two", 1), row("i", 3, "three", 1)))
+    write(
+      f,
+      run,
+      1,
+      Seq(
+        row("d", 1, null, 3),
+        row("u", 1, "late", 2),
+        row("d", 2, null, 2),
+        row("i", 2, "again", 3),
+        row("i", 4, "four", 1),
+        row("d", 4, null, 2),
+        row("u", 3, "kept", null),
+        row("u", 3, "THREE", 9))
+    )
+    assert(stored(f) == Seq("2 again", "3 THREE"))
+  }
+
+  onSchema("several changes to one key and nothing to order them are refused", schema, keyed) { f =>
+    val error = refused(Conditions.DuplicateKeys)(
+      write(f, f.newRun(query, changes), 0, Seq(row("i", 1, "one"), row("d", 1, null), row("i", 2, "two"))))
+    assert(error.values("rows") == "2")
+    assert(stored(f).isEmpty)
+  }
+
+  onSchema("a row that does something else is bad", schema, keyed) { f =>
+    val run = f.newRun(query, changes)
+    Seq("x", "", "upsert", "del", "inserts", "i\u0000", "ı").foreach { op =>
+      assert(refused(Conditions.BadRow)(write(f, run, 0, Seq(row(op, 1, "one")))).values("column") == "op", op)
+    }
+    refused(Conditions.BadRow)(write(f, run, 0, Seq(InternalRow(null, 1L, 1, text("k"), text("one")))))
+  }
+
+  onSchema("a row that deletes needs its key only, one that stores needs all", schema, keyed) { f =>
+    val run = f.newRun(query, changes)
+    write(f, run, 0, Seq(row("d", 1, null), row("d", 2, "broken \u0000 text")))
+    assert(refused(Conditions.BadRow)(write(f, run, 1, Seq(row("u", 1, null)))).values("column") == "word")
+    val noKey = InternalRow(text("d"), 1L, 1, null, text("one"))
+    assert(refused(Conditions.BadRow)(write(f, run, 1, Seq(noKey))).values("column") == "kind")
+  }
+
+  onSchema("what the options ask for must make sense", schema, keyed) { f =>
+    def options(more: (String, String)*)(without: String*): Map[String, String] = changes ++ more -- without
+    f.newRun(query, options()("mode"))
+    refused(Conditions.OptionRequired)(f.newRun(query, options()("opColumn")))
+    refused(Conditions.KeyColumnsRequired)(f.newRun(query, options()("keyColumns")))
+    refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "upsert")()))
+    refused(Conditions.OptionsConflict)(f.newRun(query, options("mode" -> "append")("keyColumns")))
+    val misspelt = refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "opp")()))
+    assert(misspelt.getMessage.contains("Did you mean opColumn=op?"))
+    refused(Conditions.OptionInvalid)(f.newRun(query, options("opColumn" -> "id")()))
+    refused(Conditions.OptionInvalid)(f.newRun(query, options("keyColumns" -> "op")()))
+    refused(Conditions.ModeUnsupported)(
+      write(f, f.newRun(query, changes, OutputMode.Complete), 0, Seq(row("i", 1, "one"))))
+  }
+
+  onSchema("only updateColumns are replaced, also by changes", schema, keyed) { f =>
+    val run = f.newRun(query, changes + ("updateColumns" -> "version"))
+    write(f, run, 0, Seq(row("i", 1, "one", 1)))
+    write(f, run, 1, Seq(row("u", 1, "ONE", 2), row("i", 2, "two", 1)))
+    assert(f.database.query("SELECT word, version FROM t ORDER BY id").map(_.mkString(" ")) == Seq("one 2", "two 1"))
+  }
+
+  onSchema("any sequence of changes leaves what it leaves in a map", schema, keyed) { f =>
+    val seed = Seed.random()
+    info(s"seed ${seed.toBase64}")
+    val change = for {
+      op <- Gen.oneOf("i", "u", "d", "r", "Delete")
+      id <- Gen.choose(0L, 30L)
+      word <- Gen.alphaStr
+    } yield (op, id, word)
+    val epochs = Gen.listOfN(25, Gen.listOf(change)).pureApply(Gen.Parameters.default.withSize(60), seed)
+    val replica = mutable.SortedMap.empty[Long, String]
+    val run = f.newRun(query, ordered)
+    var version = 0
+    epochs.zipWithIndex.foreach { case (changes, epoch) =>
+      val rows = changes.map { case (op, id, word) =>
+        version += 1
+        if (op.toLowerCase(java.util.Locale.ROOT).startsWith("d")) replica.remove(id) else replica.put(id, word)
+        row(op, id, word, version)
+      }
+      write(f, run, epoch.toLong, scala.util.Random.shuffle(rows))
+      assert(stored(f) == replica.toSeq.map { case (id, word) => s"$id $word" })
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package io.epochal.jdbc
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types.{LongType, StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String.fromString
+
+import io.epochal.core.error.Conditions
+
+/** Keys that are equal though their bytes are not. On a server that is built with ICU. */
+final class CollationSuite extends SinkSuite(Postgres13) {
+
+  Seq("inline", "staged").foreach { transport =>
+    onSchema(
+      s"a key that gets another collation is told apart by that, $transport",
+      new StructType().add("id", LongType).add("word", StringType),
+      "CREATE TABLE t (id BIGINT, word TEXT PRIMARY KEY)",
+      "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    ) { f =>
+      val options = Map("sinkId" -> "sink", "transport" -> transport, "keyColumns" -> "word", "orderColumn" -> "id")
+      def rows(pairs: (Long, String)*) = pairs.map { case (id, word) => InternalRow(id, fromString(word)) }
+      write(f, f.newRun(query, options), 0, rows(1L -> "a", 2L -> "b"))
+      f.database.execute("ALTER TABLE t ALTER word TYPE text COLLATE ci")
+      assert(refused(Conditions.KeyComparedOtherwise)(f.newRun(query, options)).values("comparison") == "collation ci")
+      val accepted = options + ("keyComparison" -> "database")
+      write(f, f.newRun(query, accepted), 1, rows(3L -> "A", 4L -> "a", 5L -> "c"))
+      assert(f.stored().sorted == Seq(2L, 4L, 5L))
+    }
+  }
+}

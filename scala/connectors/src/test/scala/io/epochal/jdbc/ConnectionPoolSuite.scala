@@ -1,0 +1,73 @@
+package io.epochal.jdbc
+
+import io.epochal.jdbc.option.JdbcOptions
+import java.time.Duration
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.sqlite.SqliteDialect
+
+final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
+
+  private def login(database: TestDatabase): ConnectionSettings =
+    JdbcOptions.read(database.options("t")).fold(throw _, identity).connection
+
+  private def use(database: TestDatabase)(body: => Any): Unit =
+    ConnectionPool.use(login(database), SqliteDialect, Duration.ofSeconds(1)) { connection =>
+      assert(connection.isValid(1))
+      body
+      ()
+    }
+
+  test("a pool is shared by those who log in alike, kept while it is used, and closed when idle") {
+    val databases = Seq.fill(2)(Sqlite.newDatabase())
+    val Seq(one, other) = databases
+    def pools: Seq[Int] = databases.map(database => ConnectionPool.count(login(database)))
+    try {
+      use(one) {
+        use(one)(())
+        ConnectionPool.sweep(Duration.ZERO)
+        assert(pools == Seq(1, 0))
+      }
+      use(other)(())
+      assert(pools == Seq(1, 1))
+      ConnectionPool.sweep(Duration.ofHours(1))
+      assert(pools == Seq(1, 1))
+      ConnectionPool.sweep(Duration.ZERO)
+      assert(pools == Seq(0, 0))
+      use(one)(())
+    } finally databases.foreach(_.close())
+  }
+
+  test("an idle connection keeps no lock on the file") {
+    val database = Sqlite.newDatabase()
+    try {
+      use(database)(())
+      database.execute("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+    } finally database.close()
+  }
+
+  test("a JVM holds no more connections than it may: who comes later waits for one that is given back") {
+    val database = Sqlite.newDatabase()
+    val settings = login(database).copy(maxConnections = Some(2))
+    def lend() = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+    try {
+      val taken = Seq.fill(2)(lend())
+      val waiting = Future(lend())
+      eventually(timeout(10.seconds))(assert(ConnectionPool.waiting(settings) == 1))
+      assert(!waiting.isCompleted)
+      intercept[ConnectionPool.AllBusy](
+        ConnectionPool.use(settings, SqliteDialect, Duration.ofSeconds(1), Some(Duration.ofMillis(1)))(_ => ()))
+      taken.head.close()
+      Await.result(waiting, 10.seconds).close()
+      taken.last.close()
+    } finally database.close()
+  }
+}

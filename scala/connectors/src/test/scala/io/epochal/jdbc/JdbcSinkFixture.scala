@@ -1,0 +1,96 @@
+package io.epochal.jdbc
+
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite
+import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.{LongType, StringType, StructType}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.core.ledger.TriggerMode
+import io.epochal.kit.engine.RunningQuery
+import io.epochal.kit.engine.SinkEngine
+import io.epochal.testkit.SinkFixture
+import io.epochal.testkit.SinkRun
+
+/** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine that says what the test says. */
+final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType = JdbcSinkFixture.Schema)
+    extends SinkFixture {
+
+  val checkpoint: Path = Files.createTempDirectory("epochal-checkpoint")
+  private val offsets = Files.createDirectory(checkpoint.resolve("offsets"))
+
+  override def row(n: Long): InternalRow = InternalRow(n, UTF8String.fromString(s"row $n"))
+
+  override def newRun(query: String): SinkRun = newRun(query, Map("sinkId" -> "sink"))
+
+  def newRun(
+      query: String,
+      more: Map[String, String],
+      outputMode: OutputMode = OutputMode.Append,
+      trigger: TriggerMode = TriggerMode.MicroBatch
+  ): JdbcRun = {
+    val options = JdbcOptions.read(database.options("t") ++ more).fold(throw _, identity)
+    val running = RunningQuery(UUID.randomUUID().toString, trigger, outputMode, checkpoint.toString)
+    new JdbcRun(options, schema, query, running)
+  }
+
+  override def logOffsets(epoch: Long, text: String): Unit =
+    Files.writeString(offsets.resolve(epoch.toString), s"v1\n{}\n$text"): Unit
+
+  override def stored(): Seq[Long] = database.query("SELECT id FROM t").map(_.head.asInstanceOf[Number].longValue)
+
+  override def close(): Unit = {
+    database.close()
+    org.apache.commons.io.FileUtils.deleteDirectory(checkpoint.toFile)
+  }
+}
+
+object JdbcSinkFixture {
+  val Schema: StructType = new StructType().add("id", LongType, nullable = false).add("word", StringType)
+}
+
+/** One start of a query. */
+final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, running: RunningQuery) extends SinkRun {
+
+  private val engine = new SinkEngine {
+    override def runningQuery(id: String): Right[Nothing, RunningQuery] = Right(running)
+    override def hadoop: Configuration = new Configuration(false)
+    override def maxResultBytes: Option[Long] = None
+  }
+
+  private val info = new LogicalWriteInfo {
+    override def options(): CaseInsensitiveStringMap = CaseInsensitiveStringMap.empty()
+    override def queryId(): String = JdbcRun.this.queryId
+    override def schema(): StructType = JdbcRun.this.schema
+  }
+
+  /** Checked as at the start of a query. */
+  val table: JdbcTable = {
+    val dialect = Dialect.of(options.connection.url).get
+    val made = new JdbcTable(options, dialect, schema, engine)
+    made.check()
+    made
+  }
+
+  def metrics: Map[String, String] = {
+    import scala.jdk.CollectionConverters._
+    table.metrics().asScala.toMap
+  }
+
+  def newBatchWrite(truncate: Boolean = false): BatchWrite = builder(truncate).build().toBatch
+
+  override def newWrite(): StreamingWrite = builder(running.outputMode == OutputMode.Complete).build().toStreaming
+
+  private def builder(truncate: Boolean): WriteBuilder = {
+    val builder = table.newWriteBuilder(info).asInstanceOf[JdbcWriteBuilder]
+    if (truncate) builder.truncate() else builder
+  }
+}

@@ -1,0 +1,120 @@
+package io.epochal.jdbc
+
+import io.epochal.jdbc.database.Database
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+import java.nio.file.Files
+import java.sql.SQLException
+
+import org.apache.hadoop.conf.Configuration
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.Condition
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.access.Secret
+import io.epochal.kit.engine.RunningQuery
+import io.epochal.kit.engine.SinkEngine
+import io.epochal.jdbc.postgres.PostgresDialect
+import io.epochal.jdbc.transport.BulkTransport
+import io.epochal.jdbc.transport.Transports
+
+final class PasswordSuite extends AnyFunSuite {
+
+  private val h2 = "jdbc:h2:mem:password;DB_CLOSE_DELAY=-1"
+  private val secret = "s3cret in a file"
+
+  private def options(more: (String, String)*): JdbcOptions =
+    JdbcOptions.read(Map("url" -> h2, "dbtable" -> "t", "user" -> "me") ++ more).fold(throw _, identity)
+
+  private def refused(condition: Condition)(body: => Any): EpochalException = {
+    val error = intercept[EpochalException](body)
+    assert(error.condition.name == condition.name, error.getMessage)
+    error
+  }
+
+  /** Logs in as a query does before it starts. */
+  private def look(more: (String, String)*): Unit = {
+    val asked = options(more: _*)
+    new Database(Dialect.of(h2).get, asked, () => ()).look(_ => ())
+  }
+
+  test("the password is read from a file, without the line break at its end, anew for every connection") {
+    val file = Files.createTempFile("epochal", "password")
+    val keeper = java.sql.DriverManager.getConnection(h2, "me", secret)
+    try
+      Seq(secret, s"$secret\n", s"$secret\r\n").foreach { text =>
+        Files.writeString(file, text)
+        look("passwordFile" -> file.toString)
+        Files.writeString(file, s"$text\n\n")
+        val error = refused(Conditions.SecretUnreadable)(look("passwordFile" -> file.toString))
+        assert(error.getMessage.contains("it has more than one line"))
+      }
+    finally {
+      keeper.createStatement().execute("SHUTDOWN"): Unit
+      Files.delete(file)
+    }
+  }
+
+  test(
+    "a file that cannot be read and a variable that is not set are refused before the query starts, by their names") {
+    val empty = Files.createTempFile("epochal", "password")
+    def place(more: (String, String)): String = refused(Conditions.SecretUnreadable)(look(more)).getMessage
+    assert(
+      place("passwordFile" -> "/no/such/password").contains("passwordFile=/no/such/password: there is no such file"))
+    assert(place("passwordFile" -> empty.toString).contains("it is empty"))
+    assert(place("passwordFile" -> empty.getParent.toString).contains("passwordFile="))
+    assert(place("passwordEnv" -> "EPOCHAL_NO_SUCH_VARIABLE").contains("passwordEnv=EPOCHAL_NO_SUCH_VARIABLE"))
+    Files.delete(empty)
+  }
+
+  test("a file that is too large for a secret, or no regular file, is refused") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), "x" * (65 << 10))
+    def said(path: String): String = refused(Conditions.SecretUnreadable)(look("passwordFile" -> path)).getMessage
+    assert(said(file.toString).contains("it has more than 65536 bytes"))
+    assert(said("/dev/zero").contains("it is not a regular file"))
+    Files.delete(file)
+  }
+
+  test("a variable of the driver's environment gives the password") {
+    val (name, value) = sys.env.find { case (name, value) => value.length > 5 && name.matches("[A-Z]+") }.get
+    assert(Secret.InEnvironment("passwordEnv", name).read() == value)
+  }
+
+  test("the password has one place only") {
+    Seq("password" -> "a", "passwordFile" -> "b", "passwordEnv" -> "c")
+      .combinations(2)
+      .foreach(two => refused(Conditions.OptionsConflict)(options(two: _*)))
+  }
+
+  test("a password from a file is in no text, nor when it is read for the executors") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
+    val settings = options("passwordFile" -> file.toString).connection
+    val said = settings.redact(new SQLException(s"wrong: $secret", "28000")).getMessage
+    val resolved = settings.resolved
+    assert(resolved.password.map(_.read()).contains(secret))
+    Seq(said, settings.toString, settings.password.toString, resolved.toString, resolved.password.toString)
+      .foreach(text => assert(!text.contains(secret)))
+    Files.delete(file)
+    assert(resolved.password.map(_.read()).contains(secret))
+  }
+
+  test("tasks that log in themselves get the password as the driver has read it") {
+    val file = Files.writeString(Files.createTempFile("epochal", "password"), secret)
+    val postgres =
+      options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
+    val database = new Database(PostgresDialect, postgres, () => ())
+    val transport = Transports.choose(database, run = null, tasks = 2, NoEngine, None)
+    Files.delete(file)
+    transport match {
+      case bulk: BulkTransport => assert(bulk.options.connection.password.map(_.read()).contains(secret))
+      case other               => fail(s"not in bulk: $other")
+    }
+  }
+
+  private object NoEngine extends SinkEngine {
+    override def runningQuery(queryId: String): Either[EpochalException, RunningQuery] = fail("not asked")
+    override def hadoop: Configuration = fail("not asked")
+    override def maxResultBytes: Option[Long] = None
+  }
+}

@@ -1,0 +1,235 @@
+package io.epochal.jdbc
+
+import java.nio.file.{Files, Path}
+import java.sql.{Connection, DriverManager}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Using
+
+import io.epochal.jdbc.database.ConnectionPool
+
+/** An empty database for one test. */
+trait TestDatabase {
+  def name: String
+
+  /** For the sink, with its login. */
+  def url: String
+
+  /** Options to write there. */
+  def options(table: String, more: (String, String)*): Map[String, String] =
+    Map("url" -> url, "dbtable" -> table, "retry.initialDelay" -> "10ms", "retry.maxDelay" -> "50ms") ++ more
+
+  /** For the test, which prepares the place and looks: with an administrator's login, where there is one. */
+  def connect(): Connection = DriverManager.getConnection(url)
+
+  /** The same with the sink's own login. */
+  final def connectAsSink(): Connection = DriverManager.getConnection(url)
+
+  def execute(sql: String*): Unit = Using.resource(connect()) { connection =>
+    Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
+  }
+
+  /** All rows, each as its values. */
+  def query(sql: String): Seq[Seq[Any]] = Using.resource(connect()) { connection =>
+    Using.resource(connection.createStatement()) { statement =>
+      val rows = statement.executeQuery(sql)
+      val columns = 1 to rows.getMetaData.getColumnCount
+      Iterator.continually(rows).takeWhile(_.next()).map(row => columns.map(i => row.getObject(i))).toVector
+    }
+  }
+
+  def one(sql: String): Any = query(sql) match {
+    case Seq(Seq(value)) => value
+    case other           => throw new AssertionError(s"not one value: $other")
+  }
+
+  def close(): Unit
+}
+
+/** Where tests get databases from; each suite runs over one kind. */
+trait TestDatabases {
+  def kind: String
+
+  /** Cancels the test, saying why, where there is none. */
+  def newDatabase(): TestDatabase
+}
+
+object Sqlite extends TestDatabases {
+  override val kind = "SQLite"
+
+  override def newDatabase(): TestDatabase = new TestDatabase {
+    private val directory: Path = Files.createTempDirectory("epochal-sqlite")
+    override val name = "SQLite"
+    override val url = s"jdbc:sqlite:$directory/test.db"
+
+    override def close(): Unit = {
+      ConnectionPool.sweep(java.time.Duration.ZERO)
+      Using.resource(Files.list(directory))(_.forEach(Files.delete(_)))
+      Files.delete(directory)
+    }
+  }
+}
+
+object Postgres extends PostgresDatabases("PostgreSQL", PostgresServer.url)
+
+object Postgres13 extends PostgresDatabases("PostgreSQL 13", PostgresServer.oldest)
+
+/** Whose collation is not by bytes. */
+object PostgresIcu
+    extends PostgresDatabases(
+      "PostgreSQL, ICU en-US",
+      PostgresServer.icu,
+      " LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
+
+/** The test logs in as the superuser that made the server, the sink as `loader` (see [[LoaderRights]]).
+  *
+  * @param rights
+  *   names of the blocks of GRANTs that the loader gets
+  */
+class PostgresDatabases(
+    override val kind: String,
+    url: => Either[String, String],
+    like: String = "",
+    rights: Seq[String] = Seq(LoaderRights.Everything))
+    extends TestDatabases {
+  private val number = new AtomicInteger
+
+  override def newDatabase(): TestDatabase = {
+    val server = url.fold(TestServer.missing("postgres"), identity)
+    val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
+      Using.resource(connection.createStatement())(_.execute(sql)): Unit)
+    onServer(s"CREATE DATABASE $database$like")
+    val (place, parameters) = server.span(_ != '?')
+    val made = new TestDatabase {
+      override val name = "PostgreSQL"
+      private val admin = s"${place.reverse.dropWhile(_ != '/').reverse}$database$parameters"
+      override val url: String = LoaderRights.login(admin)
+      override def connect(): Connection = DriverManager.getConnection(admin)
+
+      override def close(): Unit = {
+        ConnectionPool.sweep(java.time.Duration.ZERO)
+        query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()").foreach(row =>
+          execute(s"ROLLBACK PREPARED '${row.head}'"))
+        onServer(s"DROP DATABASE $database WITH (FORCE)")
+      }
+    }
+    made.execute(LoaderRights.Role +: rights.flatMap(LoaderRights.of): _*)
+    made
+  }
+}
+
+/** The same databases, with options of a suite's own. */
+final class Configured(databases: TestDatabases, name: String, more: (String, String)*) extends TestDatabases {
+  override val kind = s"${databases.kind}, $name"
+
+  override def newDatabase(): TestDatabase = {
+    val database = databases.newDatabase()
+    new TestDatabase {
+      override def name: String = database.name
+      override def url: String = database.url
+      override def connect(): Connection = database.connect()
+      override def options(table: String, others: (String, String)*): Map[String, String] =
+        database.options(table, more ++ others: _*)
+      override def close(): Unit = database.close()
+    }
+  }
+}
+
+/** The same databases, where tables that the test makes are the sink's own: only its owner may add columns to a table. */
+final class Owned(databases: TestDatabases) extends TestDatabases {
+  override val kind = databases.kind
+
+  override def newDatabase(): TestDatabase = {
+    val database = databases.newDatabase()
+    new TestDatabase {
+      override def name: String = database.name
+      override def url: String = database.url
+      override def connect(): Connection = connectAsSink()
+      override def options(table: String, others: (String, String)*): Map[String, String] =
+        database.options(table, others: _*)
+      override def close(): Unit = database.close()
+    }
+  }
+}
+
+object PostgresBy {
+  def staged: TestDatabases = staged(Postgres)
+  def prepared: TestDatabases = prepared(Postgres)
+  def staged(databases: TestDatabases): TestDatabases = new Configured(databases, "staged", "transport" -> "staged")
+  def prepared(databases: TestDatabases): TestDatabases =
+    new Configured(databases, "prepared", "transport" -> "prepared")
+}
+
+object Mariadb extends MysqlDatabases("MariaDB", MariadbServer.url.fold(TestServer.missing("mariadb"), identity)) {
+  override val keyText = "VARCHAR(20) COLLATE utf8mb4_nopad_bin"
+  override val keyOptions: Map[String, String] = Map.empty
+}
+
+/** Older than the first release with a collation that compares keys as Spark does. */
+sealed abstract class OldestMysql(kind: String, scheme: String)
+    extends MysqlDatabases(kind, Mysql8Server.url.fold(TestServer.missing("mysql"), _.replace("jdbc:mysql:", scheme))) {
+  override val keyText = "VARCHAR(20) COLLATE utf8mb4_bin"
+  override val keyOptions: Map[String, String] = Map("keyComparison" -> "database")
+}
+
+object Mysql8 extends OldestMysql("MySQL 8.0", "jdbc:mysql:")
+object Mysql8ByMariadb extends OldestMysql("MySQL 8.0 by MariaDB's driver", "jdbc:mariadb:")
+
+sealed abstract class MysqlDatabases(override val kind: String, server: => String) extends TestDatabases {
+  private val number = new AtomicInteger
+
+  /** A type for texts in a key, and what it takes. */
+  def keyText: String
+  def keyOptions: Map[String, String]
+
+  override def newDatabase(): TestDatabase = {
+    val there = server
+    val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
+    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(there))(connection =>
+      Using.resource(connection.createStatement())(_.execute(sql)): Unit)
+    onServer(s"CREATE DATABASE $database CHARACTER SET utf8mb4")
+    new TestDatabase {
+      override val name = kind
+      override val url = there.replace("/?", s"/$database?")
+
+      // As an application's user would: with InnoDB, and names in double quotes.
+      override def connect(): Connection = {
+        val connection = DriverManager.getConnection(url)
+        Using.resource(connection.createStatement())(
+          _.execute("SET default_storage_engine = 'InnoDB', sql_mode = 'ANSI_QUOTES', time_zone = '+00:00'")): Unit
+        connection
+      }
+
+      override def close(): Unit = {
+        ConnectionPool.sweep(java.time.Duration.ZERO)
+        onServer(s"DROP DATABASE $database")
+      }
+    }
+  }
+}
+
+/** A database in this process, written by the generic dialect. */
+final class InProcess(override val kind: String, urlOf: Int => String, shutdown: String) extends TestDatabases {
+  private val number = new AtomicInteger
+
+  override def newDatabase(): TestDatabase = new TestDatabase {
+    override val name: String = kind
+    override val url: String = urlOf(number.incrementAndGet())
+
+    override def close(): Unit = {
+      ConnectionPool.sweep(java.time.Duration.ZERO)
+      execute(shutdown)
+    }
+  }
+}
+
+object InProcess {
+  val H2 = new InProcess(
+    "H2",
+    n =>
+      s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE",
+    "SHUTDOWN")
+  val Hsqldb =
+    new InProcess("HSQLDB", n => s"jdbc:hsqldb:mem:test$n;sql.syntax_pgs=true;hsqldb.tx=mvcc", "SHUTDOWN")
+}

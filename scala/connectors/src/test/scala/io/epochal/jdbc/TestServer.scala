@@ -1,0 +1,47 @@
+package io.epochal.jdbc
+
+import java.net.{InetAddress, ServerSocket}
+import java.nio.file.{Files, Path}
+import java.sql.DriverManager
+import java.util.concurrent.TimeUnit
+
+import scala.util.{Try, Using}
+
+import org.scalatest.Assertions
+
+/** What servers that tests start have in common. They run as `nobody` where we are root. */
+private[jdbc] object TestServer {
+
+  /** Ends a test for want of a server: it fails where `EPOCHAL_TEST_REQUIRE`, names in a row, has this one. */
+  def missing(server: String)(reason: String): Nothing =
+    if (sys.env.get("EPOCHAL_TEST_REQUIRE").exists(_.split(' ').contains(server))) Assertions.fail(reason)
+    else Assertions.cancel(reason)
+
+  val isRoot: Boolean = System.getProperty("user.name") == "root"
+
+  /** An empty directory of the server's own. */
+  def home(name: String): Path = {
+    val home = Files.createTempDirectory(s"epochal-$name")
+    if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
+    home
+  }
+
+  def freePort(): Int = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+
+  /** Waits until it answers; it ends with this JVM, and its directory goes with it. */
+  def keep(server: Process, home: Path, url: String, log: Path): Unit = {
+    Runtime.getRuntime.addShutdownHook(new Thread(() => stop(server, home)))
+    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60)
+    while (Try(DriverManager.getConnection(url).close()).isFailure) {
+      if (!server.isAlive || System.nanoTime() > deadline)
+        throw new IllegalStateException(s"no answer at $url: ${Try(Files.readString(log)).getOrElse("")}")
+      Thread.sleep(20)
+    }
+  }
+
+  private def stop(server: Process, home: Path): Unit = {
+    server.destroy()
+    if (!server.waitFor(20, TimeUnit.SECONDS)) server.destroyForcibly()
+    org.apache.commons.io.FileUtils.deleteQuietly(home.toFile): Unit
+  }
+}

@@ -1,0 +1,163 @@
+package io.epochal.jdbc
+
+import java.nio.file.{Files, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.types._
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.jdbc.generic.GenericType
+import io.epochal.jdbc.mysql.MysqlType
+import io.epochal.jdbc.postgres.PostgresType
+import io.epochal.jdbc.sqlite.SqliteType
+
+/** The tables of docs/types.md against the code. */
+final class TypesDocumentSuite extends AnyFunSuite {
+
+  private val columnTypes: Map[String, PostgresType] = {
+    val named = Map(
+      "boolean" -> "bool",
+      "smallint" -> "int2",
+      "integer" -> "int4",
+      "bigint" -> "int8",
+      "real" -> "float4",
+      "double precision" -> "float8",
+      "char" -> "bpchar",
+      "timestamp with time zone" -> "timestamptz",
+      "timestamp without time zone" -> "timestamp"
+    )
+    val same = Seq(
+      "numeric",
+      "text",
+      "varchar",
+      "citext",
+      "name",
+      "uuid",
+      "json",
+      "jsonb",
+      "inet",
+      "cidr",
+      "bytea",
+      "date",
+      "time",
+      "timetz",
+      "interval",
+      "xml",
+      "money",
+      "bit",
+      "macaddr",
+      "point",
+      "int4range",
+      "tsvector",
+      "oid",
+      "public.uuid"
+    ).map(n => n -> n)
+    (named ++ same).map { case (name, typname) => name -> PostgresType(typname, -1, name) } +
+      ("an enum" -> PostgresType("public.mood", -1, "mood", PostgresType.Enum(Seq("sad"))))
+  }
+
+  private def arrayOf(element: PostgresType): PostgresType =
+    PostgresType(
+      s"_${element.name}",
+      -1,
+      s"${element.declared}[]",
+      PostgresType.Array(element, 1L, elementRequired = false))
+
+  private def rows(heading: String): Seq[Seq[String]] = {
+    val document = Paths.get(System.getProperty("epochal.root", "."), "docs", "types.md")
+    val after = Files.readAllLines(document).asScala.dropWhile(_ != heading).drop(1).takeWhile(!_.startsWith("## "))
+    after
+      .dropWhile(!_.startsWith("|"))
+      .takeWhile(_.startsWith("|"))
+      .drop(2)
+      .toSeq
+      .map(_.split('|').drop(1).map(_.trim).toSeq)
+  }
+
+  private def sparkTypes(cell: String): Seq[DataType] = cell.split(", ").toSeq.map {
+    case "STRUCT"  => new StructType().add("x", IntegerType)
+    case "MAP"     => MapType(StringType, IntegerType)
+    case "ARRAY"   => ArrayType(IntegerType)
+    case "TIME"    => TimeType(6)
+    case "CHAR"    => CharType(5)
+    case "VARCHAR" => VarcharType(5)
+    case scalar    => CatalystSqlParser.parseDataType(filled(scalar))
+  }
+
+  private def filled(name: String): String = name.replace("p,s", "6,2").replace("(p)", "(6)").replace("(n)", "(5)")
+
+  private val scalars = rows("## PostgreSQL").takeWhile(!_.head.startsWith("STRUCT"))
+
+  test("each Spark type of the table gets the type that the table says, and goes where it says and nowhere else") {
+    assert(scalars.flatMap(row => sparkTypes(row.head)).size == 19)
+    (scalars :+ rows("## PostgreSQL").find(_.head.startsWith("STRUCT")).get).foreach { row =>
+      val homes = (row(2).split(", ").filter(_.nonEmpty) :+ row(1).replaceFirst("\\(.*", "")).toSet
+      sparkTypes(row.head).foreach { kind =>
+        assert(PostgresType.declare(kind).contains(filled(row(1))), kind)
+        val found = columnTypes.collect { case (name, to) if PostgresType.fits(kind, to).isRight => name }
+        assert(found.toSet == homes, kind)
+      }
+    }
+  }
+
+  test("an array goes where its elements go, and into JSON") {
+    scalars.flatMap(row => sparkTypes(row.head)).foreach { kind =>
+      val array = ArrayType(kind)
+      assert(PostgresType.declare(array) == PostgresType.declare(kind).map(_ + "[]"))
+      columnTypes.values.foreach { to =>
+        assert(PostgresType.fits(array, arrayOf(to)).isRight == PostgresType.fits(kind, to).isRight, s"$array $to")
+        val isJson = Set("json", "jsonb")(to.name) && kind != CalendarIntervalType
+        assert(PostgresType.fits(array, to).isRight == isJson, s"$array $to")
+      }
+    }
+    Seq(ArrayType(ArrayType(IntegerType)), ArrayType(new StructType().add("x", IntegerType)), ArrayType(VariantType))
+      .foreach { kind =>
+        assert(PostgresType.declare(kind).contains("jsonb"))
+        assert(PostgresType.fits(kind, columnTypes("json")).isRight)
+        assert(PostgresType.fits(kind, arrayOf(columnTypes("jsonb"))).isRight)
+      }
+  }
+
+  test("a type that is in no table is refused") {
+    assert(PostgresType.declare(NullType).isEmpty && SqliteType.declare(NullType).isEmpty)
+  }
+
+  test("SQLite stores what the table says") {
+    val table = rows("## SQLite")
+    table.init.foreach { row =>
+      sparkTypes(row.head).foreach { kind =>
+        assert(SqliteType.declare(kind).contains(row(1).takeWhile(_.isUpper)), kind)
+      }
+    }
+    Seq(TimeType(6), DayTimeIntervalType(), YearMonthIntervalType(), CalendarIntervalType).foreach(kind =>
+      assert(SqliteType.declare(kind).isEmpty))
+  }
+
+  test("MySQL makes what the table says, and takes what it says and nothing else") {
+    val table = rows("## MySQL and MariaDB")
+    assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
+    val columns = table
+      .flatMap(row => row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1)))
+      .distinct
+      .filter(_ != "boolean")
+      .map(name => name -> MysqlType(name, name, None, None, 65, 30, 6, null))
+    table.foreach { row =>
+      val homes = (row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1))).toSet - "boolean"
+      sparkTypes(row.head).foreach { kind =>
+        assert(MysqlType.declare(kind).exists(sql => bare(sql) == bare(row(1))), kind)
+        val found = columns.collect { case (name, to) if MysqlType.fits(kind, to).isRight => name }
+        assert(found.toSet == homes, kind)
+      }
+    }
+  }
+
+  private def bare(sql: String): String = sql.takeWhile(_.isLetter)
+
+  test("any other database is asked for what the table says") {
+    val table = rows("## Any other database")
+    assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
+    table.foreach(row => sparkTypes(row.head).foreach(k => assert(GenericType.declare(k).contains(filled(row(1))), k)))
+  }
+}

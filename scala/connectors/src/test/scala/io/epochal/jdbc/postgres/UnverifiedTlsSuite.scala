@@ -1,0 +1,48 @@
+package io.epochal.jdbc.postgres
+
+import org.apache.logging.log4j.Level
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.support.LoggedLines
+import io.epochal.jdbc.option.ConnectionSettings
+
+/** Which connections are warned of: those to another host that need not prove who it is. */
+final class UnverifiedTlsSuite extends AnyFunSuite {
+
+  private def mode(url: String, properties: (String, String)*): Option[String] =
+    PostgresTls.unverified(ConnectionSettings(url, None, None, None, properties.toMap))
+
+  test("a server on another host that need not prove who it is is told of, with the mode that lets it") {
+    assert(mode("jdbc:postgresql://db/shop").contains("sslmode=prefer"))
+    assert(mode("jdbc:postgresql://db:5433/shop?sslmode=require").contains("sslmode=require"))
+    assert(mode("jdbc:postgresql://db/shop", "sslmode" -> "disable").contains("sslmode=disable"))
+    assert(mode("jdbc:postgresql://localhost,db/shop").contains("sslmode=prefer"))
+    assert(
+      mode("jdbc:postgresql://db/shop?sslmode=verify-full&sslfactory=org.postgresql.ssl.NonValidatingFactory")
+        .exists(_.contains("sslfactory")))
+  }
+
+  test("nothing is said of one that proves it, or that is on this host") {
+    Seq(
+      "jdbc:postgresql://db/shop?sslmode=verify-full",
+      "jdbc:postgresql://db/shop?sslmode=verify-ca",
+      "jdbc:postgresql://db/shop?ssl=true",
+      "jdbc:postgresql://db/shop?gssEncMode=require",
+      "jdbc:postgresql:shop",
+      "jdbc:postgresql://localhost:5433/shop",
+      "jdbc:postgresql://127.0.0.1/shop",
+      "jdbc:postgresql://[::1]:5433/shop"
+    ).foreach(url => assert(mode(url).isEmpty, url))
+    assert(mode("jdbc:postgresql://db/shop", "sslmode" -> "verify-full").isEmpty)
+    assert(mode("jdbc:postgresql://db/shop?sslmode=disable", "sslmode" -> "verify-full").contains("sslmode=disable"))
+  }
+
+  test("it is said once for each place, without secrets") {
+    val url = "jdbc:postgresql://once.example/shop?user=me&password=s3cret-word"
+    val said = LoggedLines
+      .of(Level.WARN)((1 to 3).foreach(_ => PostgresTls.warn(ConnectionSettings(url, None, None, None, Map.empty))))
+      .filter(_.contains("need not prove"))
+    assert(said.size == 1 && said.head.contains("once.example") && said.head.contains("sslmode=verify-full"))
+    assert(!said.head.contains("s3cret"))
+  }
+}

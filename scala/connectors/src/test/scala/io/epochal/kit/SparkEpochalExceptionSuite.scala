@@ -1,0 +1,20 @@
+package io.epochal.kit
+
+import org.apache.spark.SparkThrowable
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.Conditions
+
+final class SparkEpochalExceptionSuite extends AnyFunSuite {
+
+  test("every error is a SparkThrowable with its condition, and of a class that PySpark shows in short") {
+    val error: Throwable = Conditions.HttpTimeout("url" -> "http://x", "timeout" -> "5s", "attempts" -> 8)
+    assert(error.isInstanceOf[IllegalArgumentException])
+    error match {
+      case known: SparkThrowable =>
+        assert(known.getCondition == "EPOCHAL.HTTP_TIMEOUT")
+        assert(known.getMessageParameters.get("url") == "http://x")
+      case other => fail(s"no SparkThrowable: ${other.getClass}")
+    }
+  }
+}

@@ -1,0 +1,46 @@
+package io.epochal.random
+
+import java.nio.file.Path
+import java.time.Instant
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.kit.source.InitialOffset
+import io.epochal.kit.source.ManualClock
+import io.epochal.testkit.SourceChecks
+import io.epochal.testkit.SourceFixture
+
+/** The source, a row a second, over a clock that moves by hand. */
+final class RandomConformanceSuite extends SourceChecks {
+
+  override def sourceName: String = RandomOptions.Format
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val begin = Instant.parse("2026-01-01T00:00:00Z")
+    private val clock = new ManualClock(begin)
+
+    override def schema: StructType = RandomProvider.schema
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream =
+      stream(checkpoint, "numPartitions" -> partitions.toString)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, "seed" -> "1")
+
+    private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream = {
+      val options = RandomOptions.read(Map("rowsPerSecond" -> "1", extra)).fold(throw _, identity)
+      // The rows count from the begin, whenever the query first starts.
+      val initial = new InitialOffset(checkpoint.toString, new Configuration())
+      initial.orElse(options.toOffset(options.begin(begin.toEpochMilli)).json)
+      new RandomStream(options, initial, 2, clock)
+    }
+
+    override def makeAvailable(rows: Int): Unit = clock.advance(rows.toLong)
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case random: RandomOffset => random.position.delivered
+      case other                => fail(s"not an offset of ours: $other")
+    }
+  }
+}

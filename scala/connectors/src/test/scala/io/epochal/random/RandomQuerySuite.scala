@@ -1,0 +1,182 @@
+package io.epochal.random
+
+import java.time.{Clock, Instant}
+import java.util
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.streaming.{Offset, SparkDataStream}
+import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.{DataFrame, Dataset, ForeachWriter}
+
+import io.epochal.kit.source.ManualClock
+
+/** Whole queries, in Spark's own vocabulary for testing streams. */
+final class RandomQuerySuite extends StreamTest {
+  import testImplicits._
+
+  private def ids(options: (String, String)*): DataFrame =
+    spark.readStream.format("epochal-random").options(options.toMap).load().select($"id")
+
+  /** One row a second on a clock of its own; the values are ids + 1, as `runStressTest` wants them. */
+  private def counting(clock: ManualClock): Dataset[Int] = {
+    ManualProvider.clock = clock
+    spark.readStream
+      .format(classOf[ManualProvider].getName)
+      .option("rowsPerSecond", "1")
+      .load()
+      .select(($"id" + 1).cast("int").as[Int])
+  }
+
+  /** Makes the rows exist. */
+  private case class Advance(clock: ManualClock, data: Seq[Int]) extends AddData {
+    override def addData(query: Option[StreamExecution]): (SparkDataStream, Offset) = {
+      clock.advance(data.size.toLong)
+      val stream = query.toSeq
+        .flatMap(_.logicalPlan.collect { case relation: StreamingDataSourceV2ScanRelation =>
+          relation.stream.asInstanceOf[RandomStream]
+        })
+        .head
+      (stream, stream.latestOffset(stream.initialOffset(), stream.getDefaultReadLimit))
+    }
+  }
+
+  test("every row is delivered once, through random starts, stops and arrivals") {
+    val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
+    val started = AssertOnQuery { query => query.processAllAvailable(); true }
+    runStressTest(counting(clock), Seq(started), (data, _) => Advance(clock, data), 25)
+  }
+
+  test("a stopped query goes on where it was") {
+    val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
+    testStream(counting(clock))(
+      StartStream(),
+      AssertOnQuery { query => query.processAllAvailable(); true },
+      Advance(clock, Seq(1, 2, 3)),
+      CheckAnswer(1, 2, 3),
+      StopStream,
+      Advance(clock, Seq(4)),
+      StartStream(),
+      Advance(clock, Seq(5)),
+      CheckAnswer(1, 2, 3, 4, 5)
+    )
+  }
+
+  test("AvailableNow delivers maxRows in batches of rowsPerBatch and ends") {
+    withTempDir { checkpoint =>
+      val query = ids("rowsPerBatch" -> "10", "maxRows" -> "25").writeStream
+        .format("memory")
+        .queryName("available")
+        .option("checkpointLocation", checkpoint.getPath)
+        .trigger(Trigger.AvailableNow())
+        .start()
+      assert(query.awaitTermination(60000))
+      checkAnswer(spark.table("available"), (0L until 25L).map(org.apache.spark.sql.Row(_)))
+      assert(query.recentProgress.map(_.numInputRows).filter(_ > 0).toSeq == Seq(10, 10, 5))
+      assert(query.recentProgress.last.sources.head.metrics.asScala.get("rowsBehind").contains("0"))
+    }
+  }
+
+  test("a batch read gives maxRows rows, the same each time, on any number of partitions") {
+    def rows(partitions: Int) =
+      spark.read.format("epochal-random").option("maxRows", "100").option("numPartitions", partitions.toLong).load()
+    assert(rows(7).rdd.getNumPartitions == 7)
+    checkAnswer(rows(7), rows(1).collect().toSeq)
+    assert(rows(3).where("length = char_length(value) and length between 0 and 5").count() == 100)
+    checkAnswer(rows(1).selectExpr("cast(max(timestamp) as double)"), Seq(org.apache.spark.sql.Row(946684809.9)))
+  }
+
+  test("no row is late for a watermark, row 0 neither") {
+    val counted = spark.readStream
+      .format("epochal-random")
+      .options(Map("rowsPerBatch" -> "10", "maxRows" -> "30"))
+      .load()
+      .withWatermark("timestamp", "0 seconds")
+      .dropDuplicatesWithinWatermark("id")
+    withTempDir { checkpoint =>
+      val query = counted
+        .select($"id")
+        .writeStream
+        .format("memory")
+        .queryName("punctual")
+        .option("checkpointLocation", checkpoint.getPath)
+        .trigger(Trigger.AvailableNow())
+        .start()
+      assert(query.awaitTermination(60000))
+      checkAnswer(spark.table("punctual"), (0L until 30L).map(org.apache.spark.sql.Row(_)))
+    }
+  }
+
+  test("a checkpoint of a micro-batch query goes on in a continuous one, without a gap or a repetition") {
+    withTempDir { checkpoint =>
+      def deliver(trigger: Trigger, atLeast: Int): (Seq[Long], Option[String]) = {
+        val name = java.util.UUID.randomUUID().toString
+        val delivered = Delivered.into(name)
+        val query = ids("rowsPerSecond" -> "50", "numPartitions" -> "2")
+          .as[Long]
+          .writeStream
+          .foreach(new Delivered(name))
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(trigger)
+          .start()
+        try eventually(timeout(streamingTimeout))(assert(delivered.size >= atLeast))
+        finally query.stop()
+        (delivered.asScala.toSeq, query.recentProgress.lastOption.map(_.sources.head.endOffset))
+      }
+      // Delivering to a foreach is at-least-once: a batch that was not committed comes again.
+      val (before, offset) = deliver(Trigger.ProcessingTime(100), 20)
+      val committed = "\"rows\":(\\d+)".r.findFirstMatchIn(offset.get).get.group(1).toLong
+      val (after, _) = deliver(Trigger.Continuous(200), 40)
+      assert(before.sorted == before.indices.map(_.toLong) && committed > 0)
+      // Each partition stands where it stands: below the lower one there is no gap.
+      val floor = Seq(0, 1).map(p => after.filter(_ % 2 == p).max).min
+      assert(after.filter(_ <= floor).sorted == (committed to floor))
+      assert(after.distinct == after)
+    }
+  }
+
+  test("a continuous query has no rowsPerBatch, and says so") {
+    withTempDir { checkpoint =>
+      val query = ids("rowsPerBatch" -> "5").writeStream
+        .format("noop")
+        .option("checkpointLocation", checkpoint.getPath)
+        .trigger(Trigger.Continuous(100))
+        .start()
+      val error = intercept[Exception](query.awaitTermination(60000))
+      assert(error.getMessage.contains("[EPOCHAL.MODE_UNSUPPORTED]"))
+    }
+  }
+}
+
+/** Collects what a query delivers, in this JVM: by name, since tasks of a stopped query may still be ending. */
+final class Delivered(name: String) extends ForeachWriter[Long] {
+  override def open(partition: Long, epoch: Long): Boolean = true
+  override def process(id: Long): Unit = { Delivered.into(name).add(id); () }
+  override def close(error: Throwable): Unit = ()
+}
+
+object Delivered {
+  private val queues = new ConcurrentHashMap[String, ConcurrentLinkedQueue[Long]]
+
+  def into(name: String): ConcurrentLinkedQueue[Long] =
+    queues.computeIfAbsent(name, _ => new ConcurrentLinkedQueue[Long])
+}
+
+/** The source with a clock of the test's. */
+final class ManualProvider extends TableProvider {
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = RandomProvider.schema
+
+  override def getTable(schema: StructType, parts: Array[Transform], properties: util.Map[String, String]): Table =
+    new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity), ManualProvider.clock)
+}
+
+object ManualProvider {
+  @volatile var clock: Clock = Clock.systemUTC()
+}

@@ -1,0 +1,35 @@
+package io.epochal.rest.http
+
+import io.epochal.rest.http.request.BodyBuffer
+import java.io.ByteArrayInputStream
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import org.scalatest.Assertions.assert
+
+/** Answers as they were received. */
+private[epochal] object Bodies {
+  def of(text: String): BodyBuffer = of(text.getBytes(UTF_8))
+
+  def of(bytes: Array[Byte]): BodyBuffer = received(bytes, new BodyBuffer)
+
+  /** That lies in a file, where it has more than `inMemory` bytes. */
+  def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): BodyBuffer =
+    received(bytes, new BodyBuffer(inMemory, partBytes))
+
+  /** Files of answers that this process holds. */
+  def openFiles(): Seq[String] =
+    Using
+      .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>
+        links.iterator().asScala.flatMap(link => Try(Files.readSymbolicLink(link).toString).toOption).toVector
+      }
+      .filter(_.contains("epochal-response-"))
+
+  private def received(bytes: Array[Byte], buffer: BodyBuffer): BodyBuffer = {
+    assert(buffer.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes))
+    buffer
+  }
+}

@@ -1,0 +1,63 @@
+package io.epochal.rest.http
+
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.http.request.HttpCall
+import io.epochal.rest.http.request.HttpCounters
+import java.io.{InputStream, OutputStream}
+
+import scala.util.Using
+
+import org.apache.hc.client5.http.classic.methods.HttpPost
+import org.apache.hc.core5.http.io.entity.AbstractHttpEntity
+import org.apache.hc.core5.http.{ContentType, HttpHost}
+import org.apache.hc.core5.io.CloseMode
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.source.paging.RestOptions
+
+/** Connections that a whole JVM shares outlive whatever ends one of its requests. */
+final class HttpConnectionsSuite extends AnyFunSuite {
+
+  private def answering(body: (HttpSettings, RawServer) => Any): Unit =
+    Using.resource(new RawServer()((_, out) => out.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]".getBytes))) {
+      server =>
+        val options = Map("url" -> server.url, "retry.initialDelay" -> "1ms")
+        val _ = body(RestOptions.read(options).fold(throw _, _.http), server)
+    }
+
+  private def ask(client: HttpClient): Int =
+    client.call(HttpCall("GET", "/c"), new BodyBuffer)(answer => answer.status)
+
+  test("a client that somebody closed underneath is replaced, for all who use it and all who come") {
+    answering { (settings, _) =>
+      Using.resource(new HttpClient(settings, new HttpCounters)) { client =>
+        assert(ask(client) == 200)
+        Using.resource(HttpConnections.open(settings.transport))(_.value.client.close(CloseMode.IMMEDIATE))
+        assert(ask(client) == 200)
+        Using.resource(new HttpClient(settings, new HttpCounters))(other => assert(ask(other) == 200))
+      }
+    }
+  }
+
+  test("an Error that passes through a request closes the library's client; the next request has another one") {
+    answering { (settings, server) =>
+      val failing = new AbstractHttpEntity(ContentType.TEXT_PLAIN, null) {
+        override def writeTo(out: OutputStream): Unit = throw new OutOfMemoryError("as told")
+        override def getContentLength: Long = 10
+        override def isStreaming: Boolean = false
+        override def getContent: InputStream = throw new UnsupportedOperationException
+        override def close(): Unit = ()
+      }
+      Using.resource(HttpConnections.open(settings.transport)) { lease =>
+        val died = lease.value.client
+        val request = new HttpPost(server.url)
+        request.setEntity(failing)
+        intercept[OutOfMemoryError](died.executeOpen(HttpHost.create(settings.endpoint.base), request, null))
+        assert(lease.value.isClosed)
+        assert(lease.value.client ne died)
+        assert(!lease.value.isClosed)
+        Using.resource(new HttpClient(settings, new HttpCounters))(client => assert(ask(client) == 200))
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package io.epochal.rest.http
+
+import io.epochal.rest.http.request.HttpBudget
+import io.epochal.rest.http.request.HttpShare
+import java.time.Duration
+import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
+
+import scala.collection.mutable
+
+import org.scalatest.funsuite.AnyFunSuite
+
+final class HttpGateSuite extends AnyFunSuite {
+
+  /** Time that passes only when somebody sleeps. */
+  final private class ManualClock extends HttpGate.Clock {
+    var now = 1L
+    var whileAsleep: () => Unit = () => ()
+    override def nanos(): Long = now
+    override def sleep(nanos: Long): Unit = {
+      val wake = now + nanos
+      whileAsleep()
+      now = math.max(now, wake)
+    }
+    def millis: Long = TimeUnit.NANOSECONDS.toMillis(now)
+  }
+
+  final private class Gated(budget: HttpBudget, shares: HttpShare*) {
+    val clock = new ManualClock
+    val gate = new HttpGate(budget, clock, () => 0.5)
+    shares.foreach(gate.open)
+
+    /** When a request starts, in milliseconds. */
+    def start(): Long = {
+      gate.enter()
+      gate.leave()
+      clock.millis
+    }
+  }
+
+  private def rate(perSecond: Double) = HttpBudget(Some(perSecond), None)
+  private def concurrency(most: Int) = HttpBudget(None, Some(most))
+
+  test("requests start evenly, and nothing is saved up while nobody asks") {
+    val gated = new Gated(rate(10), rate(10).whole)
+    assert(Seq.fill(4)(gated.start()) == Seq(0, 100, 200, 300))
+    gated.clock.now += TimeUnit.SECONDS.toNanos(60)
+    assert(Seq.fill(3)(gated.start()) == Seq(60300, 60400, 60500))
+  }
+
+  test("without a budget nothing is waited for") {
+    val gated = new Gated(HttpBudget.unlimited, HttpBudget.unlimited.whole)
+    assert(Seq.fill(100)(gated.start()).toSet == Set(0L))
+  }
+
+  test("an executor asks as often as the shares of its open tasks allow") {
+    val gated = new Gated(rate(10), rate(10).shares(4).take(2): _*)
+    assert(Seq.fill(3)(gated.start()) == Seq(0, 200, 400))
+    gated.gate.close(rate(10).shares(4).head)
+    assert(Seq.fill(3)(gated.start()) == Seq(600, 1000, 1400))
+  }
+
+  test("where the driver's share and the tasks' meet, they are one budget and not two") {
+    val gated = new Gated(rate(10), rate(10).whole +: rate(10).shares(4): _*)
+    assert(Seq.fill(3)(gated.start()) == Seq(0, 100, 200))
+  }
+
+  test("a pause holds every request, and each comes back at a moment of its own") {
+    val gated = new Gated(HttpBudget.unlimited)
+    gated.gate.pause(Duration.ofSeconds(3), Duration.ofMillis(200))
+    assert(Seq.fill(2)(gated.start()) == Seq(3100, 3100))
+  }
+
+  test("a pause that ends earlier than the one before it changes nothing") {
+    val gated = new Gated(HttpBudget.unlimited)
+    gated.gate.pause(Duration.ofSeconds(3), Duration.ZERO)
+    gated.gate.pause(Duration.ofSeconds(1), Duration.ofSeconds(1))
+    assert(gated.start() == 3000)
+  }
+
+  test("a pause that begins while a request waits for its turn holds that request too") {
+    val gated = new Gated(rate(1), rate(1).whole)
+    assert(gated.start() == 0)
+    val once = mutable.Queue(() => gated.gate.pause(Duration.ofSeconds(5), Duration.ZERO))
+    gated.clock.whileAsleep = () => if (once.nonEmpty) once.dequeue()()
+    assert(gated.start() == 5000)
+    assert(gated.start() == 6000)
+  }
+
+  test("no more requests are under way than the budget allows") {
+    val gate = new HttpGate(concurrency(3))
+    concurrency(3).shares(2).foreach(gate.open)
+    val running = new AtomicInteger
+    val most = new AtomicInteger
+    val threads = Executors.newFixedThreadPool(8)
+    (1 to 8).foreach { _ =>
+      threads.submit[Unit](() =>
+        (1 to 200).foreach { _ =>
+          gate.enter()
+          most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+          Thread.`yield`()
+          running.decrementAndGet()
+          gate.leave()
+        })
+    }
+    threads.shutdown()
+    assert(threads.awaitTermination(60, TimeUnit.SECONDS))
+    assert(most.get <= 3 && most.get >= 1)
+  }
+
+  test("an interrupt ends the wait for a turn, and takes nothing from the others") {
+    val gate = new HttpGate(concurrency(1))
+    gate.enter()
+    val interrupted = new CountDownLatch(1)
+    val waiting = new Thread(() =>
+      try { val _ = gate.enter() }
+      catch { case _: InterruptedException => interrupted.countDown() })
+    waiting.start()
+    waiting.interrupt()
+    assert(interrupted.await(60, TimeUnit.SECONDS))
+    gate.leave()
+    assert(gate.enter() >= 0)
+  }
+}

@@ -1,0 +1,59 @@
+package io.epochal.rest.http.request
+
+import java.io.IOException
+import java.net.SocketTimeoutException
+import java.time.Duration
+
+import org.apache.hc.client5.http.ConnectTimeoutException
+import org.apache.hc.core5.http.ConnectionRequestTimeoutException
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.prop.TableDrivenPropertyChecks._
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.retry.Verdict
+
+final class HttpFailureSuite extends AnyFunSuite {
+
+  private val endpoint = Endpoint.of("http://api.example/x", Nil, Nil).fold(fail(_), identity)
+
+  private def failure(status: Int): EpochalException =
+    HttpFailure.status(endpoint, status, Verdict.GiveUp, throttled = false, "no").report(3)
+
+  test("the hint of a status says what to do about it") {
+    forAll(
+      Table(
+        "status" -> "hint",
+        301 -> "Set url to the address",
+        401 -> "check bearerToken, user and password",
+        403 -> "no permission for this request",
+        404 -> "ignoreStatuses=404",
+        407 -> "check proxy, proxyUser and proxyPassword",
+        418 -> "The request is wrong",
+        429 -> "set requestsPerSecond or maxConcurrency",
+        503 -> "The server failed"
+      )) { (status, hint) =>
+      assert(failure(status).getMessage.split(" Hint: ")(1).contains(hint))
+    }
+  }
+
+  test("a timeout of any kind is a timeout, and is tried again") {
+    Seq[IOException](
+      new SocketTimeoutException("Read timed out"),
+      new ConnectTimeoutException("Connect timed out"),
+      new ConnectionRequestTimeoutException("Timeout deadline: 1000 MILLISECONDS")
+    ).foreach { timeout =>
+      val failure = HttpFailure.of(endpoint, Duration.ofSeconds(1), timeout)
+      assert(failure.verdict == Verdict.Retry && failure.report(1).condition == Conditions.HttpTimeout)
+    }
+  }
+
+  test("one attempt is counted in the singular") {
+    val error = HttpFailure.body(endpoint, "it is empty", cut = false).report(1)
+    assert(error.problem.endsWith("responded with a body that cannot be read (1 attempt): it is empty."))
+  }
+
+  test("a retry is described without the hint") {
+    assert(failure(503).problem.endsWith("responded with status 503 (3 attempts): no"))
+  }
+}

@@ -1,0 +1,53 @@
+package io.epochal.rest.http.transport
+
+import org.scalatest.funsuite.AnyFunSuite
+
+final class PemSuite extends AnyFunSuite {
+
+  private lazy val client = new TestCertificates("client")
+
+  private def wrong(body: => Any): String = intercept[PemException] { val _ = body }.getMessage
+
+  test("keys of every usual kind are read, plain or encrypted, and belong to their certificate") {
+    Seq("-keyalg RSA -keysize 2048", "-keyalg EC", "-keyalg Ed25519").foreach { kind =>
+      val made = new TestCertificates("made", kind)
+      Seq(made.privateKey -> None, made.encryptedKey("hunter2") -> Some("hunter2")).foreach { case (key, password) =>
+        assert(
+          Tls(Some(made.certificate), Some(ClientCertificate(made.certificate, key, password))).context() != null,
+          kind)
+      }
+    }
+  }
+
+  test("all certificates of a text are read, in their order, whatever stands between them") {
+    val other = new TestCertificates("other")
+    val found =
+      Pem.certificates(s"subject=client\n${client.certificate}\n# and\n${other.certificate}${client.privateKey}")
+    assert(found.map(_.getSubjectX500Principal.getName) == Seq("CN=client", "CN=other"))
+  }
+
+  test("what is wrong is said, and nothing of the text") {
+    assert(wrong(Pem.certificates("")) == "it has no CERTIFICATE in PEM")
+    assert(wrong(Pem.certificates(TestCertificates.pem("CERTIFICATE", Array(1, 2, 3)))).contains("is damaged"))
+    assert(wrong(Pem.privateKey(client.certificate, None)) == "it has no PRIVATE KEY in PEM")
+    assert(wrong(Pem.privateKey(TestCertificates.pem("PRIVATE KEY", Array(1, 2, 3)), None)).contains("is damaged"))
+    assert(wrong(Pem.privateKey(TestCertificates.pem("RSA PRIVATE KEY", Array(1)), None)).contains("openssl pkcs8"))
+    assert(wrong(Pem.privateKey(client.encryptedKey("right"), None)).contains("set tls.keyPassword"))
+    assert(wrong(Pem.privateKey(client.encryptedKey("right"), Some("wrong"))).contains("is tls.keyPassword right?"))
+  }
+
+  test("a key of another certificate is refused") {
+    val other = new TestCertificates("other")
+    assert(
+      wrong(Tls(None, Some(ClientCertificate(client.certificate, other.privateKey, None))).context())
+        .contains("not that of the first certificate"))
+  }
+
+  test("connections of the same kind are shared, and no text of theirs has a secret") {
+    val one = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
+    val same = Tls(None, Some(ClientCertificate(client.certificate, client.privateKey, Some("hunter2"))))
+    assert(one == same)
+    val all = s"$one ${one.client} ${Proxy("h", 1, Some("nobody" -> "hunter2"))}"
+    assert(!all.contains("hunter2") && !all.contains("BEGIN") && !all.contains("nobody"))
+  }
+}

@@ -1,0 +1,43 @@
+package io.epochal.rest.sink
+
+import scala.util.Using
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.HostileResponses
+import io.epochal.rest.http.RawServer
+
+/** The sink against a server that wants its memory, its time or its tasks. */
+final class HostileServerSinkSuite extends AnyFunSuite {
+
+  HostileResponses.all.foreach { hostile =>
+    test(s"${hostile.name}: the epoch fails with ${hostile.condition} soon") {
+      RestSinkFixture.using() { on =>
+        hostile.against(options => intercept[EpochalException](on.run(options: _*).epoch(0, Seq(on.row(1)))))
+      }
+    }
+  }
+
+  test("results that would become a tree of millions of nodes are refused by name") {
+    RestSinkFixture.using() { on =>
+      on.api.answer = _ => Answer(200, s"[${"{}," * 1500000}{}]")
+      val error = intercept[EpochalException](on.run("results" -> "", "resultStatus" -> "/s").epoch(0, Seq(on.row(1))))
+      assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains("Token count"), error.getMessage)
+    }
+  }
+
+  test("a server that takes no more of a request than fits on the way ends it at the deadline") {
+    val large = InternalRow(1L, UTF8String.fromString("a" * (32 << 20)))
+    Using.resource(new RawServer()((_, _) => while (true) Thread.sleep(1000))) { server =>
+      RestSinkFixture.using() { on =>
+        val options =
+          Seq("url" -> server.url, "requestDeadline" -> "500ms", "retry.maxAttempts" -> "1")
+        val error = intercept[EpochalException](on.run(options: _*).epoch(0, Seq(large)))
+        assert(error.condition.name == "HTTP_TOO_SLOW", error.getMessage)
+      }
+    }
+  }
+}

@@ -1,0 +1,254 @@
+package io.epochal.rest.sink
+
+import java.io.File
+import java.nio.charset.StandardCharsets.ISO_8859_1
+import java.nio.file.Files
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+
+import io.epochal.core.error.EpochalException
+
+/** Whole queries into an API in this JVM. */
+final class RestSinkQuerySuite extends StreamTest {
+  import testImplicits._
+
+  /** Ten rows a batch, so many in all. */
+  private def source(count: Int, partitions: Int = 3): DataFrame = spark.readStream
+    .format("epochal-random")
+    .options(
+      Map(
+        "rowsPerBatch" -> "10",
+        "maxRows" -> count.toString,
+        "minLength" -> "1",
+        "numPartitions" -> partitions.toString))
+    .load()
+
+  private def start(
+      frame: DataFrame,
+      api: OrdersApi,
+      checkpoint: File,
+      options: Map[String, String] = Map.empty,
+      mode: OutputMode = OutputMode.Append,
+      trigger: Trigger = Trigger.AvailableNow
+  ): StreamingQuery = frame.writeStream
+    .format("epochal-rest")
+    .options(RestSinkFixture.options(api) ++ options)
+    .option("checkpointLocation", checkpoint.getPath)
+    .outputMode(mode)
+    .trigger(trigger)
+    .start()
+
+  private def run(
+      frame: DataFrame,
+      api: OrdersApi,
+      checkpoint: File,
+      options: Map[String, String] = Map.empty,
+      mode: OutputMode = OutputMode.Append
+  ): StreamingQuery = {
+    val query = start(frame, api, checkpoint, options, mode)
+    assert(query.awaitTermination(120000))
+    query
+  }
+
+  private def refused(condition: String)(body: => Any): EpochalException = {
+    val error = intercept[Exception](body)
+    val ours = EpochalException.in(error).getOrElse(fail(error))
+    assert(ours.condition.name == condition, ours.getMessage)
+    ours
+  }
+
+  private def using(honours: Boolean = true)(body: (OrdersApi, File) => Any): Unit =
+    withTempDir(checkpoint => OrdersApi.using(honours) { api => body(api, checkpoint); () })
+
+  /** As if Spark had died after the sink's commit and before its own. */
+  private def forgetLastCommit(checkpoint: File): Unit = {
+    val directory = checkpoint.toPath.resolve("commits")
+    val last = Using.resource(Files.list(directory))(
+      _.iterator.asScala.map(_.getFileName.toString).filter(_.forall(_.isDigit)).map(_.toInt).max)
+    Files.delete(directory.resolve(last.toString))
+    Files.deleteIfExists(directory.resolve(s".$last.crc")): Unit
+  }
+
+  test(
+    "a server that honours the key has every row once, over restarts and replays; one that does not has each at least once") {
+    val ways = Seq(
+      Map.empty[String, String],
+      Map("batchSize" -> "3"),
+      Map("keyColumns" -> "id"),
+      Map("keyColumns" -> "id", "batchSize" -> "3", "numPartitions" -> "2"))
+    ways.foreach { options =>
+      Seq(true, false).foreach { honours =>
+        using(honours) { (api, checkpoint) =>
+          Seq(25, 60, 61).foreach { count =>
+            run(source(count).select("id", "value"), api, checkpoint, options)
+            forgetLastCommit(checkpoint)
+          }
+          run(source(61).select("id", "value"), api, checkpoint, options)
+          if (honours) assert(api.applied == (0L until 61L), options)
+          else assert(api.applied.distinct == (0L until 61L) && api.applied.size > 61, options)
+        }
+      }
+    }
+  }
+
+  test("a query that fails half way through an epoch repeats its requests, and goes on") {
+    using() { (api, checkpoint) =>
+      val n = new AtomicInteger
+      api.intercept = _ => Option.when(n.incrementAndGet() == 16)(Answer(401))
+      refused("HTTP_STATUS")(run(source(40), api, checkpoint))
+      assert(api.applied.size >= 10 && api.applied.size < 40)
+      run(source(40), api, checkpoint)
+      assert(api.applied == (0L until 40L))
+    }
+  }
+
+  test("rows that are done with one by one keep their order: filters, projections, explode, unions, watermarks") {
+    using() { (api, checkpoint) =>
+      val frame = source(20)
+        .withWatermark("timestamp", "1 minute")
+        .where($"id" % 2 === 0)
+        .selectExpr("id * 10 AS id", "explode(array(1, 2)) AS n", "current_timestamp() AS at")
+      run(frame.union(frame.selectExpr("id + 1 AS id", "n", "at")), api, checkpoint)
+      val sent = api.keys
+      forgetLastCommit(checkpoint)
+      run(frame.union(frame.selectExpr("id + 1 AS id", "n", "at")), api, checkpoint)
+      assert(api.keys.drop(sent.size).forall(sent.contains) && sent.distinct.size == sent.size && sent.size == 40)
+    }
+  }
+
+  test("a plan that may bring rows in another order is refused by its operator or function, and keyColumns mend it") {
+    val frames = Seq(
+      source(20).repartition(2) -> "Repartition",
+      source(20).select($"id", org.apache.spark.sql.functions.rand().as("r")) -> "rand()",
+      source(20).dropDuplicates("id") -> "Deduplicate",
+      source(20).join(spark.range(20), "id") -> "Join"
+    )
+    frames.foreach { case (frame, named) =>
+      using() { (api, checkpoint) =>
+        val error = refused("ORDER_NOT_REPEATABLE")(run(frame, api, checkpoint))
+        assert(error.values("operator").contains(named), error.values("operator"))
+        assert(api.requests.isEmpty)
+        run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
+        forgetLastCommit(checkpoint)
+        // This server compares bodies: a row of the same key that is not the same is an error, and is not applied.
+        if (named == "rand()")
+          refused("HTTP_STATUS")(run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4")))
+        else run(frame, api, checkpoint, Map("keyColumns" -> "id", "batchSize" -> "4"))
+        assert(api.applied == (0L until 20L), named)
+      }
+    }
+  }
+
+  test("an aggregate in update mode is sent by its key columns, once for each epoch in which it changed") {
+    using() { (api, checkpoint) =>
+      val frame = source(30).groupBy(($"id" % 3).as("id")).count()
+      refused("ORDER_NOT_REPEATABLE")(run(frame, api, checkpoint, mode = OutputMode.Update))
+      val options = Map("keyColumns" -> "id", "method" -> "PUT", "url" -> s"${api.url}/{id}")
+      run(frame, api, checkpoint, options, OutputMode.Update)
+      forgetLastCommit(checkpoint)
+      run(frame, api, checkpoint, options, OutputMode.Update)
+      assert(api.applied == Seq(0L, 0L, 0L, 1L, 1L, 1L, 2L, 2L, 2L))
+    }
+  }
+
+  test("complete mode, overwriting and a continuous trigger are refused by name") {
+    using() { (api, checkpoint) =>
+      val frame = source(30).groupBy(($"id" % 3).as("id")).count()
+      refused("MODE_UNSUPPORTED")(run(frame, api, checkpoint, mode = OutputMode.Complete))
+      refused("MODE_UNSUPPORTED")(
+        spark.range(3).write.format("epochal-rest").options(RestSinkFixture.options(api)).mode("overwrite").save())
+    }
+    using() { (api, checkpoint) =>
+      val frame = spark.readStream.format("epochal-random").load()
+      refused("TRIGGER_UNSUPPORTED")(
+        start(frame, api, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
+      assert(api.requests.isEmpty)
+    }
+  }
+
+  test("an epoch that comes again in other partitions is refused, and goes on when they are as they were") {
+    using() { (api, checkpoint) =>
+      run(source(20), api, checkpoint)
+      forgetLastCommit(checkpoint)
+      refused("EPOCH_DEALT_ANEW")(run(source(20, partitions = 2), api, checkpoint))
+      run(source(20), api, checkpoint)
+      run(source(40, partitions = 2), api, checkpoint)
+      assert(api.applied == (0L until 40L))
+    }
+  }
+
+  test("a batch is sent once; under a sinkId and key columns a second one is the same") {
+    using() { (api, _) =>
+      def batch(rows: Long, more: (String, String)*): Unit =
+        spark
+          .range(rows)
+          .write
+          .format("epochal-rest")
+          .options(RestSinkFixture.options(api) ++ more)
+          .mode("append")
+          .save()
+      batch(10)
+      assert(api.applied == (0L until 10L))
+      batch(10)
+      assert(api.applied.size == 20)
+      refused("MODE_UNSUPPORTED")(batch(10, "sinkId" -> "orders"))
+      val keyed = Seq("sinkId" -> "orders", "keyColumns" -> "id", "batchSize" -> "4")
+      batch(10, keyed: _*)
+      batch(10, keyed: _*)
+      assert(api.applied.size == 30)
+    }
+  }
+
+  test("everything wrong is refused when the query starts, with the options of its own half") {
+    using() { (api, checkpoint) =>
+      refused("UNKNOWN_OPTION")(start(source(10), api, checkpoint, Map("batchsizes" -> "3")))
+      refused("UNKNOWN_OPTION")(start(source(10), api, checkpoint, Map("pageSize" -> "3")))
+      refused("OPTION_INVALID")(start(source(10), api, checkpoint, Map("keyColumns" -> "nope")))
+      refused("OPTIONS_CONFLICT")(start(source(10), api, checkpoint, Map("batchBytes" -> "1m")))
+      refused("UNKNOWN_OPTION")(
+        spark
+          .range(1)
+          .write
+          .format("epochal-rest")
+          .options(RestSinkFixture.options(api) + ("batchsizes" -> "3"))
+          .mode("append")
+          .save())
+      refused("UNKNOWN_OPTION")(
+        spark.read.format("epochal-rest").schema("id INT").option("url", api.url).option("pagesizes", "3").load())
+      refused("UNKNOWN_OPTION")(
+        spark.read
+          .format("epochal-rest")
+          .schema("id INT")
+          .option("url", api.url)
+          .option("batchSize", "3")
+          .load()
+          .collect())
+      refused("SCHEMA_REQUIRED")(spark.read.format("epochal-rest").option("url", api.url).load())
+      assert(api.requests.isEmpty)
+    }
+  }
+
+  test("progress and plans tell what was sent, and no secret") {
+    using() { (api, checkpoint) =>
+      val options = Map("batchSize" -> "10", "headers.X-Token" -> "hunter2", "params.k" -> "hunter2")
+      val query = run(source(10, partitions = 1), api, checkpoint, options)
+      val sink = query.recentProgress.filter(_.numInputRows > 0).last.sink
+      assert(sink.description == s"epochal-rest POST ${api.url}")
+      val metrics = sink.metrics.asScala
+      assert(metrics("rows") == "10" && metrics("requests") == "1" && metrics("sentBytes").toLong > 100)
+      assert(api.requests.head.path.contains("k=hunter2"))
+      val held = Files
+        .walk(checkpoint.toPath)
+        .iterator
+        .asScala
+        .filter(Files.isRegularFile(_))
+        .map(Files.readString(_, ISO_8859_1))
+      assert(!(query.recentProgress.map(_.json).mkString + held.mkString).contains("hunter2"))
+    }
+  }
+}

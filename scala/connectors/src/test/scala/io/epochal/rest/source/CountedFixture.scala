@@ -1,0 +1,27 @@
+package io.epochal.rest.source
+
+import org.apache.spark.sql.types.StructType
+import org.scalatest.Assertions
+
+import io.epochal.core.error.EpochalException
+
+/** Queries over an API whose records are told by counting them, as Spark would run them, without a session. */
+trait CountedFixture extends Assertions {
+
+  protected val schema: StructType = CountedFixture.Schema
+
+  protected class Query(val api: RecordsApi, options: Seq[(String, String)])
+      extends SteppedQuery(api.url, CountedFixture.Schema, options)
+
+  /** Over so many records, ten a page. */
+  protected def query(records: Int, options: (String, String)*)(body: Query => Any): Unit =
+    RecordsApi.using(records) { api =>
+      val _ = body(new Query(api, Seq("pageSize" -> "10") ++ options))
+    }
+
+  protected def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
+}
+
+private object CountedFixture {
+  val Schema: StructType = StructType.fromDDL("id INT, name STRING")
+}

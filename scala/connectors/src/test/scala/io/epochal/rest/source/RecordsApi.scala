@@ -1,0 +1,100 @@
+package io.epochal.rest.source
+
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
+
+import com.sun.net.httpserver.HttpExchange
+
+import io.epochal.rest.http.StubServer
+
+/** An API with `count` records `{"id":0,"name":"record 0"}`, …, by offset (`_start`, `_limit`) or by page (`page`, `per_page`);
+  * without any of these it gives all.
+  */
+final class RecordsApi extends StubServer("/records") {
+  @volatile var count: Int = 0
+
+  /** The largest page that the server gives. */
+  @volatile var cap: Int = Int.MaxValue
+
+  /** How many records a page gives at the most that begins at a record, by that record. */
+  @volatile var capAt: Map[Long, Int] = Map.empty
+
+  /** Whether a page begins at a multiple of its size, wherever it is asked to begin. */
+  @volatile var rounds: Boolean = false
+
+  /** What record `i` looks like, and what the array stands in. */
+  @volatile var record: Int => String = i => s"""{"id":$i,"name":"record $i"}"""
+  @volatile var body: String => String = identity
+
+  /** The header `X-Total`; null for none. */
+  @volatile var total: () => String = () => null
+
+  /** More headers of every answer. */
+  @volatile var headers: Seq[(String, String)] = Nil
+
+  /** What is answered in place of a page behind the last one that has records, and not the first. */
+  @volatile var behind: Option[Int] = None
+
+  /** The status of the next response with a page that begins at a record, by that record: each is sent once. */
+  val once = new ConcurrentHashMap[Long, Int]
+
+  /** What every request is answered with. */
+  @volatile var status: Int = 200
+
+  /** Whether only pages are known that begin at multiples of their size: others are 400. */
+  @volatile var strict: Boolean = false
+
+  /** Called at every request, before it is answered. */
+  @volatile var before: () => Unit = () => ()
+
+  private val queries = new ConcurrentLinkedQueue[String]
+
+  /** The queries of all requests since the last call. */
+  def requests(): Seq[String] = Iterator.continually(queries.poll()).takeWhile(_ != null).toSeq
+
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val query = String.valueOf(exchange.getRequestURI.getRawQuery)
+    queries.add(query)
+    before()
+    val params = query
+      .split('&')
+      .filter(_.contains('='))
+      .map { pair =>
+        val Array(name, value) = pair.split("=", 2)
+        URLDecoder.decode(name, UTF_8) -> URLDecoder.decode(value, UTF_8)
+      }
+      .toMap
+    val (asked, size) = params match {
+      case p if p.contains("_start") => (p("_start").toLong, p("_limit").toInt)
+      case p if p.contains("page") =>
+        ((p("page").toLong - 1) * math.min(p("per_page").toInt, cap), p("per_page").toInt)
+      case _ => (0L, Int.MaxValue)
+    }
+    val from = if (rounds) asked / size * size else asked
+    val until = math.min(count.toLong, from + math.min(size, math.min(cap, capAt.getOrElse(from, cap))))
+    val bytes = body((from until until).map(i => record(i.toInt)).mkString("[", ",", "]")).getBytes(UTF_8)
+    exchange.getResponseHeaders.add("Content-Type", "application/json")
+    Option(total()).foreach(exchange.getResponseHeaders.add("X-Total", _))
+    headers.foreach { case (name, value) => exchange.getResponseHeaders.add(name, value) }
+    val refused =
+      if (once.containsKey(from)) Some(once.remove(from))
+      else if (strict && from % size != 0) Some(400)
+      else behind.filter(_ => from > 0 && from >= count)
+    refused.orElse(Some(status).filter(_ != 200)) match {
+      case Some(code) => exchange.sendResponseHeaders(code, -1)
+      case None =>
+        exchange.sendResponseHeaders(200, bytes.length.toLong)
+        exchange.getResponseBody.write(bytes)
+    }
+  }
+}
+
+object RecordsApi {
+  def using[A](records: Int)(body: RecordsApi => A): A = {
+    val api = new RecordsApi
+    api.count = records
+    try body(api)
+    finally api.close()
+  }
+}

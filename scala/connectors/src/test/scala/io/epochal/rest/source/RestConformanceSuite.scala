@@ -1,0 +1,119 @@
+package io.epochal.rest.source
+
+import io.epochal.rest.source.paging.RestOffset
+import io.epochal.rest.source.paging.RestOptions
+import java.nio.file.Path
+import java.time.Clock
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.rest.source.record.RestReading
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.kit.source.InitialOffset
+import io.epochal.testkit.SourceChecks
+import io.epochal.testkit.SourceFixture
+
+/** The source over an API in this JVM, in pages of four records. */
+abstract class RestConformanceSuite(pagination: String, journal: Boolean = false, fanned: Boolean = false)
+    extends SourceChecks {
+
+  override def sourceName: String = s"${RestOptions.Format}, pagination=$pagination, journal=$journal, fanned=$fanned"
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val api = new RecordsApi
+    private val table =
+      if (!fanned) Nil
+      else
+        Seq(
+          "url" -> api.url.replace("/records", "/${list}"),
+          "partitionParams" -> """[{"list": "records"}, {"list": "nothing"}]""",
+          "ignoreStatuses" -> "404")
+    private val pageSize = if (pagination == "none") Nil else Seq("pageSize" -> "4")
+
+    override val schema: StructType = StructType.fromDDL("id INT, name STRING")
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream =
+      stream(checkpoint, "numPartitions" -> partitions.toString)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream =
+      stream(checkpoint, "sourceId" -> "another")
+
+    private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
+      new RestStream(
+        RestOptions
+          .read(
+            Map(
+              "url" -> api.url,
+              "pagination" -> pagination,
+              "journal" -> journal.toString,
+              extra) ++ pageSize ++ table)
+          .fold(throw _, identity),
+        RestReading(schema, "UTC"),
+        new InitialOffset(checkpoint.toString, new Configuration()),
+        2,
+        Clock.systemUTC(),
+        new HttpCounters
+      )
+
+    override def makeAvailable(rows: Int): Unit = api.count += rows
+
+    override def keepsRows: Boolean = !journal
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case rest: RestOffset => rest.position.records
+      case other            => fail(s"not an offset of ours: $other")
+    }
+
+    override def close(): Unit = api.close()
+  }
+}
+
+/** The source over an API whose pages name the next one. */
+abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
+
+  override def sourceName: String = s"${RestOptions.Format}, $kind"
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val api = new ChainApi
+
+    override val schema: StructType = StructType.fromDDL("id INT, name STRING")
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream =
+      stream(checkpoint, "numPartitions" -> partitions.toString)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream =
+      stream(checkpoint, "sourceId" -> "another")
+
+    private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
+      RestStreams.over(api.url, checkpoint, schema, ChainApi.kinds(kind) :+ extra: _*)
+
+    override def makeAvailable(rows: Int): Unit = api.count += rows
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case rest: RestOffset => rest.position.records
+      case other            => fail(s"not an offset of ours: $other")
+    }
+
+    override def keepsRows: Boolean = false
+
+    override def endIsKnownAtStart: Boolean = false
+
+    override def close(): Unit = api.close()
+  }
+}
+
+final class RestByCursorConformanceSuite extends RestChainConformanceSuite("cursor")
+final class RestByHeaderConformanceSuite extends RestChainConformanceSuite("cursor in headers")
+final class RestByKeysetConformanceSuite extends RestChainConformanceSuite("keyset")
+final class RestByLinkConformanceSuite extends RestChainConformanceSuite("link")
+final class RestByNextUrlConformanceSuite extends RestChainConformanceSuite("next-url")
+final class RestByOffsetConformanceSuite extends RestConformanceSuite("offset")
+final class RestByPageConformanceSuite extends RestConformanceSuite("page")
+final class RestWholeConformanceSuite extends RestConformanceSuite("none")
+final class RestByOffsetJournalConformanceSuite extends RestConformanceSuite("offset", journal = true)
+final class RestByPageJournalConformanceSuite extends RestConformanceSuite("page", journal = true)
+final class RestWholeJournalConformanceSuite extends RestConformanceSuite("none", journal = true)
+final class RestFannedConformanceSuite extends RestConformanceSuite("offset", fanned = true)
+final class RestFannedJournalConformanceSuite extends RestConformanceSuite("page", journal = true, fanned = true)

@@ -1,0 +1,163 @@
+package io.epochal.rest.source
+
+import io.epochal.rest.source.paging.RestPartition
+import io.epochal.rest.source.paging.RestPlan
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Using
+
+import com.github.tomakehurst.wiremock.client.WireMock._
+import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.testkit.MicroBatch
+
+/** How often the source asks, and what it makes of a server's refusals. */
+final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
+
+  private val paged = Seq("pagination" -> "offset", "pageSize" -> "2")
+
+  private def status(error: EpochalException): String = error.values.getOrElse("status", "")
+
+  /** Milliseconds that it took. */
+  private def took(body: => Any): Long = {
+    val begin = System.nanoTime()
+    val _ = body
+    (System.nanoTime() - begin) / 1000000
+  }
+
+  test("tasks are no more than maxConcurrency, and the driver grants each its part of the budget") {
+    val options = read(paged ++ Seq("maxConcurrency" -> "5", "requestsPerSecond" -> "8", "numPartitions" -> "16"): _*)
+    val shares = RestPlan.partitions(options, 0, 1000, 1).collect { case RestPartition(_, share) => share }
+    assert(shares.length == 5 && shares.flatMap(_.concurrency).sum == 5 && shares.flatMap(_.requestsPerSecond).sum == 8)
+    val two = RestPlan.partitions(options.copy(numPartitions = Some(2)), 0, 1000, 1)
+    assert(two.collect { case RestPartition(_, share) => share.concurrency }.toSeq == Seq(Some(3), Some(2)))
+  }
+
+  test("tasks that run at the same time make no more requests than the budget says, the driver's counted in") {
+    RecordsApi.using(records = 40) { api =>
+      val (running, most, asked) = (new AtomicInteger, new AtomicInteger, new AtomicInteger)
+      api.before = () => {
+        val _ = asked.incrementAndGet()
+        most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+        Thread.sleep(5)
+        val _ = running.decrementAndGet()
+      }
+      val budget = Seq("requestsPerSecond" -> "50", "maxConcurrency" -> "2", "numPartitions" -> "2")
+      val source = stream(paged ++ budget :+ ("url" -> api.url): _*)
+      val begin = System.nanoTime()
+      val start = source.initialOffset()
+      val end = MicroBatch.next(source, start, source.getDefaultReadLimit).get
+      val factory = source.createReaderFactory()
+      val tasks = source.planInputPartitions(start, end).toSeq.map { partition =>
+        val task = new Thread(() => Using.resource(factory.createReader(partition))(reader => while (reader.next()) {}))
+        task.start()
+        task
+      }
+      tasks.foreach(_.join(60000))
+      source.stop()
+      assert(asked.get >= 20 && most.get <= 2)
+      // Twenty milliseconds between any two.
+      assert((System.nanoTime() - begin) / 1e6 >= (asked.get - 1) * 20)
+      assert(metric(source, "waitedMillis") >= 100)
+    }
+  }
+
+  test("what one task is told by Retry-After holds for all, up to maxThrottleWait, and then they come back apart") {
+    answers(aResponse().withStatus(429).withHeader("Retry-After", "3600"), good)
+    val options = read("maxThrottleWait" -> "300ms")
+    val counters = new HttpCounters
+    val (told, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
+    def call(client: HttpClient): Unit =
+      client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+    val first = new Thread(() => call(told))
+    first.start()
+    eventually(timeout(Span(20, Seconds)), interval(Span(1, Millis)))(assert(counters.value.retries > 0))
+    assert(took(call(other)) >= 200)
+    first.join(60000)
+    assert(requests == 3 && counters.value.throttled == 1 && counters.value.waitedMillis >= 500)
+    Seq(told, other).foreach(_.close())
+  }
+
+  test("a Retry-After of zero asks for no particular wait: the usual delay holds") {
+    answers(aResponse().withStatus(429).withHeader("Retry-After", "0"), good)
+    val source = stream("retry.initialDelay" -> "1ms", "maxThrottleWait" -> "1h")
+    assert(readAll(source).size == 3)
+    assert(metric(source, "throttled") == 1)
+  }
+
+  test("a rate limit that an answer says is used up holds the next request, and no request is refused") {
+    answers(good.withHeader("X-RateLimit-Remaining", "0").withHeader("X-RateLimit-Reset", "3600"), good)
+    val source = stream("maxThrottleWait" -> "250ms")
+    assert(took(readAll(source)) >= 250)
+    assert(metric(source, "throttled") == 0 && metric(source, "retries") == 0 && metric(source, "waitedMillis") >= 100)
+  }
+
+  test("a 403 with a used up rate limit or a Retry-After is a server that is asked too often") {
+    Seq(Seq("X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "1"), Seq("Retry-After" -> "1")).foreach { headers =>
+      server.resetAll()
+      answers(headers.foldLeft(aResponse().withStatus(403)) { case (answer, (k, v)) => answer.withHeader(k, v) }, good)
+      val source = stream("maxThrottleWait" -> "10ms")
+      assert(readAll(source).size == 3 && metric(source, "throttled") == 1)
+    }
+  }
+
+  test("retry.statuses are tried again and no others") {
+    answers(statusOf(404), good)
+    assert(readAll(stream("retry.statuses" -> "404")).size == 3)
+    server.resetAll()
+    answers(aResponse().withStatus(503))
+    assert(status(failure(readAll(stream("retry.statuses" -> "404,429")))) == "503" && requests == 1)
+    server.resetAll()
+    answers(aResponse().withStatus(429))
+    assert(status(failure(readAll(stream("retry.statuses" -> "none")))) == "429" && requests == 1)
+  }
+
+  private def statusOf(code: Int) = aResponse().withStatus(code)
+
+  test("an ignored status, and 204, are answers without records: an API may have no page after its last") {
+    Seq(Seq("ignoreStatuses" -> "404") -> 404, Nil -> 204).foreach { case (more, code) =>
+      server.resetAll()
+      server.stubFor(get(urlPathEqualTo("/c")).willReturn(statusOf(code)))
+      server.stubFor(
+        get(urlPathEqualTo("/c")).withQueryParam("_start", equalTo("0")).willReturn(okJson("""[{"id":0}]""")))
+      server.stubFor(
+        get(urlPathEqualTo("/c"))
+          .withQueryParam("_start", equalTo("0"))
+          .withQueryParam("_limit", equalTo("2"))
+          .willReturn(okJson("""[{"id":0},{"id":1}]""")))
+      assert(readAll(stream(paged ++ more: _*)).map(_.head) == Seq(0, 1))
+    }
+  }
+
+  test("an ignored status within a planned batch is data loss, and not an end") {
+    answers(good, statusOf(404))
+    assert(failure(readAll(stream("ignoreStatuses" -> "4xx"))).condition.name == "DATA_LOSS")
+  }
+
+  test("a budget of nothing, and statuses that are none, are refused by name") {
+    Seq(
+      "requestsPerSecond" -> "0",
+      "requestsPerSecond" -> "often",
+      "maxConcurrency" -> "0",
+      "retry.statuses" -> "200",
+      "ignoreStatuses" -> "all",
+      "maxThrottleWait" -> "long").foreach { case (name, value) =>
+      val error = failure(read(name -> value))
+      assert(error.condition.name == "OPTION_INVALID" && error.getMessage.contains(s"'$name'"), name)
+    }
+  }
+
+  test("progress names the server, and counts pages and requests") {
+    answers(good)
+    val source = stream()
+    assert(readAll(source).size == 3)
+    assert(metric(source, "pages") == 1 && metric(source, "requests") == 2)
+    assert(source.metrics(java.util.Optional.empty()).get("server") == s"http://localhost:${server.port}")
+  }
+}

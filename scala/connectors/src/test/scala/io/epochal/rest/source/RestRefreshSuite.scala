@@ -1,0 +1,177 @@
+package io.epochal.rest.source
+
+import java.nio.file.Files
+import java.time.Instant
+
+import com.github.tomakehurst.wiremock.http.Request
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.ManualClock
+import io.epochal.testkit.MicroBatch
+
+/** How the end of an API is looked at again: how often, and for what it costs. */
+final class RestRefreshSuite extends AnyFunSuite {
+
+  private val schema = StructType.fromDDL("id INT, name STRING")
+
+  /** A stream over an API, read as Spark would, and the clock that it goes by. */
+  final private class Reading(api: TaggedApi, kind: String, more: (String, String)*) {
+    val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
+    val stream: RestStream =
+      RestStreams.at(
+        clock,
+        api.url,
+        Files.createTempDirectory("rest").resolve("0"),
+        schema,
+        TaggedApi.kinds(kind) ++ more: _*)
+    private var at: Offset = stream.initialOffset()
+
+    /** Whether there is a batch. */
+    def poll(limit: ReadLimit = ReadLimit.allAvailable()): Boolean = batch(limit).nonEmpty
+
+    def batch(limit: ReadLimit = ReadLimit.allAvailable()): Seq[Int] =
+      MicroBatch.next(stream, at, limit).fold(Seq.empty[Int]) { end =>
+        val ids = MicroBatch.read(stream, schema, at, end).map(_.head.asInstanceOf[Int])
+        stream.commit(at)
+        at = end
+        assert(ids.nonEmpty, "an empty batch")
+        ids
+      }
+  }
+
+  private def tag(request: Request): Option[String] = Option(request.getHeader("If-None-Match"))
+
+  TaggedApi.kinds.keys.toSeq.sorted.foreach { kind =>
+    test(s"$kind: once the end was seen, nothing is asked for refreshInterval") {
+      TaggedApi.using(records = 6) { api =>
+        val reading = new Reading(api, kind, "refreshInterval" -> "30s")
+        assert(reading.batch() == (0 until 6))
+        api.requests()
+        api.count = 9
+        (1 to 29).foreach { _ =>
+          reading.clock.advance(1)
+          assert(!reading.poll())
+        }
+        assert(api.requests().isEmpty)
+        reading.clock.advance(1)
+        assert(reading.batch() == (6 until 9))
+        assert(!reading.poll())
+      }
+    }
+
+    test(s"$kind: an answer that is the same is not sent again, and one that changed is read") {
+      TaggedApi.using(records = 6) { api =>
+        val reading = new Reading(api, kind)
+        assert(reading.batch() == (0 until 6))
+        (1 to 4).foreach(_ => assert(!reading.poll()))
+        api.requests()
+        (1 to 4).foreach(_ => assert(!reading.poll()))
+        val looks = api.requests()
+        assert(looks.size == 4 && looks.forall(tag(_).nonEmpty))
+        Seq(7, 8, 9, 13).foreach { count =>
+          val from = api.count
+          api.count = count
+          assert(reading.batch() == (from until count))
+          assert(!reading.poll())
+        }
+      }
+    }
+
+    test(s"$kind: conditionalRequests=false asks for whole answers only") {
+      TaggedApi.using(records = 6) { api =>
+        val reading = new Reading(api, kind, "conditionalRequests" -> "false")
+        assert(reading.batch() == (0 until 6))
+        (1 to 4).foreach(_ => assert(!reading.poll()))
+        assert(api.requests().forall(tag(_).isEmpty))
+      }
+    }
+  }
+
+  Seq("offset", "cursor").foreach { kind =>
+    test(s"$kind: batches that are cut by a limit follow each other whatever the interval") {
+      TaggedApi.using(records = 10) { api =>
+        val reading = new Reading(api, kind, "refreshInterval" -> "1h")
+        assert((1 to 4).flatMap(_ => reading.batch(ReadLimit.maxRows(3))) == (0 until 10))
+        assert(!reading.poll(ReadLimit.maxRows(3)))
+      }
+    }
+  }
+
+  test("a limit that leaves records waiting does not put the next look off") {
+    TaggedApi.using(records = 10) { api =>
+      val reading = new Reading(api, "cursor", "refreshInterval" -> "30s")
+      val batches = (1 to 4).map { i =>
+        if (i == 4) api.count = 11
+        reading.clock.advance(10)
+        reading.batch(ReadLimit.maxRows(3))
+      }
+      // The end was seen with the fourth batch, or before it: half a minute after that it is looked at again.
+      reading.clock.advance(30)
+      assert((batches :+ reading.batch()).flatten == (0 until 11))
+    }
+  }
+
+  test("AvailableNow asks at its start, whatever the interval") {
+    TaggedApi.using(records = 6) { api =>
+      val reading = new Reading(api, "offset", "refreshInterval" -> "1h")
+      reading.stream.prepareForTriggerAvailableNow()
+      assert(reading.batch() == (0 until 6) && !reading.poll())
+    }
+  }
+
+  test(
+    "a Last-Modified is sent back where the answer is at least a second younger, and not where a change could hide") {
+    val modified = "Thu, 01 Jan 2026 00:00:00 GMT"
+    Seq("Thu, 01 Jan 2026 00:00:01 GMT" -> 4, modified -> 0).foreach { case (date, conditional) =>
+      TaggedApi.using(records = 3) { api =>
+        api.tags = _ => Seq("Last-Modified" -> modified, "Date" -> date)
+        api.same = (request, _) => request.containsHeader("If-Modified-Since") && api.count == 3
+        val reading = new Reading(api, "none")
+        assert(reading.batch().size == 3)
+        api.requests()
+        (1 to 4).foreach(_ => assert(!reading.poll()))
+        val looks = api.requests().map(request => Option(request.getHeader("If-Modified-Since")))
+        assert(looks.count(_.contains(modified)) == conditional && looks.size == 4)
+        api.count = 5
+        assert(reading.batch() == Seq(3, 4))
+      }
+    }
+  }
+
+  Seq(true -> 1, false -> 16).foreach { case (told, most) =>
+    test(
+      s"a next page that only the header Link tells of is found behind a 304 that has it: $told, within $most looks") {
+      TaggedApi.using(records = 4) { api =>
+        api.linksIn304 = told
+        val reading = new Reading(api, "link")
+        assert(reading.batch() == (0 until 4))
+        assert(!reading.poll())
+        api.count = 6 // The first page is full, and stays the same.
+        val looks = Iterator.continually(reading.batch()).take(most).toSeq
+        assert(looks.flatten == Seq(4, 5))
+      }
+    }
+  }
+
+  test("a POST, and a request with a condition of its own, get none of ours") {
+    Seq("requestBody" -> "{}", "headers.If-Modified-Since" -> "Thu, 01 Jan 2026 00:00:00 GMT").foreach { option =>
+      TaggedApi.using(records = 3) { api =>
+        val reading = new Reading(api, "none", option)
+        assert(reading.batch().size == 3)
+        (1 to 3).foreach(_ => assert(!reading.poll()))
+        assert(api.requests().forall(tag(_).isEmpty))
+      }
+    }
+  }
+
+  test("304 to a request that did not ask for it is an error") {
+    TaggedApi.using(records = 3) { api =>
+      api.same = (_, _) => true
+      val error = intercept[EpochalException](new Reading(api, "none").poll())
+      assert(error.condition.name == "HTTP_STATUS" && error.getMessage.contains("304"))
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package io.epochal.rest.source
+
+import io.epochal.rest.source.paging.RestOffset
+import io.epochal.rest.source.paging.RestPosition
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.epochal.core.error.EpochalException
+import io.epochal.support.Examples
+
+/** Lists from which records before the position are deleted, or into which some are inserted. */
+final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaCheckPropertyChecks {
+
+  final private class Shifting(api: RecordsApi, options: Seq[(String, String)]) extends Query(api, options) {
+    var ids: Vector[Int] = Vector.empty
+    var text: Int => String = id => s"""{"id":$id,"name":"record $id"}"""
+    api.record = i => text(ids(i))
+    if (options.exists(_._1 == "totalCount")) api.body = array => s"""{"total":${ids.size},"data":$array}"""
+
+    def become(list: Seq[Int]): Unit = {
+      ids = list.toVector
+      api.count = ids.size
+    }
+  }
+
+  private def shifting(options: (String, String)*)(body: Shifting => Any): Unit =
+    RecordsApi.using(0) { api =>
+      val _ = body(new Shifting(api, options))
+    }
+
+  private def shifted(body: => Any): EpochalException = {
+    val error = intercept[EpochalException] { val _ = body }
+    assert(error.condition.name == "LIST_SHIFTED", error)
+    error
+  }
+
+  private val total = Seq("totalCount" -> "/total", "records" -> "/data")
+  private val kinds = for {
+    (name, kind) <- Seq("none" -> Nil, "offset" -> Seq("pageSize" -> "10"), "page" -> Seq("pageSize" -> "10"))
+    (more, options) <- Seq("" -> Nil, " with a total" -> total, " with a journal" -> Seq("journal" -> "true"))
+    if name != "none" || more != " with a total"
+  } yield (s"$name$more", ("pagination" -> name) +: (kind ++ options))
+
+  kinds.foreach { case (name, options) =>
+    test(s"$name: a list whose records shift is noticed, though it is no shorter, also after a restart") {
+      Seq[Seq[Int] => Seq[Int]](
+        _.filterNot(_ == 3) ++ Seq(100, 101), // one deleted, two added
+        list => -1 +: list, // one inserted
+        list => list.take(20) ++ Seq(-1) ++ list.drop(20)
+      ).foreach { change =>
+        Seq(true, false).foreach { restarted =>
+          shifting(options: _*) { query =>
+            // With a total the last record is seen where it comes in the page of the one delivered before.
+            val delivered = Seq(22, 25).flatMap { count =>
+              query.become(0 until count)
+              query.batch()
+            }
+            assert(delivered == (0 until 25))
+            if (restarted) query.restart()
+            query.become(change(0 until 25))
+            assert(shifted(query.batch()).getMessage.matches("(?s).*Record 2[14] of .*"))
+          }
+        }
+      }
+    }
+  }
+
+  Seq("offset", "page").foreach { kind =>
+    test(s"$kind: a shift before a position on a page's border is noticed when the list stands still") {
+      shifting("pagination" -> kind, "pageSize" -> "10") { query =>
+        query.become(0 until 30)
+        assert(query.batch() == (0 until 30))
+        query.restart()
+        query.become((0 until 30).filterNot(_ == 3) ++ Seq(100, 101))
+        assert(query.batch() == Seq(101)) // 100 took the place of a record that was delivered.
+        shifted(query.batch())
+      }
+    }
+  }
+
+  test("onDrift=warn goes on from there, and onDrift=restart reads the list again, once") {
+    shifting("pagination" -> "offset", "pageSize" -> "10", "onDrift" -> "warn") { query =>
+      query.become(0 until 25)
+      assert(query.batch().size == 25)
+      query.become(-1 +: (0 until 27))
+      assert(query.batch() == (24 until 27) && query.batch().isEmpty)
+      query.restart("onDrift" -> "fail")
+      assert(query.batch().isEmpty)
+    }
+    shifting("pagination" -> "page", "pageSize" -> "10", "onDrift" -> "restart") { query =>
+      query.become(0 until 25)
+      assert(query.batch().size == 25)
+      query.become(-1 +: (0 until 27))
+      assert(query.batch() == (-1 until 27) && query.at.json.contains("\"crawl\":1"))
+      assert(query.batch().isEmpty)
+      query.restart()
+      assert(query.batch().isEmpty)
+    }
+  }
+
+  test("what a record looks like does not count: white space, the order of its fields, escapes") {
+    shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
+      query.become(0 until 25)
+      assert(query.batch().size == 25)
+      query.text = id => s"""{ "name" : "r\\u0065cord $id", "id":$id }"""
+      query.become(0 until 26)
+      assert(query.batch() == Seq(25))
+    }
+  }
+
+  test("a last record that changes in place is told by keyField, which may be set later") {
+    shifting("pagination" -> "offset", "pageSize" -> "10") { query =>
+      query.become(0 until 25)
+      assert(query.batch().size == 25)
+      query.text = id => s"""{"id":$id,"name":"another"}"""
+      assert(shifted(query.batch()).getMessage.contains("keyField"))
+      query.restart("keyField" -> "/id")
+      query.become(0 until 27)
+      assert(query.batch() == Seq(25, 26))
+      query.text = id => s"""{"id":$id,"name":"a third"}"""
+      assert(query.batch().isEmpty)
+      query.become((1 until 27) :+ 99)
+      shifted(query.batch())
+    }
+  }
+
+  test("offsets without marks are read on from, and get one") {
+    shifting("pagination" -> "page", "pageSize" -> "10") { query =>
+      query.become(0 until 25)
+      val source = query.stream.initialOffset().asInstanceOf[RestOffset].source
+      query.at = query.stream.deserializeOffset(RestOffset.toJson(source, RestPosition(12)))
+      assert(query.batch() == (12 until 25) && query.at.json.contains("\"marks\":[{\"record\":24,"))
+    }
+  }
+
+  test("a list that only grows is never taken for one that shifts, and costs no more requests") {
+    val steps = Gen.listOf(Gen.zip(Gen.choose(0, 25), Gen.choose(1L, 30L), Gen.oneOf(true, false)))
+    Seq("none", "offset", "page").foreach { kind =>
+      forAll(Gen.choose(1, 9), steps, Gen.oneOf(true, false), minSuccessful(Examples.of(15))) {
+        (size, course, journal) =>
+          val options = Seq("pagination" -> kind, "journal" -> s"$journal") ++
+            Option.when(kind != "none")("pageSize" -> s"$size")
+          shifting(options: _*) { query =>
+            val delivered = course.flatMap { case (growth, limit, restarted) =>
+              query.become(0 until query.ids.size + growth)
+              if (restarted) query.restart()
+              query.batch(ReadLimit.maxRows(limit))
+            } ++ Iterator.continually(query.batch()).takeWhile(_.nonEmpty).flatten
+            assert(delivered == query.ids)
+            (1 to 2).foreach(_ => query.batch())
+            query.api.requests()
+            assert(query.batch().isEmpty && query.api.requests().size == 1)
+          }
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+package io.epochal.rest.source.fan
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.PageRequest
+
+final class FanOutOptionsSuite extends AnyFunSuite {
+
+  private val table = """[{"repo": "a/b ü", "n": 1}, {"repo": "\"q\"", "n": 2}]"""
+  private val template = "http://127.0.0.1:1/repos/${repo}/items"
+
+  private def read(options: (String, String)*): Either[io.epochal.core.error.EpochalException, RestOptions] =
+    RestOptions.read(Map("url" -> template, "partitionParams" -> table) ++ options)
+
+  private def members(options: (String, String)*): Seq[RestOptions] = {
+    val whole = read(options: _*).fold(throw _, identity)
+    whole.fanOut.get.table.map(whole.fanOut.get.member(_).fold(throw _, identity))
+  }
+
+  private def refused(condition: String, said: String, options: (String, String)*): Unit = {
+    val error = read(options: _*).left.toOption.get
+    assert(error.condition.name == condition && error.getMessage.contains(said), error.getMessage)
+    ()
+  }
+
+  test("values stand percent-encoded in url and params, and as parts of texts in a JSON body") {
+    val found = members("params.of" -> "${n} & ${repo}", "requestBody" -> """{"n": ${n}, "repo": "${repo}"}""")
+    val calls = found.map(_.call(PageRequest("", 0, 1)))
+    assert(
+      calls.map(_.target) == Seq(
+        "/repos/a%2Fb%20%C3%BC/items?of=1%20%26%20a%2Fb%20%C3%BC",
+        "/repos/%22q%22/items?of=2%20%26%20%22q%22"))
+    assert(
+      calls.map(call => new String(call.body.get.bytes, "UTF-8")) ==
+        Seq("""{"n": 1, "repo": "a/b ü"}""", """{"n": 2, "repo": "\"q\""}"""))
+  }
+
+  test("places for the page stay beside those for parameters") {
+    val body = """{"repo": "${repo}", "from": ${offset}, "size": ${limit}}"""
+    val call = members("pagination" -> "offset", "requestBody" -> body).head.call(PageRequest("", 20, 10))
+    assert(new String(call.body.get.bytes, "UTF-8") == """{"repo": "a/b ü", "from": 20, "size": 10}""")
+  }
+
+  test("the identity is that of the template, whatever the table, and a member's tells its row") {
+    def source(options: (String, String)*) = read(options: _*).fold(throw _, identity).source
+    assert(source() == "http://127.0.0.1:1/repos/%7Brepo%7D/items (none)")
+    assert(source("partitionParams" -> """[{"repo": "z", "n": 3}]""") == source())
+    assert(
+      source("params.state" -> "${n}") != source() && source("params.state" -> "open") != source(
+        "params.state" -> "${n}"))
+    assert(members().map(_.source.drop(source().length)) == Seq(" [n=1, repo=a/b ü]", " [n=2, repo=\"q\"]"))
+  }
+
+  test("all members have one budget") {
+    val whole = read("requestsPerSecond" -> "5").fold(throw _, identity)
+    assert(members("requestsPerSecond" -> "5").map(_.http.politeness.query).distinct.size == 1)
+    assert(whole.fanOut.get.first.http.politeness == whole.http.politeness)
+  }
+
+  test("a table that is none is refused, and says what it should be") {
+    Seq(
+      "x" -> "a JSON array",
+      "[]" -> "one or more objects",
+      "{}" -> "a JSON array",
+      "[1]" -> "objects whose values",
+      """[{"repo": null}]""" -> "objects whose values",
+      """[{"repo": ["a"]}]""" -> "objects whose values",
+      """[{"repo": "${page}"}]""" -> "without ${",
+      """[{"repo": "a"}, {"repo": "a"}]""" -> "whose objects are all different",
+      """[{"repo": "a"}, {"rep": "a"}]""" -> "the same names",
+      """[{"repo": "a", "page": 1}]""" -> "none of cursor",
+      """[{"re po": "a"}]""" -> "letters"
+    ).foreach { case (text, said) => refused("OPTION_INVALID", said, "partitionParams" -> text) }
+  }
+
+  test("places without a value, tables without a place, and a table that leads to several servers are refused") {
+    refused("OPTIONS_CONFLICT", "${owner} in url or params", "url" -> "http://127.0.0.1/${owner}/${repo}")
+    refused("OPTIONS_CONFLICT", "no place for any of its names", "url" -> "http://127.0.0.1/c")
+    refused("OPTIONS_CONFLICT", "onDrift=restart", "pagination" -> "page", "onDrift" -> "restart")
+    Seq("http://${repo}/c", "http://${repo}.example.com", "${repo}://127.0.0.1/c").foreach { url =>
+      refused("OPTIONS_CONFLICT", "a query for each server", "url" -> url)
+    }
+    refused("OPTIONS_CONFLICT", "${owner} in requestBody", "requestBody" -> "${owner}")
+  }
+
+  test("_params needs a table, and is there under a journal too") {
+    val alone = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "metadataColumns" -> "_params")).left.toOption.get
+    assert(alone.getMessage.contains("_params without partitionParams"))
+    assert(read("metadataColumns" -> "_params", "pagination" -> "link").isRight)
+  }
+}

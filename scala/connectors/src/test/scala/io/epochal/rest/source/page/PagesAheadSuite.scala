@@ -1,0 +1,97 @@
+package io.epochal.rest.source.page
+
+import io.epochal.rest.source.paging.RecordRange
+import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
+
+import scala.util.Using
+
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.source.record.RestReading
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.record.RowColumns
+import io.epochal.rest.source.task.PageReader
+import io.epochal.rest.source.RecordsApi
+import io.epochal.rest.source.paging.RestOptions
+
+final class PagesAheadSuite extends AnyFunSuite {
+
+  /** The ids of records `from` to `until`, in the order in which they come. */
+  private def read(api: RecordsApi, until: Long, depth: Int, more: (String, String)*): Seq[Long] = {
+    val asked =
+      Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
+    val options = RestOptions.read(asked).fold(throw _, identity)
+    val columns = new RowColumns(RestReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
+    val source = new FetchedPages(options, new HttpClient(options.http, new HttpCounters))
+    Using.resource(new PageReader(options, columns, RecordRange(0, until), source, depth)) { pages =>
+      Iterator.continually(pages).takeWhile(_.next()).map(_.row().getLong(0)).toVector
+    }
+  }
+
+  test("as many pages are fetched at a time as the task was granted, and their records come in order") {
+    RecordsApi.using(records = 200) { api =>
+      val together = new CyclicBarrier(4) // Nobody is answered before four have asked.
+      api.before = () => { val _ = together.await(60, TimeUnit.SECONDS) }
+      assert(read(api, 200, depth = 4) == (0L until 200))
+      assert(api.requests().size == 40)
+    }
+  }
+
+  test("no more are under way than granted") {
+    RecordsApi.using(records = 200) { api =>
+      val (running, most) = (new AtomicInteger, new AtomicInteger)
+      api.before = () => {
+        most.accumulateAndGet(running.incrementAndGet(), math.max(_, _))
+        Thread.sleep(2)
+        val _ = running.decrementAndGet()
+      }
+      assert(read(api, 200, depth = 3).size == 200)
+      assert(most.get <= 3)
+    }
+  }
+
+  test("pages that are shorter than was guessed cost requests and no records") {
+    RecordsApi.using(records = 60) { api =>
+      api.cap = 3
+      assert(read(api, 60, depth = 4) == (0L until 60))
+    }
+  }
+
+  test("nothing is fetched beyond the range") {
+    RecordsApi.using(records = 100) { api =>
+      assert(read(api, 12, depth = 8) == (0L until 12))
+      assert(api.requests().toSet == Set("_start=0&_limit=5", "_start=5&_limit=5", "_start=10&_limit=5"))
+    }
+  }
+
+  test("a failure is that of its page, after the records before it") {
+    RecordsApi.using(records = 7) { api =>
+      val error = intercept[EpochalException](read(api, 40, depth = 4))
+      assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 7 to 40"))
+    }
+  }
+
+  test("an interrupt ends a task that waits for a page") {
+    RecordsApi.using(records = 100) { api =>
+      val (asked, never) = (new CountDownLatch(1), new CountDownLatch(1))
+      api.before = () => {
+        asked.countDown()
+        val _ = never.await(60, TimeUnit.SECONDS)
+      }
+      @volatile var thrown = Option.empty[Throwable]
+      val task = new Thread(() =>
+        try { val _ = read(api, 100, depth = 4) }
+        catch { case e: Throwable => thrown = Some(e) })
+      task.start()
+      assert(asked.await(20, TimeUnit.SECONDS))
+      task.interrupt()
+      task.join(60000)
+      never.countDown()
+      assert(thrown.exists(_.isInstanceOf[InterruptedException]), thrown)
+    }
+  }
+}

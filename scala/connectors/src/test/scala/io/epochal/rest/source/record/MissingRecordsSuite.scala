@@ -1,0 +1,89 @@
+package io.epochal.rest.source.record
+
+import java.nio.file.Files
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.http.Bodies
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.source.page.ArrayScan
+import io.epochal.rest.source.RecordsApi
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.RestStreams
+import io.epochal.testkit.MicroBatch
+
+/** Answers that have nothing, or null, where the records should be. */
+final class MissingRecordsSuite extends AnyFunSuite {
+
+  private val endpoint = Endpoint.of("http://127.0.0.1/c", Nil, Nil).toOption.get
+
+  private val missing =
+    Seq("{}", """{"items":null}""", """{"a":{"items":null},"n":[1]}""", """{"a":null}""", """{"item":1,"a":{}}""")
+  private val wrong = Seq("[]", "7", "\"x\"", """{"items":{}}""", """{"items":"no"}""", """{"items":0}""")
+
+  private def pointer(json: String): String = if (json.contains("\"a\"")) "/a/items" else "/items"
+
+  test("with missingRecords=empty an answer without the array, or with null in its place, has no records") {
+    missing.foreach { json =>
+      assert(BodyFormat.Json(pointer(json), mayMiss = true).count(Bodies.of(json), endpoint) == 0, json)
+      val scan = new ArrayScan(pointer(json), Seq("/n/0"), endpoint, None, nullIsEmpty = false, mayMiss = true)
+      val scanned = scan.read(Bodies.of(json))
+      assert(scanned.records == 0 && scanned.values.get("/n/0").flatten == Option.when(json.contains("\"n\""))("1"))
+    }
+    assert(BodyFormat.Json("", mayMiss = true).count(Bodies.of("null"), endpoint) == 0)
+  }
+
+  test("without it they are RECORDS_NOT_FOUND, which names the option; so is with it what is something else") {
+    def refused(json: String, mayMiss: Boolean): Unit = {
+      val format = BodyFormat.Json(pointer(json), mayMiss)
+      val error = intercept[EpochalException](format.count(Bodies.of(json), endpoint))
+      assert(error.condition.name == "RECORDS_NOT_FOUND" && error.getMessage.contains("missingRecords=empty"))
+      val scan = new ArrayScan(pointer(json), Nil, endpoint, None, nullIsEmpty = false, mayMiss)
+      assert(intercept[EpochalException](scan.read(Bodies.of(json))).condition.name == "RECORDS_NOT_FOUND", json)
+    }
+    missing.foreach(refused(_, mayMiss = false))
+    wrong.foreach(refused(_, mayMiss = true))
+  }
+
+  test("an answer that breaks off is no empty page") {
+    Seq("""{"items":null""", "{", """{"b":1,"items":null,"c":""", "").foreach { json =>
+      intercept[JsonProcessingException](BodyFormat.Json("/items", mayMiss = true).count(Bodies.of(json), endpoint))
+      val scan = new ArrayScan("/items", Nil, endpoint, None, nullIsEmpty = false, mayMiss = true)
+      intercept[JsonProcessingException](scan.read(Bodies.of(json)))
+    }
+  }
+
+  Seq("none", "offset", "page").flatMap(kind => Seq(false, true).map(kind -> _)).foreach { case (kind, journal) =>
+    test(
+      s"$kind${if (journal) " with a journal" else ""}: a list is followed from its first record on, and past its end") {
+      RecordsApi.using(0) { api =>
+        api.body = array => if (array == "[]") """{"total":0}""" else s"""{"data":$array}"""
+        val options = Seq("pagination" -> kind, "records" -> "/data", "missingRecords" -> "empty") ++
+          Option.when(kind != "none")("pageSize" -> "10") ++ Option.when(journal)("journal" -> "true")
+        val schema = StructType.fromDDL("id INT, name STRING")
+        val stream = RestStreams.over(api.url, Files.createTempDirectory("rest").resolve("0"), schema, options: _*)
+        val delivered = Seq(0, 4, 10, 20, 25).scanLeft((stream.initialOffset(), Seq.empty[Int])) {
+          case ((at, _), count) =>
+            api.count = count
+            MicroBatch.next(stream, at, ReadLimit.allAvailable()).fold((at, Seq.empty[Int])) { end =>
+              (end, MicroBatch.read(stream, schema, at, end).map(_.head.asInstanceOf[Int]))
+            }
+        }
+        assert(delivered.flatMap(_._2) == (0 until 25))
+      }
+    }
+  }
+
+  test("it is of JSON") {
+    val refused = RestOptions
+      .read(Map("url" -> "http://127.0.0.1/c", "bodyFormat" -> "csv", "missingRecords" -> "empty"))
+      .left
+      .toOption
+      .get
+    assert(refused.condition.name == "OPTIONS_CONFLICT" && refused.getMessage.contains("missingRecords"))
+  }
+}

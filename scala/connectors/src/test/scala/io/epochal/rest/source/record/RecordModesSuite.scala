@@ -1,0 +1,262 @@
+package io.epochal.rest.source.record
+
+import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.{DataFrame, Row}
+
+import io.epochal.core.error.EpochalException
+import io.epochal.rest.source.RecordsApi
+
+/** What becomes of records that do not fit, of fields without a column, and what rows know of their answer. */
+final class RecordModesSuite extends StreamTest {
+  import testImplicits._
+
+  private val ddl = "id INT, name STRING"
+
+  /** Every third record has a text for its number, and one more field. */
+  private def odd(i: Int): String =
+    if (i % 3 == 2) s"""{"id":"no $i","name":"n$i","more":[$i]}""" else s"""{"id":$i,"name":"n$i"}"""
+
+  private def using(records: Int)(body: RecordsApi => Unit): Unit = RecordsApi.using(records) { api =>
+    api.record = odd
+    body(api)
+  }
+
+  private def frame(api: RecordsApi, streaming: Boolean, schema: String, more: (String, String)*): DataFrame = {
+    val options = Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "4", "numPartitions" -> "2") ++ more
+    if (streaming) spark.readStream.format("epochal-rest").schema(schema).options(options).load()
+    else spark.read.format("epochal-rest").schema(schema).options(options).load()
+  }
+
+  private def refusal(more: (String, String)*)(schema: String): EpochalException =
+    RecordsApi.using(1)(api => intercept[EpochalException](frame(api, streaming = false, schema, more: _*)))
+
+  test("FAILFAST is the default: the query fails with the record's index, and with no value of it") {
+    using(9) { api =>
+      val error = intercept[Exception](frame(api, streaming = false, ddl, "numPartitions" -> "1").collect())
+      val ours = EpochalException.in(error).get
+      assert(ours.condition.name == "RECORD_INVALID" && ours.getMessage.contains("Record 2 of"))
+      assert(!ours.getMessage.contains("no 2"))
+    }
+  }
+
+  test("PERMISSIVE keeps what fits, and the whole record as it came in a column that it adds") {
+    using(4) { api =>
+      val rows = frame(api, streaming = false, ddl, "mode" -> "PERMISSIVE")
+      assert(rows.columns.toSeq == Seq("id", "name", "_corrupt_record"))
+      checkAnswer(rows, Seq(Row(0, "n0", null), Row(1, "n1", null), Row(null, "n2", odd(2)), Row(3, "n3", null)))
+      checkAnswer(rows.select("id").where($"_corrupt_record".isNotNull), Row(null))
+    }
+  }
+
+  test("PERMISSIVE puts the record where the schema has the column") {
+    using(3) { api =>
+      val rows =
+        frame(api, streaming = false, s"bad STRING, $ddl", "mode" -> "permissive", "columnNameOfCorruptRecord" -> "bad")
+      checkAnswer(rows, Seq(Row(null, 0, "n0"), Row(null, 1, "n1"), Row(odd(2), null, "n2")))
+    }
+  }
+
+  test("DROPMALFORMED drops the record, whatever columns a query uses, and goes by the same offsets") {
+    using(20) { api =>
+      val rows = frame(api, streaming = false, ddl, "mode" -> "DROPMALFORMED")
+      val kept = (0 until 20).filter(_ % 3 != 2)
+      assert(rows.as[(Int, String)].collect().map(_._1).toSeq == kept)
+      assert(rows.count() == kept.size && rows.select("name").collect().length == kept.size)
+      withTempDir { checkpoint =>
+        val query = frame(api, streaming = true, ddl, "mode" -> "DROPMALFORMED", "maxRowsPerBatch" -> "6").writeStream
+          .format("memory")
+          .queryName("kept")
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(Trigger.AvailableNow())
+          .start()
+        assert(query.awaitTermination(60000))
+        checkAnswer(spark.table("kept").select("id"), kept.map(Row(_)))
+        assert(query.lastProgress.sources.head.endOffset.contains("\"records\":20"))
+      }
+    }
+  }
+
+  test("a record that lacks what is NOT NULL does not fit; under PERMISSIVE nothing is NOT NULL") {
+    using(3) { api =>
+      api.record = i => if (i == 1) """{"id":null,"name":"x"}""" else odd(i % 2)
+      checkAnswer(
+        frame(api, streaming = false, "id INT NOT NULL, name STRING", "mode" -> "DROPMALFORMED"),
+        Seq(Row(0, "n0"), Row(0, "n0")))
+    }
+    val error = refusal("mode" -> "PERMISSIVE")("id INT NOT NULL")
+    assert(error.condition.name == "SCHEMA_INVALID" && error.getMessage.contains("cannot be NOT NULL"))
+  }
+
+  /** The value does not fit the column `x`, whichever way the record is read. */
+  private def isBad(kind: String, value: String): Unit = using(3) { api =>
+    api.record = i => if (i == 1) s"""{"id":1,"x":$value}""" else s"""{"id":$i,"x":null}"""
+    val schema = s"id INT, x $kind"
+    Seq(Nil, Seq("rescuedDataColumn" -> "_rescued")).foreach { rescued =>
+      def rows(mode: String) = frame(api, streaming = false, schema, rescued :+ ("mode" -> mode): _*)
+      val failure = intercept[Exception](rows("FAILFAST").collect())
+      val ours = EpochalException.in(failure).get
+      assert(ours.condition.name == "RECORD_INVALID" && ours.getMessage.contains("'x"), ours.getMessage)
+      checkAnswer(rows("DROPMALFORMED").select("id"), Seq(Row(0), Row(2)))
+      val kept = rows("PERMISSIVE").where($"_corrupt_record".isNotNull).select("id", "x", "_corrupt_record")
+      checkAnswer(kept, Row(1, null, api.record(1)))
+    }
+  }
+
+  test("a number beyond the range of its type does not fit: it does not become Infinity") {
+    Seq("1e400", "-1e400", s"1${"0" * 320}", s"1${"0" * 320}.5").foreach(isBad("DOUBLE", _))
+    isBad("FLOAT", "1e39")
+    isBad("FLOAT", "-1e400")
+    isBad("ARRAY<DOUBLE>", "[1, 1e400]")
+    isBad("MAP<STRING, DOUBLE>", """{"key":1e400}""")
+    isBad("STRUCT<y: DOUBLE>", """{"y":1e400}""")
+    isBad("VARIANT", "1e400")
+  }
+
+  test("half of a surrogate pair does not fit: it does not become a question mark") {
+    Seq("\\ud800", "a\\udc00", "\\ud800\\ud800", "\\ud83d x \\ude00").map(text => s""""$text"""").foreach { text =>
+      isBad("STRING", text)
+      isBad("ARRAY<STRING>", s"[$text]")
+      isBad("MAP<STRING, STRING>", s"""{"key":$text}""")
+      isBad("STRUCT<y: STRING>", s"""{"y":$text}""")
+      isBad("VARIANT", text)
+    }
+  }
+
+  test("numbers and texts at the edge are read as they are") {
+    using(1) { api =>
+      val pair = "\"\\ud83d\\ude00\""
+      api.record = _ => s"""{"d":1.7976931348623157e308,"f":3.4028235e38,"s":$pair,"a":[$pair],"i":Infinity}"""
+      val schema = "d DOUBLE, f FLOAT, s STRING, a ARRAY<STRING>, i DOUBLE"
+      val edge = Row(Double.MaxValue, Float.MaxValue, "😀", Seq("😀"), Double.PositiveInfinity)
+      checkAnswer(frame(api, streaming = false, schema), edge)
+      checkAnswer(frame(api, streaming = false, schema, "rescuedDataColumn" -> "r").drop("r"), edge)
+    }
+  }
+
+  test("a body that is no JSON is no matter of the mode") {
+    using(3) { api =>
+      api.body = _ => "<html>busy</html>"
+      val options = Seq("mode" -> "PERMISSIVE", "retry.maxAttempts" -> "2", "retry.initialDelay" -> "1ms")
+      val error = intercept[Exception](frame(api, streaming = false, ddl, options: _*).collect())
+      assert(EpochalException.in(error).exists(_.condition.name == "HTTP_BODY_INVALID"))
+    }
+  }
+
+  test("fields without a column go into rescuedDataColumn as JSON, as they were written") {
+    using(3) { api =>
+      val rows = frame(api, streaming = false, "name STRING", "rescuedDataColumn" -> "_rescued_data")
+      checkAnswer(
+        rows,
+        Seq(Row("n0", """{"id":0}"""), Row("n1", """{"id":1}"""), Row("n2", """{"id":"no 2","more":[2]}""")))
+      assert(rows.select("name").collect().length == 3)
+      checkAnswer(rows.select("_rescued_data").limit(1), Row("""{"id":0}"""))
+    }
+  }
+
+  test("_url, _status and _fetchedAt tell of each row's answer, in streams too, and the URL without secrets") {
+    using(6) { api =>
+      api.record = i => s"""{"id":$i,"_status":"mine"}"""
+      withTempDir { checkpoint =>
+        val begin = System.currentTimeMillis()
+        val options = Seq(
+          "url" -> s"${api.url.replace("://", "://me:s3cret@")}?key=s3cret",
+          "params.token" -> "s3cret",
+          "metadataColumns" -> "_url, _status, _fetchedAt")
+        val query = frame(api, streaming = true, "id INT", options: _*).writeStream
+          .format("memory")
+          .queryName("answers")
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(Trigger.AvailableNow())
+          .start()
+        assert(query.awaitTermination(60000))
+        val found = spark.table("answers").orderBy("id").collect()
+        assert(found.map(_.getInt(0)).toSeq == (0 until 6))
+        assert(
+          found.map(_.getString(1)).distinct.toSeq == Seq(
+            s"${api.url}?_start=0&_limit=4",
+            s"${api.url}?_start=4&_limit=4"))
+        assert(found.forall(_.getInt(2) == 200))
+        assert(found.map(_.getTimestamp(3).getTime).forall(t => t >= begin && t <= System.currentTimeMillis()))
+        checkAnswer(frame(api, streaming = false, "id INT", options: _*).select("_status").distinct(), Row(200))
+      }
+    }
+  }
+
+  test("_headers has the headers of each row's answer, without those that may be secret") {
+    using(6) { api =>
+      api.record = i => s"""{"id":$i}"""
+      api.headers = Seq(
+        "X-Total-Count" -> "6",
+        "Link" -> "<https://x/?key=s3cret&page=2>; rel=next",
+        "Vary" -> "Accept",
+        "Vary" -> "Origin",
+        "Set-Cookie" -> "id=1",
+        "X-Auth-Token" -> "t",
+        "X-Session-Id" -> "s"
+      )
+      val rows =
+        frame(api, streaming = false, "id INT", "metadataColumns" -> "_headers,_status", "params.key" -> "s3cret")
+      assert(rows.columns.toSeq == Seq("id", "_headers", "_status"))
+      checkAnswer(
+        rows.selectExpr("id", "_headers['x-total-count']", "_headers['link']", "_headers['vary']"),
+        (0 until 6).map(i => Row(i, "6", "<https://x/?key=***&page=2>; rel=next", "Accept, Origin")))
+      val names = rows.selectExpr("explode(map_keys(_headers))").as[String].collect().toSet
+      assert(names.contains("content-type") && !names.exists(_.matches(".*(cookie|token|session).*")))
+    }
+  }
+
+  test("the progress counts the records of a run that do not fit, each once") {
+    using(20) { api =>
+      withTempDir { checkpoint =>
+        val query = frame(
+          api,
+          streaming = true,
+          ddl,
+          "mode" -> "DROPMALFORMED",
+          "maxRowsPerBatch" -> "6",
+          "numPartitions" -> "2").writeStream
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(Trigger.AvailableNow())
+          .foreachBatch { (rows: DataFrame, _: Long) =>
+            val _ = rows.collect()
+          }
+          .start()
+        assert(query.awaitTermination(60000))
+        val told = query.recentProgress.map(_.sources(0).metrics.get("malformed").toInt).toSeq
+        assert(told.last == (0 until 20).count(_ % 3 == 2) && told == told.sorted && told.head == 2)
+      }
+    }
+  }
+
+  test("a record larger than maxRecordBytes does not fit, whatever else it is, and is kept no longer than that") {
+    using(4) { api =>
+      val large = "x" * 2000
+      api.record = i => if (i < 2) odd(i) else s"""{"id":${if (i == 2) "2" else "{}"},"name":"$large"}"""
+      val limit = "maxRecordBytes" -> "1k"
+      val error = intercept[Exception](frame(api, streaming = false, ddl, limit).collect())
+      val ours = EpochalException.in(error).get.getMessage
+      assert(ours.contains("Record 2 of") && ours.contains("it has 2018 bytes, and maxRecordBytes is 1024"))
+      checkAnswer(frame(api, streaming = false, ddl, limit, "mode" -> "DROPMALFORMED"), Seq(Row(0, "n0"), Row(1, "n1")))
+      checkAnswer(
+        frame(api, streaming = false, ddl, limit, "mode" -> "PERMISSIVE")
+          .where("id IS NULL")
+          .selectExpr("name", "length(_corrupt_record)"),
+        Seq(Row(null, 1024), Row(null, 1024)))
+      checkAnswer(
+        frame(api, streaming = false, "id STRING, name STRING", "maxRecordBytes" -> "2019").select("id"),
+        Seq("0", "1", "2", "{}").map(Row(_)))
+    }
+  }
+
+  test("columns that stand apart must have their type and a name of their own") {
+    assert(refusal("mode" -> "PERMISSIVE")("id INT, _corrupt_record INT").getMessage.contains("must be STRING"))
+    assert(refusal("metadataColumns" -> "_status")("id INT, _status STRING").getMessage.contains("must be INT"))
+    val misspelt = refusal("metadataColumns" -> "_url,_stats")("id INT")
+    assert(misspelt.condition.name == "OPTION_INVALID")
+    assert(misspelt.getMessage.contains("Did you mean metadataColumns=_url,_status?"), misspelt.getMessage)
+    assert(refusal("columnNameOfCorruptRecord" -> "bad")("id INT").getMessage.contains("Set mode=PERMISSIVE"))
+    assert(
+      refusal("mode" -> "PERMISSIVE", "rescuedDataColumn" -> "_corrupt_record")("id INT").condition.name ==
+        "OPTIONS_CONFLICT")
+  }
+}

@@ -1,0 +1,176 @@
+package io.epochal.rest.source.supply
+
+import scala.collection.mutable
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
+import io.epochal.rest.source.paging.PageRequest
+import io.epochal.rest.source.paging.Pagination
+
+/** The search for an API's end, against a model that knows it. */
+final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
+    val asked = mutable.Buffer.empty[PageRequest]
+
+    val finder = new EndFinder(
+      pagination,
+      request => {
+        asked += request
+        val first = pagination match {
+          case ByPage(_, _, _, size) => request.first / size * math.min(size, cap)
+          case _                     => request.first
+        }
+        Counted(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
+      },
+      (request, found) => new IllegalStateException(s"${request.asked}: $found")
+    )
+
+    def find(start: Long, most: Long = Long.MaxValue): Extent = {
+      asked.clear()
+      finder.find(start, most)
+    }
+  }
+
+  private val paginations: Gen[Pagination] =
+    Gen.choose(1L, 30L).flatMap(n => Gen.oneOf[Pagination](ByOffset("o", "l", n), ByPage("p", "n", 1, n), Whole))
+  private val counts = Gen.frequency(1 -> Gen.const(0L), 4 -> Gen.choose(0L, 100L), 4 -> Gen.choose(0L, 100000L))
+  private val limits = Gen.frequency(1 -> Gen.const(Long.MaxValue), 4 -> Gen.choose(1L, 2000L))
+
+  test("it finds what exists, never more, and all of it up to the limit, through any growth") {
+    forAll(paginations, counts, Gen.listOf(Gen.zip(Gen.choose(0L, 300L), limits)), minSuccessful(500)) {
+      (pagination, records, steps) =>
+        val model = new Model(pagination, records)
+        steps.foldLeft(0L) { case (start, (growth, most)) =>
+          model.records += growth
+          val found = model.find(start, most)
+          val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+          assert(found.exists <= model.records && found.exists >= math.min(model.records, target))
+          if (found.exact) assert(found.ends == model.records)
+          math.min(found.exists, target)
+        }
+    }
+  }
+
+  test("an API that lost records is found out, with the number that is left") {
+    forAll(paginations, Gen.choose(1L, 20000L), Gen.choose(0.0, 0.99), limits) { (pagination, records, part, most) =>
+      val model = new Model(pagination, records)
+      model.records = (records * part).toLong
+      assert(model.find(records, most) == Extent(model.records, model.records))
+    }
+  }
+
+  test("an idle API costs one request a look") {
+    Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100), Whole).foreach { pagination =>
+      Seq(0L, 7L, 100L, 250L, 300L).foreach { records =>
+        val model = new Model(pagination, records)
+        model.find(records, 1000)
+        val requests = (1 to 15).map { _ => model.find(records, 1000); model.asked.size }
+        assert(requests.forall(_ == 1), s"$pagination with $records")
+      }
+    }
+  }
+
+  test("records that vanish from an idle API are missed within sixteen looks, wherever its pages end") {
+    Seq[Pagination](ByOffset("o", "l", 10), ByPage("p", "n", 1, 10), Whole).foreach { pagination =>
+      val model = new Model(pagination, 20)
+      assert(model.find(20).ends == 20)
+      model.records = 15
+      assert((1 to 16).exists(_ => model.find(20).ends == 15), pagination)
+    }
+  }
+
+  test("full batches cost one request each, for the page that has the last record") {
+    val model = new Model(ByOffset("o", "l", 100), 10000000)
+    model.find(0, 50000)
+    (1 to 20).foreach { batch =>
+      assert(model.find(batch * 50000L, 50000).exists >= (batch + 1) * 50000L)
+      assert(
+        model.asked.toSeq == Seq(PageRequest(s"o=${(batch + 1) * 50000 - 100}&l=100", (batch + 1) * 50000L - 100, 100)))
+    }
+  }
+
+  test("a long backlog takes about as many requests as its number of pages has digits") {
+    Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100)).foreach { pagination =>
+      Seq(1000L, 123456L, 9999999L, 1L << 40).foreach { records =>
+        val model = new Model(pagination, records)
+        assert(model.find(0).exists == records)
+        val bits = 64 - java.lang.Long.numberOfLeadingZeros(records / 100)
+        assert(model.asked.size <= bits + bits / 3 + 8, s"$pagination with $records")
+      }
+    }
+  }
+
+  test("nothing is asked for beyond the limit") {
+    forAll(Gen.choose(1L, 50L), counts, Gen.choose(1L, 3000L)) { (size, records, most) =>
+      val model = new Model(ByOffset("o", "l", size), records)
+      model.find(0, most)
+      // One page more tells a short page from the last one, once.
+      assert(model.asked.forall(_.first <= math.max(most - 1, records)))
+    }
+  }
+
+  test("a server with smaller pages than asked for is refused, and not taken for an API that ends") {
+    Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100)).foreach { pagination =>
+      val error = intercept[IllegalStateException](new Model(pagination, 1000, cap = 30).find(0, 500))
+      assert(
+        error.getMessage.contains(" for 100 records from record ") && error.getMessage.endsWith(
+          ": 30 records, and has more after them"))
+    }
+  }
+
+  test(
+    "a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
+    var records = 130L
+    var asked = 0
+    val finder = new EndFinder(
+      ByOffset("o", "l", 100),
+      request => {
+        asked += 1
+        val page = request.first / 100
+        Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
+      },
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
+    records = 131
+    asked = 0
+    assert(finder.find(130, Long.MaxValue) == Extent(131, 131) && asked == 3)
+  }
+
+  test("a server that gives more than asked for is refused") {
+    val finder = new EndFinder(
+      ByOffset("o", "l", 100),
+      _ => Counted(500),
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    assert(
+      intercept[IllegalStateException](finder.find(0, 1000)).getMessage
+        .contains("for 100 records from record 0 on, counted from 0: 500 records"))
+  }
+
+  test("a server that gives full pages for ever is refused, after a few requests") {
+    var asked = 0
+    val finder =
+      new EndFinder(
+        ByOffset("o", "l", 100),
+        request => { asked += 1; Counted(request.size) },
+        (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
+    assert(asked < 30)
+  }
+
+  test("an API that grows between two requests is not taken for one with small pages") {
+    var records = 30L
+    val finder = new EndFinder(
+      ByOffset("o", "l", 100),
+      request => {
+        val count = math.min(request.size, math.max(0L, records - request.first))
+        records += 5
+        Counted(count, content = request.first)
+      },
+      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    assert(finder.find(0, Long.MaxValue).exists >= 30)
+  }
+}

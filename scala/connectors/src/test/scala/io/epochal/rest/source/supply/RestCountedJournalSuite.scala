@@ -1,0 +1,242 @@
+package io.epochal.rest.source.supply
+
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.source.record.RestReading
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.store.HadoopFileStore
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.kit.source.InitialOffset
+import io.epochal.rest.source.page.RecordBlock
+import io.epochal.rest.source.RecordsApi
+import io.epochal.rest.source.paging.RestOffset
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.RestReaderFactory
+import io.epochal.rest.source.RestStream
+import io.epochal.rest.source.RestStreams
+import io.epochal.testkit.MicroBatch
+import io.epochal.testkit.Serialization
+
+/** `journal=true` for APIs whose records are counted, and APIs that do not know the parameters they are asked by. */
+final class RestCountedJournalSuite extends AnyFunSuite {
+
+  private val schema = StructType.fromDDL("id INT, name STRING")
+  private val kinds = Seq("none", "offset", "page")
+
+  final private class Query(val api: RecordsApi, kind: String) {
+    val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
+
+    def start(more: (String, String)*): RestStream = {
+      val size = Option.when(kind != "none")("pageSize" -> "4")
+      RestStreams.over(api.url, checkpoint, schema, Seq("pagination" -> kind) ++ size ++ more: _*)
+    }
+
+    def read(stream: RestStream, from: Offset, end: Offset): Seq[Int] =
+      MicroBatch
+        .read(stream, schema, stream.deserializeOffset(from.json), stream.deserializeOffset(end.json))
+        .map(_.head.asInstanceOf[Int])
+
+    def next(stream: RestStream, from: Offset, most: Long): Offset =
+      MicroBatch.next(stream, stream.deserializeOffset(from.json), ReadLimit.maxRows(most)).get
+  }
+
+  private def query(kind: String, records: Int)(body: Query => Any): Unit =
+    RecordsApi.using(records) { api =>
+      val _ = body(new Query(api, kind))
+    }
+
+  private def failure(body: => Any): EpochalException = intercept[EpochalException] { val _ = body }
+
+  kinds.foreach { kind =>
+    test(s"$kind: a batch that comes again is what was read first, whatever the API has made of it since") {
+      query(kind, records = 30) { query =>
+        val stream = query.start("journal" -> "true")
+        val start = stream.initialOffset()
+        val middle = query.next(stream, start, 7)
+        val end = query.next(stream, middle, 100)
+        query.api.record = i => s"""{"id":${1000 + i}}"""
+        query.api.count = 3
+        query.api.requests()
+        val again = query.start("journal" -> "true", "numPartitions" -> "3")
+        assert(query.read(again, start, middle) == (0 until 7) && query.read(again, middle, end) == (7 until 30))
+        assert(query.api.requests().isEmpty)
+      }
+    }
+
+    test(s"$kind: a query may begin to journal, and stop, on its checkpoint; what was journalled is read from there") {
+      query(kind, records = 10) { query =>
+        val live = query.start()
+        val start = live.initialOffset()
+        val one = query.next(live, start, 3)
+        val two = query.next(query.start("journal" -> "true"), one, 3)
+        query.api.record = i => s"""{"id":${100 + i},"name":"another"}"""
+        val three = query.next(query.start(), two, 3)
+        val reader = query.start()
+        assert(query.read(reader, one, two) == (3 until 6))
+        assert(query.read(reader, two, three) == (106 until 109))
+        assert(Seq(one, two, three).map(_.json.contains("\"segments\"")) == Seq(false, true, false))
+      }
+    }
+
+    test(s"$kind: a batch that was planned without a journal is asked for again by a run that journals") {
+      query(kind, records = 10) { query =>
+        val live = query.start()
+        val start = live.initialOffset()
+        val one = query.next(live, start, 3)
+        val two = query.next(live, one, 3)
+        val journalling = query.start("journal" -> "true")
+        assert(query.read(journalling, one, two) == (3 until 6))
+        val three = query.next(journalling, two, 100)
+        assert(query.read(journalling, two, three) == (6 until 10))
+      }
+    }
+
+    test(s"$kind: an API that has lost records since they were seen is data loss, before a batch is planned") {
+      query(kind, records = 10) { query =>
+        val stream = query.start("journal" -> "true")
+        val end = query.next(stream, stream.initialOffset(), 100)
+        query.api.count = 8
+        val error = failure(query.next(stream, end, 100))
+        assert(error.condition.name == "DATA_LOSS" && error.getMessage.contains("from offset 8 to 10"))
+      }
+    }
+  }
+
+  test("a long backlog is journalled in several segments, which are read as one") {
+    val directory = Files.createTempDirectory("rest").resolve("journal")
+    val store = new HadoopFileStore(directory.toString, new Configuration())
+    val options = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "journal" -> "true")).fold(throw _, identity)
+    val journal = new RestJournal(options, store, 3)
+    val tail = new JournalTail(journal, RestPosition(0), segmentBytes = 200)
+    (0 until 30).foreach { i =>
+      val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
+      tail.add(RecordBlock(2, page, 0, page.length))
+    }
+    val middle = tail.take(31)
+    val after = tail.after(middle).get
+    val end = after.take(29)
+    assert(middle.journal.get.segments.size > 5 && end.journal.get.segments.size < middle.journal.get.segments.size)
+    val reader = new RestReaderFactory(options, RestReading(schema, "UTC"), new HttpCounters, Some(store))
+    val ids = Seq(RestPosition(0) -> middle, middle -> end).flatMap { case (from, until) =>
+      journal.partitions(from, until).toSeq.flatMap { partition =>
+        val rows = reader.createReader(Serialization.copy(partition))
+        Iterator.continually(rows).takeWhile(_.next()).map(_.get().getInt(0)).toVector
+      }
+    }
+    assert(ids == (0 until 60))
+    assert(RestOffset.fromJson("s", RestOffset.toJson("s", middle)).contains(middle))
+  }
+
+  test("a journal's directory travels to the executors with the settings of its file system") {
+    val directory = Files.createTempDirectory("rest").resolve("journal")
+    val hadoop = new Configuration(false)
+    hadoop.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
+    val store = new HadoopFileStore(directory.toUri.toString, hadoop)
+    val out = store.create("a")
+    out.write(Array[Byte](1, 2, 3), 0, 3)
+    out.sync()
+    out.close()
+    val copy = Serialization.copy(store)
+    val bytes = new Array[Byte](2)
+    val in = copy.open("a")
+    in.read(1, bytes, 0, 2)
+    assert(bytes.toSeq == Seq[Byte](2, 3) && in.length == 3 && copy.names() == Seq("a"))
+    intercept[java.io.EOFException](in.read(2, bytes, 0, 2))
+    in.close()
+    intercept[java.nio.file.NoSuchFileException](copy.open("b"))
+    intercept[java.io.IOException](copy.create("a"))
+    copy.delete("a")
+    copy.delete("a")
+    assert(store.names().isEmpty)
+  }
+
+  test("only its owner may look into a journal's directory, and into those of its members") {
+    val checkpoint = Files.createTempDirectory("rest")
+    val store = new InitialOffset(checkpoint.toString, new Configuration()).beside("journal")
+    Seq(store.below("member"), store).foreach(_.create("a").close())
+    val permissions = Files.getPosixFilePermissions(checkpoint.resolve("journal"))
+    assert(PosixFilePermissions.toString(permissions) == "rwx------")
+    assert(Files.exists(checkpoint.resolve("journal").resolve("member").resolve("a")))
+  }
+
+  test("pages are fetched several at a time, each once, and journalled in order") {
+    query("offset", records = 400) { query =>
+      val (lock, waiting, most) =
+        (new Object, new java.util.concurrent.atomic.AtomicInteger, new java.util.concurrent.atomic.AtomicInteger)
+      query.api.before = () => {
+        lock.synchronized(most.set(math.max(most.get, waiting.incrementAndGet())))
+        Thread.sleep(1)
+        lock.synchronized(waiting.decrementAndGet())
+        ()
+      }
+      val stream = query.start("journal" -> "true", "numPartitions" -> "8")
+      val start = stream.initialOffset()
+      val end = query.next(stream, start, 400)
+      val asked = query.api.requests().filterNot(_.startsWith(s"_start=${1L << 30}"))
+      assert(query.read(stream, start, end) == (0 until 400))
+      // The search for the end has asked for the first and the last, and the comparison of two for the last two.
+      assert(asked.distinct.size == 100 && asked.size <= 104 && most.get > 1, asked.size)
+      stream.stop()
+    }
+  }
+
+  test("an interrupt ends a look that waits for its pages") {
+    query("offset", records = 400) { query =>
+      val stream = query.start("journal" -> "true")
+      val asked = new java.util.concurrent.CountDownLatch(4)
+      query.api.before = () => {
+        asked.countDown()
+        if (asked.getCount == 0)
+          try Thread.sleep(60000)
+          catch { case _: InterruptedException => () }
+      }
+      @volatile var thrown = Option.empty[Throwable]
+      val thread = new Thread(() =>
+        try { val _ = query.next(stream, stream.initialOffset(), 400) }
+        catch { case e: Throwable => thrown = Some(e) })
+      thread.start()
+      assert(asked.await(20, java.util.concurrent.TimeUnit.SECONDS))
+      thread.interrupt()
+      thread.join(20000)
+      assert(thrown.exists(_.isInstanceOf[InterruptedException]), thrown)
+      stream.stop()
+    }
+  }
+
+  Seq("offset", "page").foreach { kind =>
+    Seq(true, false).foreach { journal =>
+      test(
+        s"$kind, journal=$journal: a server that gives the same page whatever it is asked for is refused, before a record comes twice") {
+        query(kind, records = Int.MaxValue) { query =>
+          query.api.record = _ => """{"id":1}"""
+          val stream = query.start("journal" -> journal.toString)
+          val start = stream.initialOffset()
+          // A first page is like any other: only a second one shows it.
+          val error = failure {
+            val first = query.next(stream, start, 4)
+            query.next(stream, first, 4)
+          }
+          assert(
+            error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains(
+              "the same page whatever it is asked for"))
+        }
+      }
+    }
+
+    test(s"$kind: records that are all alike are no such server") {
+      query(kind, records = 30) { query =>
+        query.api.record = _ => """{"id":1}"""
+        val stream = query.start()
+        val start = stream.initialOffset()
+        assert(query.read(stream, start, query.next(stream, start, 100)) == Seq.fill(30)(1))
+      }
+    }
+  }
+}

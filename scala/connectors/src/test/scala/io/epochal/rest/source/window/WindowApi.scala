@@ -1,0 +1,111 @@
+package io.epochal.rest.source.window
+
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.Instant
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import com.sun.net.httpserver.HttpExchange
+
+import io.epochal.rest.http.StubServer
+
+/** @param at
+  *   the moment that the record is of
+  */
+final case class Event(id: Int, at: Instant)
+
+/** An API that gives the events of a stretch of time, `{"id":0,"at":"…","name":"event 0"}`, in pages that follow each other by
+  * offset, page number, cursor, key, `Link` header, or URL.
+  */
+final class WindowApi extends StubServer("/events") {
+  @volatile var events: Vector[Event] = Vector.empty
+  @volatile var pageSize: Int = 3
+
+  /** Whether events of the moment at which a window ends are given, too. */
+  @volatile var inclusive: Boolean = false
+
+  /** As JSON, with the comma before it. */
+  @volatile var more: Event => String = _ => ""
+
+  /** A page of events, with what says how it goes on. */
+  @volatile var body: (Seq[Event], String) => String = (page, follows) => {
+    val records = page
+      .map(event => s"""{"id":${event.id}, "at" : "${event.at}" ,"name":"event ${event.id}"${more(event)}}""")
+      .mkString("[ ", " , ", "]")
+    s"""{$follows,"data":$records}"""
+  }
+
+  /** How moments are read. */
+  @volatile var moment: String => Instant = Instant.parse
+
+  /** Where the page begins that is given for one that was asked for. */
+  @volatile var placed: Int => Int = identity
+
+  @volatile var before: () => Int = () => 200
+
+  private val asked = new ConcurrentLinkedQueue[String]
+
+  /** The windows and places of all requests since the last call, as `from/to#place`. */
+  def requests(): Seq[String] = Iterator.continually(asked.poll()).takeWhile(_ != null).toSeq
+
+  override protected def serve(exchange: HttpExchange): Unit = {
+    val query = Option(exchange.getRequestURI.getRawQuery).toSeq.flatMap(_.split('&')).filter(_.contains('='))
+    val request = new String(exchange.getRequestBody.readAllBytes(), UTF_8)
+    val inBody = WindowApi.Field.findAllMatchIn(request).map(found => found.group(1) -> found.group(2)).toMap
+    val params = inBody ++ query.map { pair =>
+      val Array(name, value) = pair.split("=", 2)
+      name -> URLDecoder.decode(value, UTF_8)
+    }
+    val from = params.getOrElse("from", params.getOrElse("since", ""))
+    val to = params.getOrElse("to", params.getOrElse("until", ""))
+    val wanted = events
+      .filter(event =>
+        !event.at.isBefore(moment(from)) && (event.at.isBefore(moment(to)) || inclusive && event.at == moment(to)))
+      .sortBy(event => (event.at, event.id))
+    val place = params
+      .get("cursor")
+      .map(_.drop(1).toInt)
+      .orElse(params.get("after").map(key => wanted.indexWhere(_.id == key.toInt) + 1))
+      .orElse(params.get("_start").map(_.toInt))
+      .orElse(params.get("page").map(number => (number.toInt - 1) * pageSize))
+      .map(placed)
+      .getOrElse(0)
+    asked.add(s"$from/$to#$place")
+    val status = before()
+    if (status != 200) exchange.sendResponseHeaders(status, -1)
+    else {
+      val paged = params.contains("paged")
+      val page = if (paged) wanted.slice(place, place + pageSize) else wanted
+      val next = Option.when(paged && place + pageSize < wanted.size)(place + pageSize)
+      val link = next.map(n => s"$url?${(query.filterNot(_.startsWith("cursor=")) :+ s"cursor=c$n").mkString("&")}")
+      link.foreach(l => exchange.getResponseHeaders.add("Link", s"""<$l>; rel="next""""))
+      val follows = s""""next":${next.fold("null")(n => s"\"c$n\"")},"url":${link.fold("null")(l => s"\"$l\"")}"""
+      val bytes = body(page, follows).getBytes(UTF_8)
+      exchange.sendResponseHeaders(200, bytes.length.toLong)
+      exchange.getResponseBody.write(bytes)
+    }
+  }
+}
+
+object WindowApi {
+  private val Field = "\"(\\w+)\": *\"?([^\",}]*)".r
+
+  /** The options of every pagination within windows, for pages of three events. */
+  val kinds: Map[String, Seq[(String, String)]] = Map(
+    "none" -> Nil,
+    "offset" -> Seq("pageSize" -> "3", "params.paged" -> "1"),
+    "page" -> Seq("pageSize" -> "3", "params.paged" -> "1"),
+    "cursor" -> Seq("nextCursor" -> "/next", "params.paged" -> "1"),
+    "keyset" -> Seq("keyField" -> "/id", "cursorParam" -> "after", "params.paged" -> "1"),
+    "link" -> Seq("params.paged" -> "1"),
+    "next-url" -> Seq("nextUrl" -> "/url", "params.paged" -> "1")
+  ).map { case (kind, options) => kind -> (("windowPagination" -> kind) +: options) }
+
+  val start: Instant = Instant.parse("2026-01-01T00:00:00Z")
+
+  def using[A](body: WindowApi => A): A = {
+    val api = new WindowApi
+    try body(api)
+    finally api.close()
+  }
+}

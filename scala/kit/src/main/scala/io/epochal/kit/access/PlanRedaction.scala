@@ -1,0 +1,92 @@
+package io.epochal.kit.access
+
+import io.epochal.formats.EpochalExtensions
+import java.util.concurrent.atomic.AtomicBoolean
+import java.util.regex.Pattern
+import java.util.stream.Stream
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.SparkSession
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.option.OptionGroup
+import io.epochal.kit.engine.DriverConf
+
+/** Keeps secret options out of Spark's plans, events and pages.
+  *
+  * Plans print the options of every source and sink. Spark masks those whose name matches `spark.sql.redaction.options.regex`: by
+  * default url, password and a few more, but no HTTP header. So that pattern is widened by the names it lacks ([[hide]]); what it
+  * masked before, it still masks.
+  *
+  * That is too late for a statement of SQL: its text is in events before any source is asked for. An extension of the
+  * session masks those; where it is missing, a warning says so.
+  */
+private[epochal] object PlanRedaction {
+
+  /** The session extensions that mask statements. */
+  val Extensions = "io.epochal.formats.EpochalExtensions"
+
+  private val Options = "spark.sql.redaction.options.regex"
+  private val DefaultOptions = "(?i)url|secret|password|token|access[.]?key"
+
+  /** Set where statements are masked. */
+  private val Installed = "spark.epochal.masksStatements"
+
+  private val log = LoggerFactory.getLogger("io.epochal.kit.access.PlanRedaction")
+  private val warned = new AtomicBoolean
+
+  /** To be called before a plan with such options exists: when a table is made.
+    *
+    * @param options
+    *   of the table
+    */
+  def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
+    val lacking = secrets(Seq(group)).filterNot(name => isHidden(s"${name}x"))
+    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
+    if (!isInstalled && secrets(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
+      log.warn(
+        "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
+          "Start Spark with spark.sql.extensions={}, which masks them.",
+        Extensions)
+  }
+
+  /** The same for single options of a session. */
+  def hide(options: Set[String]): Unit = {
+    val lacking = options.filterNot(isHidden)
+    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(lacking.toSeq.sorted)}$$)")
+  }
+
+  /** Widens the pattern that every later session begins with, and notes that statements are masked. */
+  def install(groups: Seq[OptionGroup]): Unit = {
+    DriverConf.set(Options, s"(?:${DriverConf.get(Options).getOrElse(DefaultOptions)})|${keys(secrets(groups))}")
+    DriverConf.set(Installed, "true")
+  }
+
+  def isInstalled: Boolean = DriverConf.get(Installed).contains("true")
+
+  /** Names, or beginnings of names, of options with secrets. */
+  def secrets(groups: Seq[OptionGroup]): Seq[String] =
+    groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
+
+  private def hidden: String = SparkSession.active.conf.getOption(Options).getOrElse(DefaultOptions)
+
+  private def isHidden(name: String): Boolean = hidden.r.findFirstIn(name).nonEmpty
+
+  /** A table's properties have its options under names of their own. */
+  private def keys(names: Seq[String]): String =
+    s"(?i:^(?:option\\.)?(?:${names.map(Pattern.quote).mkString("|")}))"
+
+  private def isGiven(options: java.util.Map[String, String], name: String): Boolean =
+    options.keySet.asScala.exists(key => key.regionMatches(true, 0, name, 0, name.length))
+
+  private def cameBySql(options: java.util.Map[String, String]): Boolean =
+    options.containsKey("provider") && options.containsKey("owner") ||
+      StackWalker.getInstance.walk[Boolean]((frames: Stream[StackWalker.StackFrame]) =>
+        frames.anyMatch(frame => ByStatement.exists(name => frame.getClassName.startsWith(name))))
+
+  /** What runs a statement that names a source. */
+  private val ByStatement = Seq(
+    "org.apache.spark.sql.execution.datasources.CreateTempViewUsing",
+    "org.apache.spark.sql.execution.command.CreateDataSourceTable")
+}

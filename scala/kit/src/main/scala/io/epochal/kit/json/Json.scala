@@ -1,0 +1,60 @@
+package io.epochal.kit.json
+
+import com.fasterxml.jackson.core.json.JsonReadFeature
+import com.fasterxml.jackson.core.{
+  JsonFactory,
+  JsonFactoryBuilder,
+  JsonProcessingException,
+  JsonToken,
+  StreamReadConstraints,
+  StreamReadFeature
+}
+
+/** The JSON factories: they remember the field names that they have met. */
+private[epochal] object Json {
+
+  // The size of an answer is limited where it is received; the source in locations is what JacksonParser reads strings by.
+  val factory: JsonFactory = limited(identity)
+
+  /** For what becomes a tree: it takes many times the memory of its text. */
+  val trees: JsonFactory = limited(_.maxTokenCount(MostTokens))
+
+  private def limited(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
+    new JsonFactoryBuilder()
+      .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+      .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
+      .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+      .streamReadConstraints(
+        more(
+          StreamReadConstraints
+            .builder()
+            .maxStringLength(Int.MaxValue)
+            .maxNameLength(MostNameLength)
+            .maxNumberLength(MostDigits)
+            .maxNestingDepth(MostDepth)).build())
+      .build()
+
+  // Jackson's own of today: a server must not get more when those change.
+  final private val MostNameLength = 50000
+  final private val MostDigits = 1000
+  final private val MostDepth = 1000
+  final private val MostTokens = 2000000L
+
+  /** What a value is. */
+  def describe(token: JsonToken): String = token match {
+    case JsonToken.START_OBJECT                       => "an object"
+    case JsonToken.START_ARRAY                        => "an array"
+    case JsonToken.VALUE_STRING                       => "a string"
+    case JsonToken.VALUE_NULL                         => "null"
+    case JsonToken.VALUE_TRUE | JsonToken.VALUE_FALSE => "a boolean"
+    case _                                            => "a number"
+  }
+
+  /** Whether a text ends within a value. Jackson says so by exceptions of two classes. */
+  def endsEarly(error: JsonProcessingException): Boolean =
+    String.valueOf(error.getOriginalMessage).startsWith("Unexpected end-of-input")
+
+  /** What is wrong, without the text around it. */
+  def problem(error: JsonProcessingException): String =
+    error.getOriginalMessage + Option(error.getLocation).fold("")(place => s", at byte ${place.getByteOffset}")
+}

@@ -1,0 +1,292 @@
+package io.epochal.kit.json
+
+import java.nio.ByteOrder
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
+
+import org.apache.spark.unsafe.Platform
+
+/** Steps through JSON in UTF-8 without making anything of it, up to eight bytes at a time.
+  *
+  * It takes plain JSON only. What is not plain it doubts, be it wrong (a missing comma, bytes that are no UTF-8) or rare (a
+  * lone surrogate, deep nesting): then the text has to be read by Jackson, which says what it is. Whatever is taken here
+  * is JSON, and means the same to Jackson.
+  *
+  * Each step begins at `at` and leaves it behind what was taken; where that is doubted, `at` stands anywhere.
+  *
+  * @param bytes
+  *   of which nothing from `until` on is looked at
+  */
+final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val until: Int) {
+  import JsonScan._
+
+  private var position = begin
+  private var escapes = false
+
+  def at: Int = position
+
+  def at_=(to: Int): Unit = position = to
+
+  /** The byte that stands here; -1 at the end. */
+  def here: Int = byteAt(position)
+
+  /** Passes over white space.
+    *
+    * @return
+    *   the byte that stands there then; -1 at the end
+    */
+  def next(): Int = {
+    var i = position
+    while (i < until && isSpace(bytes(i))) i += 1
+    position = i
+    if (i < until) bytes(i).toInt else -1
+  }
+
+  /** Passes over the byte that stands here, and over white space.
+    *
+    * @return
+    *   the byte that stands there then; -1 at the end
+    */
+  def pass(): Int = {
+    position += 1
+    next()
+  }
+
+  /** Passes over these bytes, if they stand here. */
+  def take(expected: Array[Byte]): Boolean = {
+    val end = position + expected.length
+    val found = end <= until && Arrays.equals(bytes, position, end, expected, 0, expected.length)
+    if (found) position = end
+    found
+  }
+
+  /** Passes over a string.
+    *
+    * @return
+    *   false: in doubt
+    */
+  def string(): Boolean = {
+    escapes = false
+    var i = position + 1
+    var closed = false
+    var plain = position < until && bytes(position) == '"'
+    while (plain && !closed) {
+      i = ordinary(i)
+      if (i >= until) plain = false
+      else
+        bytes(i).toInt match {
+          case '"' =>
+            closed = true
+            i += 1
+          case '\\' =>
+            escapes = true
+            i += escape(i)
+          case byte => if (byte < 0) i += character(i) else plain = false
+        }
+      if (i < 0) plain = false
+    }
+    position = i
+    plain
+  }
+
+  /** Whether the string that was just passed over has escapes. */
+  def escaped: Boolean = escapes
+
+  /** Passes over a number.
+    *
+    * @return
+    *   false: in doubt
+    */
+  def number(): Boolean = {
+    var i = position
+    if (byteAt(i) == '-') i += 1
+    var plain = true
+    if (byteAt(i) == '0') i += 1
+    else {
+      val from = i
+      i = digits(i)
+      plain = i > from
+    }
+    if (plain && byteAt(i) == '.') {
+      val from = i + 1
+      i = digits(from)
+      plain = i > from
+    }
+    if (plain && (byteAt(i) | 0x20) == 'e') {
+      val sign = byteAt(i + 1)
+      val from = if (sign == '+' || sign == '-') i + 2 else i + 1
+      i = digits(from)
+      plain = i > from
+    }
+    plain &&= i - position <= LongestNumber
+    position = i
+    plain
+  }
+
+  /** Passes over a value of any kind.
+    *
+    * @return
+    *   false: in doubt
+    */
+  def value(): Boolean = {
+    var depth = 0
+    var objects = 0L // A bit for each container around here: whether it is an object.
+    var plain = true
+    var done = false
+    while (plain && !done) {
+      var ended = true
+      next() match {
+        case '"' => plain = string()
+        case '{' =>
+          if (pass() == '}') position += 1
+          else {
+            depth += 1
+            objects = objects << 1 | 1
+            ended = false
+            plain = depth <= Deepest && name()
+          }
+        case '[' =>
+          if (pass() == ']') position += 1
+          else {
+            depth += 1
+            objects <<= 1
+            ended = false
+            plain = depth <= Deepest
+          }
+        case 't' => plain = take(True)
+        case 'f' => plain = take(False)
+        case 'n' => plain = take(Null)
+        case _   => plain = number()
+      }
+      while (plain && ended && !done)
+        if (depth == 0) done = true
+        else {
+          val inObject = (objects & 1) == 1
+          val byte = next()
+          if (byte == ',') {
+            ended = false
+            if (inObject) plain = pass() == '"' && name()
+            else position += 1
+          } else if (byte == (if (inObject) '}' else ']')) {
+            position += 1
+            depth -= 1
+            objects >>>= 1
+          } else plain = false
+        }
+    }
+    plain
+  }
+
+  /** Passes over a name and its colon. */
+  private def name(): Boolean = {
+    val from = position
+    string() && position - from <= LongestName && next() == ':' && {
+      position += 1
+      true
+    }
+  }
+
+  private def byteAt(i: Int): Int = if (i < until) bytes(i).toInt else -1
+
+  private def digits(from: Int): Int = {
+    var i = from
+    while (i < until && isDigit(bytes(i).toInt)) i += 1
+    i
+  }
+
+  /** The first byte from here on that is not an ASCII character which stands for itself. */
+  private def ordinary(from: Int): Int = {
+    val all = bytes
+    val last = until - 8
+    val little = LittleEndian
+    var i = from
+    var special = 0L
+    while (special == 0 && i <= last) {
+      val word = Platform.getLong(all, Platform.BYTE_ARRAY_OFFSET + i.toLong)
+      special = specialBytes(if (little) word else java.lang.Long.reverseBytes(word))
+      if (special == 0) i += 8
+    }
+    if (special != 0) i + (java.lang.Long.numberOfTrailingZeros(special) >>> 3)
+    else {
+      while (i < until && isOrdinary(all(i))) i += 1
+      i
+    }
+  }
+
+  /** The length of the escape here, of two where it needs another; in doubt so small that a sum with it is negative. */
+  private def escape(i: Int): Int = byteAt(i + 1) match {
+    case '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => 2
+    case 'u' =>
+      val unit = hex(i + 2)
+      if (unit < 0) Doubt
+      else if (unit < 0xd800 || unit > 0xdfff) 6
+      else {
+        val low = if (unit < 0xdc00 && byteAt(i + 6) == '\\' && byteAt(i + 7) == 'u') hex(i + 8) else -1
+        if (low >= 0xdc00 && low <= 0xdfff) 12 else Doubt
+      }
+    case _ => Doubt
+  }
+
+  /** Four hexadecimal digits; -1 where they are something else. */
+  def hex(from: Int): Int = {
+    var unit = 0
+    var i = from
+    while (i < from + 4) {
+      val digit = if (i < until) Character.digit(bytes(i).toInt, 16) else -1
+      unit = if (digit < 0) -1 << 16 else unit << 4 | digit
+      i += 1
+    }
+    math.max(unit, -1)
+  }
+
+  /** The number of bytes of the character here, which is not ASCII; in doubt so small that a sum with it is negative. */
+  private def character(i: Int): Int = {
+    val lead = bytes(i) & 0xff
+    val second = byteAt(i + 1) & 0xff
+    def follows(n: Int): Boolean = i + n < until && (bytes(i + n) & 0xc0) == 0x80
+    if (lead < 0xc2 || lead > 0xf4 || !follows(1)) Doubt
+    else if (lead < 0xe0) 2
+    else if (lead < 0xf0)
+      if (follows(2) && (lead != 0xe0 || second >= 0xa0) && (lead != 0xed || second < 0xa0)) 3 else Doubt
+    else if (follows(2) && follows(3) && (lead != 0xf0 || second >= 0x90) && (lead != 0xf4 || second < 0x90)) 4
+    else Doubt
+  }
+}
+
+private[epochal] object JsonScan {
+
+  val True: Array[Byte] = "true".getBytes(UTF_8)
+  val False: Array[Byte] = "false".getBytes(UTF_8)
+  val Null: Array[Byte] = "null".getBytes(UTF_8)
+
+  // Constants of the compiler: they stand in the loops themselves.
+
+  /** Jackson has limits of its own, which are larger. */
+  final private val Deepest = 64
+  final private val LongestNumber = 300
+  final private val LongestName = 10000
+
+  final private val Doubt = Int.MinValue
+  final private val Ones = 0x0101010101010101L
+  final private val Highs = 0x8080808080808080L
+  final private val Quotes = 0x2222222222222222L
+  final private val Backslashes = 0x5c5c5c5c5c5c5c5cL
+  final private val Spaces = 0x2020202020202020L
+
+  private val LittleEndian = ByteOrder.nativeOrder == ByteOrder.LITTLE_ENDIAN
+
+  def isDigit(byte: Int): Boolean = byte >= '0' && byte <= '9'
+
+  private def isSpace(byte: Byte): Boolean = byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'
+
+  private def isOrdinary(byte: Byte): Boolean = byte >= ' ' && byte != '"' && byte != '\\'
+
+  /** The high bit of each byte that is a quote, a backslash, below a space or no ASCII. Only the lowest of them is sure: what
+    * is borrowed there may mark a byte above it.
+    */
+  private def specialBytes(word: Long): Long = {
+    val quote = word ^ Quotes
+    val backslash = word ^ Backslashes
+    ((quote - Ones) & ~quote | (backslash - Ones) & ~backslash | (word - Spaces) & ~word | word) & Highs
+  }
+}

@@ -1,0 +1,156 @@
+package io.epochal.kit.store
+
+import java.io.{
+  ByteArrayInputStream,
+  ByteArrayOutputStream,
+  DataInputStream,
+  DataOutputStream,
+  FileNotFoundException,
+  IOException,
+  ObjectInputStream,
+  ObjectOutputStream
+}
+import java.nio.ByteBuffer
+import java.nio.file.NoSuchFileException
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
+import org.apache.hadoop.fs.{
+  FSDataInputStream,
+  FSDataOutputStream,
+  FileSystem,
+  LocalFileSystem,
+  Path,
+  StreamCapabilities
+}
+
+import io.epochal.core.journal.FileInput
+import io.epochal.core.journal.FileOutput
+import io.epochal.core.journal.FileStore
+
+/** A directory in any file system that Hadoop knows: that of the query's checkpoint. Travels to the executors.
+  *
+  * @param directory
+  *   made when the first file is
+  * @param guarded
+  *   this directory, or one above it, that only its owner may look into, where the file system can have that
+  */
+final class HadoopFileStore(
+    directory: String,
+    @transient private var hadoop: Configuration,
+    guarded: Option[String] = None)
+    extends FileStore
+    with Serializable {
+
+  @transient private lazy val path = new Path(directory)
+
+  // What is written here has checksums of its own: Hadoop's second file for each of them is not wanted.
+  @transient private lazy val files: FileSystem = path.getFileSystem(hadoop) match {
+    case local: LocalFileSystem => local.getRaw
+    case other                  => other
+  }
+
+  /** It has no permission of its own: to set one starts a program on a local disk, which takes longer than to write a segment. */
+  override def create(name: String): FileOutput = {
+    guard
+    val file = new Path(path, name)
+    val (replication, block) = (files.getDefaultReplication(file), files.getDefaultBlockSize(file))
+    new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
+  }
+
+  /** Made once, by whoever writes the first file. */
+  @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
+    files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
+  }
+
+  override def open(name: String): FileInput =
+    try {
+      val file = new Path(path, name)
+      val length = files.getFileStatus(file).getLen
+      new HadoopInput(files.open(file, HadoopFileStore.BufferSize), length)
+    } catch { case _: FileNotFoundException => throw new NoSuchFileException(s"$directory/$name") }
+
+  override def exists(name: String): Boolean = files.exists(new Path(path, name))
+
+  override def names(): Seq[String] =
+    try files.listStatus(path).toSeq.map(_.getPath.getName)
+    catch { case _: FileNotFoundException => Nil }
+
+  override def delete(name: String): Unit = {
+    val _ = files.delete(new Path(path, name), false)
+  }
+
+  /** A directory in this one. */
+  def below(name: String): HadoopFileStore = new HadoopFileStore(new Path(path, name).toString, hadoop, guarded)
+
+  /** The directory. */
+  override def toString: String = directory
+
+  // Written once, though it travels with every batch.
+  @transient private lazy val settings: Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    hadoop.write(new DataOutputStream(bytes))
+    bytes.toByteArray
+  }
+
+  private def writeObject(out: ObjectOutputStream): Unit = {
+    out.defaultWriteObject()
+    out.writeInt(settings.length)
+    out.write(settings)
+  }
+
+  private def readObject(in: ObjectInputStream): Unit = {
+    in.defaultReadObject()
+    val bytes = new Array[Byte](in.readInt())
+    in.readFully(bytes)
+    hadoop = HadoopFileStore.configuration(bytes)
+  }
+}
+
+private object HadoopFileStore {
+  val BufferSize: Int = 256 << 10
+
+  /** Streams whose settings a JVM remembers: to read them takes longer than many a task does. */
+  private val Remembered = 16
+
+  private val known = new java.util.LinkedHashMap[ByteBuffer, Configuration](Remembered, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[ByteBuffer, Configuration]): Boolean = size > Remembered
+  }
+
+  def configuration(settings: Array[Byte]): Configuration = known.synchronized {
+    known.computeIfAbsent(
+      ByteBuffer.wrap(settings),
+      _ => {
+        val hadoop = new Configuration(false)
+        hadoop.readFields(new DataInputStream(new ByteArrayInputStream(settings)))
+        hadoop
+      })
+  }
+}
+
+final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
+  private var closed = false
+
+  override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
+
+  // Object stores have no such thing: a file is there, and durable, once it is closed.
+  override def sync(): Unit = if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
+
+  override def close(): Unit = if (!closed) {
+    closed = true
+    out.close()
+  }
+}
+
+final private class HadoopInput(in: FSDataInputStream, override val length: Long) extends FileInput {
+
+  override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit = {
+    if (position + length > this.length) throw new java.io.EOFException(s"it has ${this.length} bytes")
+    if (in.getPos != position) in.seek(position)
+    in.readFully(into, from, length)
+  }
+
+  override def close(): Unit =
+    try in.close()
+    catch { case _: IOException => () }
+}

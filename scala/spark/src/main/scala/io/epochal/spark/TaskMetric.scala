@@ -1,6 +1,0 @@
-package io.epochal.spark
-
-import org.apache.spark.sql.connector.metric.CustomTaskMetric
-
-/** What one task has counted of a metric, for Spark to add up. */
-final private[spark] case class TaskMetric(override val name: String, override val value: Long) extends CustomTaskMetric

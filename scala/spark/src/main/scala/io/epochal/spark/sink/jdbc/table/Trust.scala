@@ -1,8 +1,0 @@
-package io.epochal.spark.sink.jdbc.table
-
-/** Whom the sink trusts with the tables that it keeps beside a target (K19).
-  *
-  * @param owners
-  *   roles that the user names, beside those who could act as the sink's own role anyway
-  */
-final case class Trust(target: QualifiedName, owners: Seq[String])
