@@ -59,7 +59,7 @@ lazy val connectors = project
     name := "epochal-spark",
     Common.testGroups := TestGroups.Groups,
     libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
-    libraryDependencies ++= (wiremock +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
+    libraryDependencies ++= (wiremock +: archunit +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
   )
 
 lazy val bench = project

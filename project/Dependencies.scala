@@ -25,6 +25,9 @@ object Dependencies {
     "org.scalacheck" %% "scalacheck" % "1.18.1",
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
   )
+  // The rules between packages that the compiler does not know.
+  val archunit = "com.tngtech.archunit" % "archunit" % "1.4.1"
+
   // Spark's own test vocabulary: StreamTest, SharedSparkSession and what they extend.
   val sparkTestJars =
     Seq("spark-sql", "spark-catalyst", "spark-core", "spark-sql-api", "spark-common-utils").map { name =>
