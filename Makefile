@@ -73,8 +73,8 @@ build/delta/.jars: Makefile
 test-matrix-%: build/venv-%/.wheel
 	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
 
-check: $(VENV)/.requirements ## formats, lints, types, and warnings as errors
-	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check"
+check: $(VENV)/.requirements ## formats, lints, types, warnings as errors, and the walls between rooms
+	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd python && ../$(BIN)/mypy

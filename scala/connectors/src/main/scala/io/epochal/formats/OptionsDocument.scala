@@ -1,6 +1,5 @@
 package io.epochal.formats
 
-import io.epochal.kit.access.Secret
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 

@@ -1,6 +1,5 @@
 package io.epochal.formats
 
-import io.epochal.rest.RestFormat
 import org.scalatest.funsuite.AnyFunSuite
 
 final class StatementRedactionSuite extends AnyFunSuite {

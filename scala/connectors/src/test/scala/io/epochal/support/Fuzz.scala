@@ -1,6 +1,5 @@
 package io.epochal.support
 
-import io.epochal.kit.access.Secret
 import java.util.concurrent.TimeUnit.SECONDS
 import java.util.concurrent.{ExecutionException, Executors, TimeUnit, TimeoutException}
 

@@ -1,6 +1,5 @@
 package io.epochal.jdbc.option
 
-import io.epochal.jdbc.database.Database
 import java.time.Duration
 
 import io.epochal.core.error.Conditions

@@ -1,6 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.auth.Authorization
 import io.epochal.rest.http.auth.HttpAuth
 import io.epochal.rest.http.auth.OAuthSettings
 import java.nio.charset.StandardCharsets.UTF_8

@@ -1,6 +1,5 @@
 package io.epochal.kit.access
 
-import io.epochal.formats.EpochalExtensions
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
 import java.util.stream.Stream

@@ -7,7 +7,6 @@ import io.epochal.rest.source.record.AnswerOrigin
 import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.rest.http.request.BodyBuffer
 import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.AnswerPart
 import io.epochal.rest.source.record.BodyFormat
 
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be

@@ -4,7 +4,6 @@ import io.epochal.rest.source.record.AnswerColumn
 import io.epochal.rest.source.record.BodyFormat
 import io.epochal.rest.source.record.RecordMode
 import io.epochal.rest.source.record.RecordRules
-import io.epochal.rest.source.record.Records
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.NameList
 import io.epochal.core.option.OptionSpec
