@@ -3,8 +3,8 @@ package io.epochal.formats
 import io.epochal.core.option.OptionGroup
 import io.epochal.core.version.Version
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.rest.sink.RestSinkOptions
 import io.epochal.random.RandomOptions
+import io.epochal.rest.sink.RestSinkOptions
 import io.epochal.rest.source.paging.RestOptions
 
 /** What the jar tells of itself. */

@@ -2,9 +2,7 @@ package io.epochal.formats
 
 import org.apache.spark.sql.SparkSessionExtensions
 
-import io.epochal.kit.engine.JobDescription
-import io.epochal.kit.engine.MaskedCommand
-import io.epochal.kit.engine.StatementOptions
+import io.epochal.kit.engine.{JobDescription, MaskedCommand, StatementOptions}
 
 /** `spark.sql.extensions=io.epochal.formats.EpochalExtensions`: keeps secrets that stand in SQL
   * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and pages. It changes nothing of what

@@ -3,8 +3,7 @@ package io.epochal.formats
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.{OptionGroup, OptionSpec}
 
 /** The declared options as documents: Markdown for people, JSON for other languages. */
 private[epochal] object OptionsDocument {

@@ -1,9 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.TransportChoice
 import java.util
 
 import scala.jdk.CollectionConverters._
@@ -24,15 +20,13 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.jdbc.commit.Claims
-import io.epochal.jdbc.table.DeadLetterTable
-import io.epochal.jdbc.table.TableCheck
-import io.epochal.jdbc.database.Trust
+import io.epochal.jdbc.database.{Database, Dialect, Trust}
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.TornFirstBatch
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.

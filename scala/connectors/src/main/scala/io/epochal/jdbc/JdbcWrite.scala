@@ -1,9 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.option.IdentityOptions
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.TransportChoice
 import java.util.UUID
 
 import org.apache.spark.sql.connector.metric.CustomMetric
@@ -19,27 +15,15 @@ import org.apache.spark.sql.connector.write.{
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.EpochAttempt
-import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.store.HadoopFileStore
-import io.epochal.kit.engine.EveryOutputMode
-import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.engine.SinkEngine
-import io.epochal.jdbc.commit.BatchCommit
-import io.epochal.jdbc.commit.CheckpointOffsets
-import io.epochal.jdbc.commit.Claims
-import io.epochal.jdbc.commit.EpochCommit
-import io.epochal.jdbc.commit.Run
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
+import io.epochal.jdbc.commit.{BatchCommit, CheckpointOffsets, Claims, EpochCommit, Run}
+import io.epochal.jdbc.database.{BadRows, BulkRun, Database, TaskMessage, Transport}
+import io.epochal.jdbc.option.{IdentityOptions, JdbcOptions, TransportChoice}
 import io.epochal.jdbc.sql.Writer
-import io.epochal.jdbc.database.BadRows
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.transport.Leftovers
-import io.epochal.jdbc.transport.RowFiles
-import io.epochal.jdbc.database.TaskMessage
-import io.epochal.jdbc.database.Transport
-import io.epochal.jdbc.transport.Transports
+import io.epochal.jdbc.transport.{Leftovers, RowFiles, Transports}
+import io.epochal.kit.engine.{EveryOutputMode, QueryStop, SinkEngine}
+import io.epochal.kit.store.HadoopFileStore
 
 /** What is to be written, and by whom. */
 final private[jdbc] case class WriteRequest(

@@ -1,7 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
@@ -9,16 +7,10 @@ import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, Writ
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.kit.engine.UnsafeRows
 import io.epochal.jdbc.commit.BatchCommit
-import io.epochal.jdbc.database.BadRows
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.TaskBadRows
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.TaskReport
-import io.epochal.jdbc.database.Transport
+import io.epochal.jdbc.database.{BadRows, Failpoint, Failpoints, TaskAttempt, TaskBadRows, TaskReport, Transport}
+import io.epochal.jdbc.row.{BadValue, RowFormat}
+import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
 
 /** Travels to the tasks.
   *

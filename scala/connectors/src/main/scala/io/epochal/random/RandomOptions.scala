@@ -4,11 +4,7 @@ import java.time.{Duration, Instant}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.core.option.SourceOptions
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 
 /** What a query asked of the source, checked.
   *

@@ -21,12 +21,9 @@ import org.apache.spark.sql.connector.read.streaming.{
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.limit.Admission
-import io.epochal.core.limit.Backlog
-import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.engine.SessionHadoop
-import io.epochal.kit.source.InitialOffset
-import io.epochal.kit.source.ReadLimits
+import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.kit.engine.{QueryStop, SessionHadoop}
+import io.epochal.kit.source.{InitialOffset, ReadLimits}
 
 /** The driver's part of the stream, in every mode.
   *

@@ -12,10 +12,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.sink.RestSinkOptions
-import io.epochal.rest.sink.RestSinkProvider
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.sink.{RestSinkOptions, RestSinkProvider}
 import io.epochal.rest.source.RestProvider
+import io.epochal.rest.source.paging.RestOptions
 
 /** `format("epochal-rest")`: one name for the source ([[RestProvider]]) and the sink ([[RestSinkProvider]]), which know
   * nothing of each other.

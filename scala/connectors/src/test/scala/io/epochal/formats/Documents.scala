@@ -1,10 +1,9 @@
 package io.epochal.formats
 
-import io.epochal.formats.Epochal
-import io.epochal.formats.OptionsDocument
 import java.nio.file.{Files, Path, Paths}
 
 import io.epochal.core.error.Conditions
+import io.epochal.formats.{Epochal, OptionsDocument}
 
 /** The documents that are generated from declarations. `make docs` writes them, [[DocumentsSuite]] holds them to the code. */
 object Documents {

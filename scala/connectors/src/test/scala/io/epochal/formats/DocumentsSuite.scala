@@ -1,9 +1,10 @@
 package io.epochal.formats
 
-import io.epochal.formats.Epochal
 import java.nio.file.Files
 
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.formats.Epochal
 
 final class DocumentsSuite extends AnyFunSuite {
 

@@ -8,16 +8,9 @@ import scala.util.Random
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
 
-import io.epochal.jdbc.Mariadb
-import io.epochal.jdbc.MariadbServer
-import io.epochal.jdbc.Postgres
-import io.epochal.jdbc.PostgresServer
-import io.epochal.jdbc.Sqlite
-import io.epochal.jdbc.TestDatabase
-import io.epochal.rest.sink.OrdersApi
-import io.epochal.rest.sink.RestSinkFixture
-import io.epochal.rest.source.ChainApi
-import io.epochal.rest.source.RecordsApi
+import io.epochal.jdbc.{Mariadb, MariadbServer, Postgres, PostgresServer, Sqlite, TestDatabase}
+import io.epochal.rest.sink.{OrdersApi, RestSinkFixture}
+import io.epochal.rest.source.{ChainApi, RecordsApi}
 
 /** `stop()` at any moment (K18). The moments follow from a seed, which is printed: EPOCHAL_STOPS sets how many there are, and
   * EPOCHAL_STOP_SEED repeats them.

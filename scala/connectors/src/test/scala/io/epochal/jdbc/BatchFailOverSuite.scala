@@ -1,7 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
 import java.nio.file.Files
 import java.sql.DriverManager
 
@@ -14,6 +12,7 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
+import io.epochal.jdbc.database.{Failpoint, Failpoints}
 
 /** A batch write whose COMMIT is not answered has nothing but its transaction's id to be known by (K7). */
 final class BatchFailOverSuite extends SinkSuite(Postgres) {

@@ -1,14 +1,13 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
-import io.epochal.jdbc.option.JdbcOptions
 import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.database.{ConnectionPool, Failpoints}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.testkit.Epoch
 

@@ -7,8 +7,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.support.Examples
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.support.Examples
 
 final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 

@@ -1,7 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
 import java.nio.file.Files
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -12,7 +10,7 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.InlineMessage
+import io.epochal.jdbc.database.{Failpoint, Failpoints, InlineMessage}
 import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends InlineFaults(Sqlite)

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.option.JdbcOptions
 import java.time.Duration
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -11,7 +10,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.jdbc.database.ConnectionPool
-import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions}
 import io.epochal.jdbc.sqlite.SqliteDialect
 
 final class ConnectionPoolSuite extends AnyFunSuite with Eventually {

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -9,6 +8,7 @@ import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.ContentDigest
+import io.epochal.jdbc.database.Failpoints
 
 final class SqliteDeadLettersSuite extends DeadLetters(Sqlite)
 final class StagedDeadLettersSuite extends DeadLetters(PostgresBy.staged)

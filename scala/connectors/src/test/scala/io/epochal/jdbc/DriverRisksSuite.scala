@@ -2,12 +2,10 @@ package io.epochal.jdbc
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.kit.access.DriverAccess
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.option.DriverRisks
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.LoginDataSource
+import io.epochal.jdbc.option.{ConnectionSettings, DriverRisks}
+import io.epochal.kit.access.DriverAccess
 
 final class DriverRisksSuite extends AnyFunSuite {
 

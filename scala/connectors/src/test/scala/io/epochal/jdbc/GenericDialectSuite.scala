@@ -1,8 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.database.JdbcDriver
-import io.epochal.jdbc.option.JdbcOptions
 import java.time.{LocalDate, LocalDateTime, OffsetDateTime}
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -10,10 +7,10 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.LoginDataSource
-import io.epochal.jdbc.generic.AnyDialect
-import io.epochal.jdbc.generic.GenericDialect
+import io.epochal.jdbc.database.{Dialect, JdbcDriver, LoginDataSource}
+import io.epochal.jdbc.generic.{AnyDialect, GenericDialect}
 import io.epochal.jdbc.mysql.MysqlDialect
+import io.epochal.jdbc.option.JdbcOptions
 
 final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
 

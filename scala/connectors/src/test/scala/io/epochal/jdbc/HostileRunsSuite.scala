@@ -1,16 +1,13 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.database.Failpoints
-import io.epochal.jdbc.option.JdbcOptions
 import java.nio.file.Files
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.ConnectionPool
+import io.epochal.jdbc.database.{ConnectionPool, Database, Dialect, Failpoints}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 import io.epochal.testkit.Epoch
 

@@ -1,8 +1,7 @@
 package io.epochal.jdbc
 
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.testkit.SinkChecks
-import io.epochal.testkit.SinkFixture
+import io.epochal.testkit.{SinkChecks, SinkFixture}
 
 /** What every exactly-once sink must do, on each database and by each transport. */
 abstract class JdbcConformance(databases: TestDatabases) extends SinkChecks {

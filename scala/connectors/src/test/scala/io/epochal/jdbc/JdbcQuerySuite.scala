@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import java.io.File
 import java.nio.file.Files
 
@@ -10,9 +9,8 @@ import scala.util.Using
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.jdbc.database.Failpoints
 
 final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
 

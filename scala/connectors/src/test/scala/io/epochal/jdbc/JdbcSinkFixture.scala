@@ -1,7 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
@@ -15,10 +13,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.RunningQuery
-import io.epochal.kit.engine.SinkEngine
-import io.epochal.testkit.SinkFixture
-import io.epochal.testkit.SinkRun
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.engine.{RunningQuery, SinkEngine}
+import io.epochal.testkit.{SinkFixture, SinkRun}
 
 /** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine that says what the test says. */
 final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType = JdbcSinkFixture.Schema)

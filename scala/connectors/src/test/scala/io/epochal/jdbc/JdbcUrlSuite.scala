@@ -1,8 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
 import java.sql.SQLException
 
 import org.scalacheck.Gen
@@ -10,8 +7,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.option.JdbcUrl
+import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, JdbcUrl}
 import io.epochal.jdbc.table.TableCheck
 
 /** What a URL shows of itself in descriptions, errors and logs. */

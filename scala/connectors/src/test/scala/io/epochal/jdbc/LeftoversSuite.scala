@@ -1,8 +1,8 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import scala.util.Using
 
+import io.epochal.jdbc.database.Failpoints
 import io.epochal.testkit.Epoch
 
 /** Prepared transactions that a run, a ledger or a server has left to others. */

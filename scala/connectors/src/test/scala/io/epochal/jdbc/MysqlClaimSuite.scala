@@ -1,8 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
 import java.sql.{Connection, SQLException}
 
 import scala.collection.mutable
@@ -13,8 +10,9 @@ import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 
 final class MariadbClaimSuite extends MysqlClaims(Mariadb)

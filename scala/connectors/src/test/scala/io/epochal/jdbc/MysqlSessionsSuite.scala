@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Dialect
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -10,10 +9,9 @@ import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.Writer
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.sql.{Sql, Writer}
 
 final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Eventually {
 

@@ -1,23 +1,18 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
 import java.nio.file.Files
 import java.sql.SQLException
 
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.kit.access.Secret
-import io.epochal.kit.engine.RunningQuery
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
-import io.epochal.jdbc.transport.BulkTransport
-import io.epochal.jdbc.transport.Transports
+import io.epochal.jdbc.transport.{BulkTransport, Transports}
+import io.epochal.kit.access.Secret
+import io.epochal.kit.engine.{RunningQuery, SinkEngine}
 
 final class PasswordSuite extends AnyFunSuite {
 

@@ -12,8 +12,7 @@ import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.engine.JsonRows
-import io.epochal.kit.engine.UnsafeRows
+import io.epochal.kit.engine.{JsonRows, UnsafeRows}
 
 /** Structs, maps and variants in json and jsonb. */
 final class PostgresJsonSuite extends SinkSuite(Postgres) {

@@ -10,16 +10,11 @@ import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.kit.engine.UnsafeRows
-import io.epochal.jdbc.postgres.PostgresType
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.BoundTable
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, TargetColumn, TargetTable, WriteMode}
 import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.TargetColumn
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.WriteMode
-import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.postgres.PostgresType
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.engine.UnsafeRows
 
 /** Texts that go where the column's type says what they are: what we take, PostgreSQL takes, and with its own meaning. */
 final class PostgresTextsSuite extends SinkSuite(Postgres) {

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
 
@@ -8,8 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.FileMessage
-import io.epochal.jdbc.database.InlineMessage
+import io.epochal.jdbc.database.{Failpoints, FileMessage, InlineMessage}
 import io.epochal.testkit.Epoch
 
 final class SqliteRowFilesSuite extends RowFilesChecks(Sqlite)

@@ -1,14 +1,12 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.EpochalException
-import io.epochal.testkit.Epoch
-import io.epochal.testkit.SinkRun
+import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.jdbc.database.Failpoints
+import io.epochal.testkit.{Epoch, SinkRun}
 
 /** A suite over one kind of database, with the sink driven by hand: no Spark session. */
 abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {

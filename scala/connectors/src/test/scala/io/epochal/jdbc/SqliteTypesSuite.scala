@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.option.JdbcOptions
 import java.math.{BigDecimal => JavaDecimal}
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -8,6 +7,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
+import io.epochal.jdbc.option.JdbcOptions
 
 final class SqliteTypesSuite extends SinkSuite(Sqlite) {
 

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Dialect
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -10,8 +9,8 @@ import scala.util.Using
 
 import org.scalatest.concurrent.Eventually
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.Dialect
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
 final class Postgres13StuckPredecessorSuite extends StuckPredecessor(Postgres13, InMiddle.ofPostgres)

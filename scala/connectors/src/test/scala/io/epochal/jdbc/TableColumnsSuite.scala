@@ -1,11 +1,11 @@
 package io.epochal.jdbc
 
-import io.epochal.jdbc.database.Failpoints
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
+import io.epochal.jdbc.database.Failpoints
 
 final class SqliteTableColumnsSuite extends TableColumns(Sqlite)
 final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.staged))

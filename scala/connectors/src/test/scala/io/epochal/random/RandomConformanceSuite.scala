@@ -7,10 +7,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.kit.source.InitialOffset
-import io.epochal.kit.source.ManualClock
-import io.epochal.testkit.SourceChecks
-import io.epochal.testkit.SourceFixture
+import io.epochal.kit.source.{InitialOffset, ManualClock}
+import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source, a row a second, over a clock that moves by hand. */
 final class RandomConformanceSuite extends SourceChecks {

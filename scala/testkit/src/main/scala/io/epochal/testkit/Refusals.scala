@@ -2,8 +2,7 @@ package io.epochal.testkit
 
 import org.scalatest.Assertions
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Condition, EpochalException}
 
 /** Whether a connector refuses by the right name. */
 trait Refusals extends Assertions {

@@ -1,12 +1,13 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.concurrent.TimeUnit
 import java.util.zip.{GZIPInputStream, GZIPOutputStream}
 
 import org.openjdk.jmh.annotations._
+
+import io.epochal.rest.http.request.BodyBuffer
 
 /** A megabyte of JSON out of gzip: our decoder, and the JDK's. */
 @State(Scope.Thread)

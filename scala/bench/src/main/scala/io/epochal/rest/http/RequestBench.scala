@@ -1,14 +1,12 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpCounters
 import java.net.{InetAddress, InetSocketAddress}
 import java.util.concurrent.{Executors, TimeUnit}
 
 import com.sun.net.httpserver.HttpServer
 import org.openjdk.jmh.annotations._
 
+import io.epochal.rest.http.request.{BodyBuffer, HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
 /** A request for a small page, and all that stands around it, to a server in the same JVM. */

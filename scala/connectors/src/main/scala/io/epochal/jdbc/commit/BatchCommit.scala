@@ -4,12 +4,8 @@ import java.sql.Connection
 
 import io.epochal.core.error.Condition
 import io.epochal.jdbc.database.TransactionOutcome.Committed
+import io.epochal.jdbc.database.{BulkRun, Database, Failpoint, Failpoints, Shipment}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
 
 /** Commits a batch write: all of its rows in one transaction, without the ledger.
   *

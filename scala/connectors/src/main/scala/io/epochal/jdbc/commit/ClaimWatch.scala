@@ -9,14 +9,10 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.Claim
-import io.epochal.core.ledger.LedgerRow
+import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.database.ConnectionPool
-import io.epochal.jdbc.database.Transaction
-import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.database.{ConnectionPool, Database, Transaction}
+import io.epochal.jdbc.sql.{Blocker, Writer}
 
 /** Looks, while a claim waits for a lock, for whom it waits (K15).
   *

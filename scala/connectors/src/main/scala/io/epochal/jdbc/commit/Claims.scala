@@ -8,23 +8,12 @@ import scala.collection.mutable
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.Claim
-import io.epochal.core.ledger.LedgerRow
-import io.epochal.jdbc.sql.Ddl
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.table.DeadLetterTable
-import io.epochal.jdbc.table.AddedColumns
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.table.TableCheck
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.Trust
-import io.epochal.jdbc.database.BulkRun
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{Claim, LedgerRow}
+import io.epochal.jdbc.database.{BoundTable, BulkRun, Database, Failpoint, Failpoints, TargetTable, Trust}
+import io.epochal.jdbc.sql.{Ddl, Sql}
+import io.epochal.jdbc.table.{AddedColumns, DeadLetterTable, TableCheck}
 import io.epochal.jdbc.transport.RowFiles
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
 
 /** What a run may write: its line in the ledger, with its generation, and the table that its rows go into.
   *

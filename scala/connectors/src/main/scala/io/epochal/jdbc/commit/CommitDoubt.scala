@@ -4,15 +4,10 @@ import java.sql.Connection
 
 import scala.util.control.NonFatal
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
-import io.epochal.jdbc.database.Transaction
+import io.epochal.jdbc.database.{Database, Failpoint, Failpoints, Transaction, TransactionOutcome}
 import io.epochal.jdbc.sql.Writer
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
-import io.epochal.jdbc.database.TransactionOutcome
 
 /** Remembers that the answer to a COMMIT was lost, until somebody has found out what became of it (K7).
   *

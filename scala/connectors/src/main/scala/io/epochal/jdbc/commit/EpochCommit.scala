@@ -2,19 +2,10 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.EpochAttempt
-import io.epochal.core.ledger.EpochDecision
-import io.epochal.core.ledger.LedgerRow
-import io.epochal.core.ledger.OnLedgerEmpty
-import io.epochal.jdbc.database.Transaction
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty}
+import io.epochal.jdbc.database.{Database, Failpoint, Failpoints, Shipment, Transaction, TransactionOutcome}
 import io.epochal.jdbc.table.AddedColumns
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
-import io.epochal.jdbc.database.TransactionOutcome
 
 /** What became of an epoch. */
 sealed trait EpochOutcome

@@ -3,19 +3,11 @@ package io.epochal.jdbc.commit
 import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.ledger.AppliedEpoch
-import io.epochal.core.ledger.ContentDigest
-import io.epochal.core.ledger.LedgerRow
-import io.epochal.core.ledger.ServerIdentity
-import io.epochal.core.ledger.Target
-import io.epochal.core.ledger.TriggerMode
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.Ddl
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.database.BoundTable
+import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
+import io.epochal.jdbc.database.{BoundTable, Dialect, Trust}
 import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.Trust
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.{Ddl, Sql}
 
 /** The ledger's tables in the target's database and schema; `docs/PROTOCOL.md` has their columns.
   *

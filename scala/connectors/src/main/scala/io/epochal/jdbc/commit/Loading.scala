@@ -2,18 +2,10 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Plural
-import io.epochal.jdbc.database.BadRows
-import io.epochal.jdbc.database.DeadLetter
-import io.epochal.jdbc.table.DeadLetterTable
-import io.epochal.jdbc.table.AddedColumns
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.jdbc.database.{BadRows, BulkRun, Database, DeadLetter, Loaded, Shipment}
 import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.table.{AddedColumns, DeadLetterTable}
 
 /** Brings what tasks put out into the table, and checks that all of it is there (K13).
   *

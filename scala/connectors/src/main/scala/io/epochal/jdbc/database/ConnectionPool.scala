@@ -1,6 +1,5 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.ConnectionSettings
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
@@ -13,6 +12,7 @@ import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.jdbc.option.ConnectionSettings
 
 /** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
   *

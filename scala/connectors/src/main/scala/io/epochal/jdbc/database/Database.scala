@@ -1,18 +1,14 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.TransportChoice
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.retry.Retrier
-import io.epochal.core.retry.RetryEvent
-import io.epochal.core.retry.Verdict
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.jdbc.sql.Writer
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).

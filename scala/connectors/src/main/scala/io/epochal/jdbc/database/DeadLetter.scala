@@ -1,13 +1,11 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.row.BadValue
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.kit.engine.RowJson
-import io.epochal.kit.engine.UnsafeRow
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.row.BadValue
+import io.epochal.kit.engine.{RowJson, UnsafeRow}
 
 /** A row that could not be stored, on its way to the dead-letter table.
   *

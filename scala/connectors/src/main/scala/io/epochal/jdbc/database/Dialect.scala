@@ -1,6 +1,5 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.JdbcOptions
 import java.sql.{Connection, SQLException}
 import java.time.Duration
 import java.util.ServiceLoader
@@ -14,14 +13,10 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.row.{EncodedRows, RowFormat}
+import io.epochal.jdbc.sql.{Blocker, Writer}
 import io.epochal.kit.access.DriverAccess
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.sql.Writer
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
 
 /** All that differs from database to database. The rest of the sink names none.
   *

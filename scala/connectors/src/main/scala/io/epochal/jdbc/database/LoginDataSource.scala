@@ -1,6 +1,5 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.ConnectionSettings
 import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.logging.Logger
@@ -10,8 +9,8 @@ import javax.sql.DataSource
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.option.ConnectionSettings
 import io.epochal.kit.access.DriverAccess
 
 /** Logs in with one set of settings. It prints without secrets, and the pool above it never sees any.

@@ -3,9 +3,8 @@ package io.epochal.jdbc.database
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.kit.engine.UnsafeRows
 import io.epochal.jdbc.row.BadValue
+import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
 
 /** Reads what a row of `mode=changes` does. A row that inserts and one that updates are the same to us: stored by its key,
   * so that changes that come twice, or after a snapshot that has them, leave the right rows.

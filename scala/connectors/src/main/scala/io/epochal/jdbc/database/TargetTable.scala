@@ -1,9 +1,9 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.option.QualifiedName
 import org.apache.spark.sql.types.StructField
 
 import io.epochal.core.ledger.Target
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.row.NulCharacter
 
 /** A column's type as its dialect knows it. */

@@ -1,11 +1,12 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.sql.Writer
 import java.sql.Connection
 import java.time.Duration
 
 import scala.util.Try
 import scala.util.control.NonFatal
+
+import io.epochal.jdbc.sql.Writer
 
 
 /** A transaction that is open on a connection.

@@ -1,13 +1,10 @@
 package io.epochal.jdbc.database
 
-import io.epochal.jdbc.row.ChunkedBytes
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 
 /** How rows come from the tasks into the committing transaction. What a task puts out stays invisible until then (K6). */
 trait Transport extends Serializable {

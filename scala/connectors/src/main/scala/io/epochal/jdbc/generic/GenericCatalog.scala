@@ -7,12 +7,8 @@ import scala.util.Using
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.NamePart
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetColumn
-import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.database.{TargetColumn, TargetTable}
+import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 
 /** Tables as JDBC's metadata shows them. Where tables have no schema, the catalog stands in for it. */
 private[generic] object GenericCatalog {

@@ -3,13 +3,10 @@ package io.epochal.jdbc.generic
 import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLSyntaxErrorException}
 
 import io.epochal.core.error.Conditions
+import io.epochal.jdbc.database.{BoundTable, Dialect, Loaded, WriteMode}
 import io.epochal.jdbc.insert.InsertBatches
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.WriteMode
-import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.row.EncodedRows
 
 /** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
   * the driver's batches.

@@ -4,11 +4,9 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.insert.Binder
-import io.epochal.jdbc.insert.ValueCheck
-import io.epochal.jdbc.insert.ValueRules
-import io.epochal.jdbc.row.NulCharacter
 import io.epochal.jdbc.database.BoundColumn
+import io.epochal.jdbc.insert.{Binder, ValueCheck, ValueRules}
+import io.epochal.jdbc.row.NulCharacter
 
 /** Values by the setters that JDBC 4.2 asks of every driver. */
 private[generic] object GenericRules extends ValueRules {

@@ -4,10 +4,9 @@ import java.sql.{Connection, PreparedStatement, SQLException, Statement}
 
 import scala.util.Using
 
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.database.{BoundTable, Operation}
 import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.Operation
+import io.epochal.jdbc.sql.Sql
 
 /** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
   *

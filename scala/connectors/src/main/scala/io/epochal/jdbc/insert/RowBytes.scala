@@ -2,17 +2,9 @@ package io.epochal.jdbc.insert
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.kit.engine.UnsafeRows
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.Operation
-import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes, EncodedRows, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *

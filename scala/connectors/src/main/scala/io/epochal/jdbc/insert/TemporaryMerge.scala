@@ -2,12 +2,9 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.WriteMode
 
 /** An upsert, or changes, by way of a temporary table: rows of the same key are told apart there before any of them replaces
   * another.

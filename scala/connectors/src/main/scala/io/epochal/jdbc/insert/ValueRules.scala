@@ -4,11 +4,9 @@ import java.sql.PreparedStatement
 
 import org.apache.spark.sql.types._
 
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.kit.engine.UnsafeRows
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.StoredText
 import io.epochal.jdbc.database.BoundColumn
+import io.epochal.jdbc.row.{NulCharacter, StoredText}
+import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
 
 /** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
 trait ValueRules extends Serializable {

@@ -2,12 +2,9 @@ package io.epochal.jdbc.json
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.NulCharacter
 import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter}
+import io.epochal.kit.engine.{UnsafeLayout, UnsafeRow}
 
 /** A column of a row as a JSON text, for databases that keep it so. Belongs to one thread. */
 final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {

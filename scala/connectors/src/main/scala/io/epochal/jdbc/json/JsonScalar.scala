@@ -10,9 +10,8 @@ import java.util.Base64
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
+import io.epochal.jdbc.row.{ChunkedBytes, SparkTime}
 import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.jdbc.row.SparkTime
-import io.epochal.jdbc.row.ChunkedBytes
 
 /** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
 abstract private class JsonScalar extends JsonValue {

@@ -5,11 +5,8 @@ import java.util.HexFormat
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, StoredText}
 import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.StoredText
-import io.epochal.jdbc.row.ChunkedBytes
 
 /** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
   *

@@ -4,9 +4,7 @@ import scala.util.control.NoStackTrace
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.TakenText
-import io.epochal.jdbc.row.Texts
+import io.epochal.jdbc.row.{NulCharacter, TakenText, Texts}
 
 /** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
   *

@@ -5,14 +5,9 @@ import java.util.Locale
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
+import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.option.NamePart
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetColumn
-import io.epochal.jdbc.database.TargetKey
-import io.epochal.jdbc.database.TargetTable
 
 /** Tables as the information schema knows them. */
 private[mysql] object MysqlCatalog {

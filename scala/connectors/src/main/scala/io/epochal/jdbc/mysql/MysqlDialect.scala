@@ -12,27 +12,13 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, ColumnType, DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable}
 import io.epochal.jdbc.insert.RowBytes
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.row.{EncodedRows, RowFormat}
+import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.jdbc.table.DeadLetterTable
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.ColumnType
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.BuiltInDialect
-import io.epochal.jdbc.database.DatabaseFailure
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.database.JdbcDriver
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.database.LedgerDialect
-import io.epochal.jdbc.database.Loaded
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
 class MysqlDialect extends Dialect with BuiltInDialect {

@@ -2,15 +2,11 @@ package io.epochal.jdbc.mysql
 
 import java.sql.{Connection, SQLException}
 
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
+import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
+import io.epochal.jdbc.row.EncodedRows
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.insert.InsertBatches
-import io.epochal.jdbc.insert.TemporaryMerge
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.WriteMode
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[mysql] object MysqlLoad {

@@ -6,13 +6,10 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.UnsafeRows
-import io.epochal.jdbc.insert.Binder
-import io.epochal.jdbc.insert.IsoTime
-import io.epochal.jdbc.insert.ValueCheck
-import io.epochal.jdbc.insert.ValueRules
-import io.epochal.jdbc.row.NulCharacter
 import io.epochal.jdbc.database.BoundColumn
+import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
+import io.epochal.jdbc.row.NulCharacter
+import io.epochal.kit.engine.UnsafeRows
 
 /** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
   * at the end that would be cut, and bytes that would be filled up.

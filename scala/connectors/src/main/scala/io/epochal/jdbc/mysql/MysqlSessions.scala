@@ -5,9 +5,7 @@ import java.sql.{Connection, SQLException}
 import scala.util.Try
 
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 
 /** How a successor finds the session of its predecessor (K15): a transaction holds the lock `epochal.<sink>.<generation>` by
   * GET_LOCK while it is open, and the server tells which session that is. A server that refuses such locks (some clusters

@@ -4,8 +4,7 @@ import java.sql.Connection
 
 import scala.math.Ordering.Implicits._
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 

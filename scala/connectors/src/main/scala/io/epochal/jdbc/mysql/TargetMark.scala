@@ -4,10 +4,10 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Random
 
+import io.epochal.jdbc.database.TargetTable
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.TargetTable
 
 /** Tells a table from one of the same name that was made after it was dropped.
   *

@@ -7,8 +7,7 @@ import java.util.Locale
 
 import scala.util.Try
 
-import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.access.Secret
+import io.epochal.kit.access.{DriverAccess, Secret}
 
 /** Refuses what a JDBC driver could be told to do beside connecting: load a class, read a file, run a script.
   *

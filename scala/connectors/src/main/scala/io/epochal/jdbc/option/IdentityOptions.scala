@@ -1,9 +1,7 @@
 package io.epochal.jdbc.option
 
-import io.epochal.core.ledger.OnLedgerEmpty
-import io.epochal.core.ledger.OnNewQuery
-import io.epochal.core.option.NameList
-import io.epochal.core.option.OptionType
+import io.epochal.core.ledger.{OnLedgerEmpty, OnNewQuery}
+import io.epochal.core.option.{NameList, OptionType}
 
 /** How the options are read that accept what the ledger refuses. Each names what it accepts: left in a job, it accepts
   * nothing else later.

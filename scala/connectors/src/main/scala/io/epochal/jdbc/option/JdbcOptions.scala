@@ -2,20 +2,12 @@ package io.epochal.jdbc.option
 
 import java.time.Duration
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.OnEpochMismatch
-import io.epochal.core.ledger.OnLedgerEmpty
-import io.epochal.core.ledger.OnNewQuery
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.core.option.RetryOptions
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.access.Secret
+import io.epochal.kit.access.{DriverAccess, Secret}
 
 /** What a query asked of the sink, checked.
   *

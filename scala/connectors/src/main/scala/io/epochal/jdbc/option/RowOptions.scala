@@ -1,10 +1,7 @@
 package io.epochal.jdbc.option
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** What a query asked of its rows' way into the table, beside mode and keys. Columns are the query's, as the user spelled
   * them.

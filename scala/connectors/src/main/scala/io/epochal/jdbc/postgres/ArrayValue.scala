@@ -2,9 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types.DataType
 
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.ChunkedBytes
 
 /** A PostgreSQL array of one dimension:
   *

@@ -1,14 +1,8 @@
 package io.epochal.jdbc.postgres
 
-import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.kit.engine.UnsafeRow
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.Operation
-import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.database.{BoundColumn, Operation}
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.kit.engine.{UnsafeLayout, UnsafeRow}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *

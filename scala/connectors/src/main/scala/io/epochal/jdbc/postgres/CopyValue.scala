@@ -3,10 +3,7 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.jdbc.row.BadValue
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.SparkTime
-import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, SparkTime}
 
 /** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
   *

@@ -5,11 +5,10 @@ import java.sql.Connection
 import scala.util.Using
 
 import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.database.{BulkRun, TaskAttempt}
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.TaskAttempt
 
 /** Id of a prepared transaction: `epochal_<sink>_<generation>_<epoch>_<partition>_<attempt>_<token>`.
   *

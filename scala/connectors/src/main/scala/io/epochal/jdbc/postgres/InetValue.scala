@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.kit.engine.UnsafeLayout
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.kit.engine.UnsafeLayout
 
 /** PostgreSQL's inet and cidr:
   *

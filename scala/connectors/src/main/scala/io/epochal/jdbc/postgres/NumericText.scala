@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.kit.engine.UnsafeLayout
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.kit.engine.UnsafeLayout
 
 /** A text as a numeric (see [[NumericValue]] for its form): digits, with a sign, a point and an exponent where there are any.
   *

@@ -10,28 +10,11 @@ import org.apache.spark.sql.types.{CharType, DataType}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, BulkLoad, ColumnType, DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable, TransactionOutcome, Trust}
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.Writer
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.ColumnType
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.Trust
-import io.epochal.jdbc.database.BulkLoad
-import io.epochal.jdbc.database.BuiltInDialect
-import io.epochal.jdbc.database.DatabaseFailure
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.database.JdbcDriver
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.database.LedgerDialect
-import io.epochal.jdbc.database.Loaded
-import io.epochal.jdbc.database.TransactionOutcome
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 
 /** PostgreSQL 13 and newer. */
 class PostgresDialect extends Dialect with BuiltInDialect {

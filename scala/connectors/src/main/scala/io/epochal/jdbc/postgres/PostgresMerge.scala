@@ -4,12 +4,9 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Using
 
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.OperationColumn
-import io.epochal.jdbc.database.WriteMode
 
 /** Brings rows that lie in another relation of the same database into the target by their keys.
   *

@@ -6,24 +6,12 @@ import scala.util.Using
 
 import org.apache.spark.TaskContext
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.commit.Loading
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.database.Transaction
-import io.epochal.jdbc.database.BulkCopy
-import io.epochal.jdbc.database.BulkLoad
-import io.epochal.jdbc.database.BulkMessage
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
+import io.epochal.jdbc.commit.{LedgerTable, Loading}
+import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Database, Failpoint, Failpoints, Loaded, Shipment, TaskAttempt, Transaction}
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.sql.Sql
 
 /** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
   * them one by one.

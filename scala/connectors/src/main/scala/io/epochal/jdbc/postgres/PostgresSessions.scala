@@ -3,9 +3,7 @@ package io.epochal.jdbc.postgres
 import java.sql.Connection
 
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.Blocker
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.sql.Writer
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 
 /** How the server notices that a client is gone, and how a successor finds the session of its predecessor (K15).
   *

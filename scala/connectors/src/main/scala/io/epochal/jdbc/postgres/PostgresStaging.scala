@@ -2,21 +2,10 @@ package io.epochal.jdbc.postgres
 
 import java.sql.Connection
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
+import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Database, Failpoint, Failpoints, Loaded, Shipment, TaskAttempt, WriteMode}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.database.WriteMode
-import io.epochal.jdbc.database.BulkCopy
-import io.epochal.jdbc.database.BulkLoad
-import io.epochal.jdbc.database.BulkMessage
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Failpoint
-import io.epochal.jdbc.database.Failpoints
-import io.epochal.jdbc.database.Loaded
 
 /** Tasks COPY into unlogged tables of the sink's own, from where the committing transaction moves the rows (K6, K13).
   *

@@ -2,9 +2,9 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
+import io.epochal.jdbc.database.ColumnType
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.row.SparkTime
-import io.epochal.jdbc.database.ColumnType
 
 /** A PostgreSQL type.
   *

@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.kit.engine.UnsafeLayout
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.kit.engine.UnsafeLayout
 
 /** Reads any of Spark's integer types. */
 trait ReadLong {

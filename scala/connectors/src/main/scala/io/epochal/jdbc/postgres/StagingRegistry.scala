@@ -7,13 +7,11 @@ import java.util.HexFormat
 import scala.util.Using
 
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.option.IdentityOptions
 import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.database.{BulkRun, TaskAttempt}
+import io.epochal.jdbc.option.{IdentityOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.TaskAttempt
 
 /** A staging table that an attempt has filled.
   *

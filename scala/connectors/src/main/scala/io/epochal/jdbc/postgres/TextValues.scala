@@ -4,11 +4,8 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.jdbc.row.{ChunkedBytes, NulCharacter, StoredText, Texts}
 import io.epochal.kit.engine.UnsafeLayout
-import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.row.StoredText
-import io.epochal.jdbc.row.Texts
-import io.epochal.jdbc.row.ChunkedBytes
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {

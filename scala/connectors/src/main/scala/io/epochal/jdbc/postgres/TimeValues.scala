@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.unsafe.Platform
 
-import io.epochal.kit.engine.UnsafeLayout
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.kit.engine.UnsafeLayout
 
 /** Days since 2000. The first and last values that fit mean infinity there. */
 final private class DateValue(column: Int) extends CopyValue(column) {

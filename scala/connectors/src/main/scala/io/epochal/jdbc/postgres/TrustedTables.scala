@@ -2,12 +2,10 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, ResultSet}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.option.QualifiedName
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Trust
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+import io.epochal.jdbc.sql.Sql
 
 /** Whether a table that the sink finds by a name of its own (the ledger, staging, prepared transactions, bad rows) is one
   * that nobody could have planted to run code with our rights (K19).

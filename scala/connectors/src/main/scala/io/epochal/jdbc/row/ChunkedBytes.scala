@@ -1,6 +1,7 @@
 package io.epochal.jdbc.row
 
 import java.util.zip.CRC32C
+
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.unsafe.Platform

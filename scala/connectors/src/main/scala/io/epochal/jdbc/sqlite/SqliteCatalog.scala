@@ -7,14 +7,10 @@ import scala.util.Random
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetColumn
-import io.epochal.jdbc.database.TargetKey
-import io.epochal.jdbc.database.TargetTable
 
 /** Tables as SQLite's schema table knows them. Names have no case there.
   *

@@ -8,26 +8,14 @@ import scala.util.Using
 
 import org.apache.spark.sql.types.DataType
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.option.ConnectionSettings
-import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, ColumnType, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable}
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.ColumnType
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.BuiltInDialect
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.database.JdbcDriver
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.database.LedgerDialect
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.row.{EncodedRows, RowFormat}
+import io.epochal.jdbc.sql.Sql
 
 /** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
 class SqliteDialect extends Dialect with BuiltInDialect {

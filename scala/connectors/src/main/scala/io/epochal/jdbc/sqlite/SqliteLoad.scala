@@ -2,11 +2,9 @@ package io.epochal.jdbc.sqlite
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.InsertBatches
 import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.WriteMode
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {

@@ -2,12 +2,10 @@ package io.epochal.jdbc.sqlite
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.Loaded
+import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
+import io.epochal.jdbc.insert.TemporaryMerge
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.insert.TemporaryMerge
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.WriteMode
 
 /** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is: so they are told apart
   * before.

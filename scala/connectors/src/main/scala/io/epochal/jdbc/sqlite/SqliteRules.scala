@@ -2,13 +2,10 @@ package io.epochal.jdbc.sqlite
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.insert.Binder
-import io.epochal.jdbc.insert.IsoTime
-import io.epochal.jdbc.insert.ValueCheck
-import io.epochal.jdbc.insert.ValueRules
+import io.epochal.jdbc.database.BoundColumn
+import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.json.JsonColumn
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.jdbc.database.BoundColumn
 
 /** Values as SQLite keeps them. */
 private[sqlite] object SqliteRules extends ValueRules {

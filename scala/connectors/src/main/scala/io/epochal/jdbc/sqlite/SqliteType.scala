@@ -4,8 +4,8 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.database.ColumnType
+import io.epochal.jdbc.json.JsonValue
 
 /** What SQLite does to values that are stored in a column ("Datatypes In SQLite", 3.1). */
 sealed trait Affinity

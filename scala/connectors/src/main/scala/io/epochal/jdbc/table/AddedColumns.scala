@@ -1,14 +1,12 @@
 package io.epochal.jdbc.table
 
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
 import java.sql.Connection
 import java.util.Locale
 
 import scala.util.Using
 
-import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.database.{BoundTable, Dialect}
+import io.epochal.jdbc.option.{QualifiedName, TableName}
 
 /** Columns that the query has and the table lacks (`addColumns`).
   *

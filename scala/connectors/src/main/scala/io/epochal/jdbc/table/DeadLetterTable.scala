@@ -1,18 +1,13 @@
 package io.epochal.jdbc.table
 
-import io.epochal.jdbc.database.DeadLetter
 import java.sql.Connection
 
 import scala.util.Using
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.jdbc.database.{DeadLetter, Dialect, Trust}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.option.TableName
-import io.epochal.jdbc.database.Trust
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
 
 /** The table that takes the rows that could not be stored, with their epoch, in its transaction.
   *

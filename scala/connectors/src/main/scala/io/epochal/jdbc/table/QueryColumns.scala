@@ -2,12 +2,9 @@ package io.epochal.jdbc.table
 
 import org.apache.spark.sql.types.{CharType, DataType, StringType, StructField, StructType, VarcharType}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.option.NameList
-import io.epochal.core.option.OptionSpec
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.RowOptions
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{NameList, OptionSpec}
+import io.epochal.jdbc.option.{JdbcOptions, RowOptions}
 
 /** A column of the query that goes into the table.
   *

@@ -1,23 +1,13 @@
 package io.epochal.jdbc.table
 
-import io.epochal.jdbc.database.BoundColumn
-import io.epochal.jdbc.database.BoundTable
-import io.epochal.jdbc.database.OperationColumn
-import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.database.TargetColumn
-import io.epochal.jdbc.database.TargetTable
-import io.epochal.jdbc.database.WriteMode
 import java.sql.Connection
 
 import org.apache.spark.sql.types._
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.jdbc.database.Dialect
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.KeyComparison
-import io.epochal.jdbc.option.TransportChoice
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, OperationColumn, TargetColumn, TargetTable, WriteMode}
+import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {

@@ -1,28 +1,13 @@
 package io.epochal.jdbc.transport
 
-import io.epochal.jdbc.database.BulkCopy
-import io.epochal.jdbc.database.BulkLoad
-import io.epochal.jdbc.database.BulkMessage
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.TaskMessage
-import io.epochal.jdbc.database.TaskOutput
-import io.epochal.jdbc.database.TaskReport
-import io.epochal.jdbc.database.Transport
 import java.util.UUID
 
 import scala.util.control.NonFatal
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.EpochalException
-import io.epochal.jdbc.database.ConnectionPool
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.database.Dialect
+import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, ConnectionPool, Database, Dialect, Shipment, TaskAttempt, TaskMessage, TaskOutput, TaskReport, Transport}
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.row.{ChunkedBytes, RowEncoder, RowFormat}
 
 /** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
   *

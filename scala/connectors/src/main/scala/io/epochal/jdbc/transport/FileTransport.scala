@@ -1,16 +1,8 @@
 package io.epochal.jdbc.transport
 
-import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.jdbc.database.FileMessage
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.TaskMessage
-import io.epochal.jdbc.database.TaskOutput
-import io.epochal.jdbc.database.TaskReport
-import io.epochal.jdbc.database.Transport
 import io.epochal.core.error.EpochalException
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.{FileMessage, Shipment, TaskAttempt, TaskMessage, TaskOutput, TaskReport, Transport}
+import io.epochal.jdbc.row.{ChunkedBytes, RowEncoder, RowFormat}
 
 /** For databases into which the driver alone writes: rows travel in the commit messages, and those of tasks that have more
   * in files, which the driver reads piece by piece within the one transaction. An epoch may have any size.

@@ -1,22 +1,10 @@
 package io.epochal.jdbc.transport
 
 
-import io.epochal.jdbc.database.BulkMessage
-import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.jdbc.database.FileMessage
-import io.epochal.jdbc.database.InlineMessage
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.TaskAttempt
-import io.epochal.jdbc.database.TaskMessage
-import io.epochal.jdbc.database.TaskOutput
-import io.epochal.jdbc.database.TaskReport
-import io.epochal.jdbc.database.Transport
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.row.EncodedRows
-import io.epochal.jdbc.row.RowEncoder
-import io.epochal.jdbc.row.RowFormat
+import io.epochal.jdbc.database.{BulkMessage, FileMessage, InlineMessage, Shipment, TaskAttempt, TaskMessage, TaskOutput, TaskReport, Transport}
+import io.epochal.jdbc.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 
 /** Rows travel in the commit messages, encoded by the tasks; the driver loads them.
   *

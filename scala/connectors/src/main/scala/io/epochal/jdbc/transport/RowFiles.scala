@@ -1,7 +1,5 @@
 package io.epochal.jdbc.transport
 
-import io.epochal.jdbc.database.FileMessage
-import io.epochal.jdbc.database.TaskAttempt
 import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.file.NoSuchFileException
@@ -13,8 +11,8 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.FileInput
-import io.epochal.core.journal.FileOutput
+import io.epochal.core.journal.{FileInput, FileOutput}
+import io.epochal.jdbc.database.{FileMessage, TaskAttempt}
 import io.epochal.kit.store.HadoopFileStore
 
 /** Files with rows on their way from tasks to the driver, in a directory of one run (K6). Travels to the tasks.

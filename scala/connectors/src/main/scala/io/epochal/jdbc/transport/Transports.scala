@@ -1,18 +1,13 @@
 package io.epochal.jdbc.transport
 
-import io.epochal.jdbc.database.BulkRun
-import io.epochal.jdbc.database.Shipment
-import io.epochal.jdbc.database.Transport
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.jdbc.database.{BulkRun, Database, Shipment, Transport, WriteMode}
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.engine.SinkEngine
-import io.epochal.jdbc.database.WriteMode
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.option.TransportChoice
 
 /** Which transport an epoch takes, and what is said of it. */
 private[jdbc] object Transports {

@@ -1,15 +1,10 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.auth.ApiKey
-import io.epochal.rest.http.auth.Authorization
-import io.epochal.rest.http.auth.KeyPlace
-import io.epochal.rest.http.auth.Signer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Base64
 
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.auth.{ApiKey, Authorization, KeyPlace, Signer}
+import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpCounters}
 
 /** What a request carries to say who asks: a part of each request that is made, also of one that is made again. */
 final private[http] class Credentials(settings: HttpSettings, counters: HttpCounters) extends AutoCloseable {

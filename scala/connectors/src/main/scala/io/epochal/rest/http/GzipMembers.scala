@@ -1,8 +1,9 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.ResponseLimitException
 import java.io.{EOFException, InputStream}
 import java.util.zip.{CRC32, DataFormatException, Inflater, ZipException}
+
+import io.epochal.rest.http.request.ResponseLimitException
 
 /** Decompresses gzip (RFC 1952), one member after another, in bounded memory and without recursion: the JDK's decoder calls
   * itself for each empty member.

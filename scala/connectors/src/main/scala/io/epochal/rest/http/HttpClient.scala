@@ -1,16 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.http.request.HttpFailure
-import io.epochal.rest.http.request.HttpShare
-import io.epochal.rest.http.request.PerhapsCut
-import io.epochal.rest.http.request.RequestWatch
-import io.epochal.rest.http.request.ResponseLimits
-import io.epochal.rest.http.request.WatchedRequest
 import java.io.{IOException, InputStream}
 import java.time.{Duration, Instant}
 import java.util.concurrent.atomic.AtomicBoolean
@@ -26,10 +15,9 @@ import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
-import io.epochal.core.retry.Retrier
-import io.epochal.core.retry.RetryEvent
-import io.epochal.core.retry.Verdict
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint, HttpAnswer, HttpCall, HttpCounters, HttpFailure, HttpShare, PerhapsCut, RequestWatch, ResponseLimits, WatchedRequest}
 
 /** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
   * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.

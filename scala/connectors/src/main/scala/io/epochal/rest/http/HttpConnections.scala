@@ -1,8 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.Lease
-import io.epochal.rest.http.request.ResponseLimits
-import io.epochal.rest.http.request.SharedValues
 import java.time.Duration
 
 import org.apache.hc.client5.http.auth.AuthScope
@@ -20,6 +17,7 @@ import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.io.CloseMode
 import org.apache.hc.core5.util.{TimeValue, Timeout}
 
+import io.epochal.rest.http.request.{Lease, ResponseLimits, SharedValues}
 import io.epochal.rest.http.transport.HttpTransport
 
 /** The connections of one kind that the queries of a JVM share, kept alive from request to request. The library closes all of

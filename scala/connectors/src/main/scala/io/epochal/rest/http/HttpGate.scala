@@ -1,14 +1,12 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.http.request.HttpShare
-import io.epochal.rest.http.request.Lease
-import io.epochal.rest.http.request.SharedValues
 import java.time.Duration
 import java.util.concurrent.ThreadLocalRandom
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.collection.mutable
+
+import io.epochal.rest.http.request.{HttpBudget, HttpShare, Lease, SharedValues}
 
 /** What all requests of a query to one server pass, in one JVM: there is one gate for all its tasks.
   *

@@ -1,21 +1,12 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.http.request.HttpStatuses
-import io.epochal.rest.http.request.RequestLimits
-import io.epochal.rest.http.request.RequestOptions
 import java.time.Duration
 import java.util.UUID
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.core.option.RetryOptions
-import io.epochal.rest.http.auth.AuthOptions
-import io.epochal.rest.http.auth.KeyPlace
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
+import io.epochal.rest.http.auth.{AuthOptions, KeyPlace}
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint, HttpBudget, HttpStatuses, RequestLimits, RequestOptions}
 import io.epochal.rest.http.transport.TransportOptions
 
 /** How requests are made: the options of everything that speaks HTTP. */

@@ -1,9 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.http.request.HttpStatuses
-import io.epochal.rest.http.request.RequestLimits
 import java.time.Duration
 
 import scala.util.Try
@@ -12,6 +8,7 @@ import io.epochal.core.error.Redaction
 import io.epochal.core.retry.RetrySettings
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.HttpAuth
+import io.epochal.rest.http.request.{Endpoint, HttpBudget, HttpStatuses, RequestLimits}
 import io.epochal.rest.http.transport.HttpTransport
 
 /** What all requests of a query have in common. Travels to the executors; prints without secrets.

@@ -1,7 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.auth.HttpAuth
-import io.epochal.rest.http.auth.OAuthSettings
 import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Instant
 
@@ -9,14 +7,10 @@ import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpBody
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.auth.{HttpAuth, OAuthSettings}
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint, HttpBody, HttpCall, HttpCounters}
 
 /** Asks a token server for access tokens (RFC 6749, sections 4.4 and 6), over connections like those of the query.
   *

@@ -1,13 +1,11 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.auth.OAuthSettings
 import java.time.{Clock, Duration, Instant}
 import java.util.concurrent.locks.ReentrantLock
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.rest.http.request.Lease
-import io.epochal.rest.http.request.SharedValues
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.rest.http.auth.OAuthSettings
+import io.epochal.rest.http.request.{Lease, SharedValues}
 
 /** @param expires
   *   None: the server did not say

@@ -1,8 +1,8 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.Validator
 import java.util.{LinkedHashMap => Eldest}
+
+import io.epochal.rest.http.request.{HttpAnswer, Validator}
 
 /** What answers to the latest few requests came to, for as long as the server says that they would be the same. One thread at a
   * time.

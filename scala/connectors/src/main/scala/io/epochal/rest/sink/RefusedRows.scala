@@ -2,8 +2,7 @@ package io.epochal.rest.sink
 
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.rest.http.request.HttpCounts
 
 /** A row that could not be sent, or that the server refused.

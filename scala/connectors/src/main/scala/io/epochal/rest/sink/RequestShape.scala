@@ -3,8 +3,7 @@ package io.epochal.rest.sink
 import org.apache.spark.sql.types._
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.NameList
-import io.epochal.core.option.OptionSpec
+import io.epochal.core.option.{NameList, OptionSpec}
 
 /** A column of the query that the sink names somewhere.
   *

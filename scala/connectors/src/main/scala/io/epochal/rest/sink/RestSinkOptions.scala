@@ -3,13 +3,9 @@ package io.epochal.rest.sink
 import java.time.Duration
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
 import io.epochal.rest.http.HttpOptions
-import io.epochal.rest.http.request.RequestOptions
-import io.epochal.rest.http.request.HttpStatuses
+import io.epochal.rest.http.request.{HttpStatuses, RequestOptions}
 
 /** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is what becomes of them. */
 object RestSinkOptions {

@@ -12,12 +12,9 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.kit.engine.RowOrder
-import io.epochal.kit.engine.RunningQuery
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.engine.{RowOrder, RunningQuery, SinkEngine}
 import io.epochal.kit.sink.TornFirstBatch
 
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same

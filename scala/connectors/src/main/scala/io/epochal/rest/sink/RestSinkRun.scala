@@ -2,8 +2,7 @@ package io.epochal.rest.sink
 
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.engine.SinkEngine
 
 /** What a sink asks of the engine about the query above it. */

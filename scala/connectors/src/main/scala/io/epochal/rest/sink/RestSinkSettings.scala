@@ -2,16 +2,11 @@ package io.epochal.rest.sink
 
 import java.time.Duration
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.OptionValues
 import io.epochal.kit.access.DriverAccess
-import io.epochal.rest.http.request.HttpHeaders
-import io.epochal.rest.http.HttpOptions
-import io.epochal.rest.http.request.RequestOptions
-import io.epochal.rest.http.HttpSettings
-import io.epochal.rest.http.request.HttpStatuses
+import io.epochal.rest.http.request.{HttpHeaders, HttpStatuses, RequestOptions}
+import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
 /** What a query asked of the sink, checked. Travels to the executors; prints without secrets. */
 final case class RestSinkSettings(

@@ -15,11 +15,9 @@ import org.apache.spark.sql.connector.write.{
 }
 import org.apache.spark.sql.streaming.OutputMode
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.EveryOutputMode
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.engine.{EveryOutputMode, QueryStop}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {

@@ -6,10 +6,8 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 
 import io.epochal.core.error.Plural
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.http.request.HttpShare
-import io.epochal.kit.engine.RowJson
-import io.epochal.kit.engine.UnsafeRows
+import io.epochal.kit.engine.{RowJson, UnsafeRows}
+import io.epochal.rest.http.request.{HttpCounters, HttpShare}
 
 /** What idempotency keys begin with.
   *

@@ -6,13 +6,9 @@ import com.fasterxml.jackson.core.JsonPointer
 import com.fasterxml.jackson.databind.node.MissingNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.HttpFailure
-import io.epochal.rest.http.request.HttpStatuses
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.json.Json
+import io.epochal.rest.http.request.{BodyBuffer, HttpAnswer, HttpFailure, HttpStatuses}
 
 /** What became of a row. */
 sealed private[rest] trait RowResult

@@ -7,8 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
-import io.epochal.kit.engine.JsonRowWriter
-import io.epochal.kit.engine.UnsafeRow
+import io.epochal.kit.engine.{JsonRowWriter, UnsafeRow}
 
 /** A row that no request can be made of. */
 final private[rest] class UnsendableRow(val reason: String) extends Exception(reason, null, false, false)

@@ -2,18 +2,10 @@ package io.epochal.rest.sink
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Plural
-import io.epochal.core.retry.Retrier
-import io.epochal.core.retry.RetryEvent
-import io.epochal.core.retry.Verdict
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.HttpBody
-import io.epochal.rest.http.request.HttpCall
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.http.request.HttpShare
+import io.epochal.rest.http.request.{BodyBuffer, HttpBody, HttpCall, HttpCounters, HttpShare}
 
 /** Sends the rows of a request until each is accepted or refused. Belongs to one task.
   *

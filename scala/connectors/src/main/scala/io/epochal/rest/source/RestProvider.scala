@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPlan
 import java.time.Instant
 import java.util
 
@@ -25,18 +23,15 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.rest.source.record.RestReading
 import io.epochal.core.error.Conditions
 import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.engine.{QueryStop, SessionHadoop}
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.engine.SessionHadoop
-import io.epochal.rest.source.fan.FanOutPlan
-import io.epochal.rest.source.fan.MemberPartition
-import io.epochal.rest.source.paging.ChainedPagination
+import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
+import io.epochal.rest.source.paging.{ChainedPagination, RestOptions, RestPlan, TimeWindow}
+import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.supply.RestFrontier
 import io.epochal.rest.source.task.ChainPartition
-import io.epochal.rest.source.paging.TimeWindow
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *

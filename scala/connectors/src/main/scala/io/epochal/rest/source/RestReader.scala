@@ -1,31 +1,20 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPartition
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.FanOut
-import io.epochal.rest.source.fan.FanOutReader
-import io.epochal.rest.source.fan.MemberPartitions
-import io.epochal.rest.source.paging.ChainedPagination
+import io.epochal.rest.source.fan.{FanOutReader, MemberPartitions}
 import io.epochal.rest.source.page.FetchedPages
-import io.epochal.rest.source.record.RecordMode
-import io.epochal.rest.source.record.RestReading
-import io.epochal.rest.source.record.RowColumns
+import io.epochal.rest.source.paging.{ChainedPagination, FanOut, RestOptions, RestPartition}
+import io.epochal.rest.source.record.{RecordMode, RestReading, RowColumns}
 import io.epochal.rest.source.supply.JournalPartition
-import io.epochal.rest.source.task.ChainPages
-import io.epochal.rest.source.task.ChainPartition
-import io.epochal.rest.source.task.JournalPages
-import io.epochal.rest.source.task.PageReader
-import io.epochal.rest.source.task.Pages
+import io.epochal.rest.source.task.{ChainPages, ChainPartition, JournalPages, PageReader, Pages}
 
 /** @param journal
   *   the stream's; a batch read has none

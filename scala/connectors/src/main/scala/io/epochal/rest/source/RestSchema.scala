@@ -1,15 +1,12 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import scala.util.Try
 
 import org.apache.spark.sql.types._
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.RecordRules
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.record.{BodyFormat, RecordRules}
 
 /** The columns of a query: what the user gave, checked for what JSON can hold. */
 private[rest] object RestSchema {

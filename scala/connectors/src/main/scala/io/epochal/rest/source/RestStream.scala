@@ -1,8 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPosition
 import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
@@ -20,22 +17,14 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
-import io.epochal.rest.source.record.RestReading
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.core.limit.Admission
-import io.epochal.core.limit.Backlog
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.kit.engine.{QueryStop, SessionHadoop}
+import io.epochal.kit.source.{InitialOffset, ReadLimits}
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.engine.SessionHadoop
-import io.epochal.rest.source.paging.ChainedPagination
-import io.epochal.rest.source.paging.PollBudgets
+import io.epochal.rest.source.paging.{ChainedPagination, PollBudgets, RestOffset, RestOptions, RestPosition, TimeWindow, WindowPosition}
+import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.supply.RestSupply
-import io.epochal.rest.source.paging.TimeWindow
-import io.epochal.rest.source.paging.WindowPosition
-import io.epochal.kit.source.InitialOffset
-import io.epochal.kit.source.ReadLimits
 
 /** The driver's part of the stream: asks the API how many records it has, and shares them out.
   *

@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.CsvCursor
 import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.{Try, Using}
@@ -10,14 +8,12 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.{Encoders, SparkSession}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.InitialOffset
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.ChainedPagination
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.{BodyBuffer, HttpCounters}
+import io.epochal.rest.source.paging.{ChainedPagination, RestOptions}
+import io.epochal.rest.source.record.{BodyFormat, CsvCursor}
 
 /** The schema that Spark's own readers infer from the API's first page. */
 private[rest] object SchemaInference {

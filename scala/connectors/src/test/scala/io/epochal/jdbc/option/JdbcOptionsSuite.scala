@@ -4,8 +4,7 @@ import java.sql.SQLException
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.jdbc.commit.CheckpointOffsets
 
 final class JdbcOptionsSuite extends AnyFunSuite {

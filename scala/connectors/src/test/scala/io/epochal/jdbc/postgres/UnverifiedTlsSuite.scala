@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.support.LoggedLines
 import io.epochal.jdbc.option.ConnectionSettings
+import io.epochal.support.LoggedLines
 
 /** Which connections are warned of: those to another host that need not prove who it is. */
 final class UnverifiedTlsSuite extends AnyFunSuite {

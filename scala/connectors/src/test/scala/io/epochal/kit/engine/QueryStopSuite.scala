@@ -10,8 +10,7 @@ import org.apache.hc.core5.http.ConnectionRequestTimeoutException
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.StreamTest
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** What an interruption looks like by the time it reaches Spark. */
 final class QueryStopSuite extends StreamTest {

@@ -1,6 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
 import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Paths}
@@ -9,6 +8,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import org.scalatest.Assertions.assert
+
+import io.epochal.rest.http.request.BodyBuffer
 
 /** Answers as they were received. */
 private[epochal] object Bodies {

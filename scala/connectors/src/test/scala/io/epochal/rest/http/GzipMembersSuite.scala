@@ -1,13 +1,13 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.ResponseLimitException
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, EOFException, InputStream}
 import java.util.zip.{CRC32, GZIPInputStream, GZIPOutputStream, ZipException}
 
 import scala.util.{Random, Try, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.http.request.{BodyBuffer, ResponseLimitException}
 
 final class GzipMembersSuite extends AnyFunSuite {
 

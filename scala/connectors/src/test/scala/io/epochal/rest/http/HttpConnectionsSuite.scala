@@ -1,8 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpCounters
 import java.io.{InputStream, OutputStream}
 
 import scala.util.Using
@@ -13,6 +10,7 @@ import org.apache.hc.core5.http.{ContentType, HttpHost}
 import org.apache.hc.core5.io.CloseMode
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.http.request.{BodyBuffer, HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
 /** Connections that a whole JVM shares outlive whatever ends one of its requests. */

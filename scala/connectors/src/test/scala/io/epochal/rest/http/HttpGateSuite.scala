@@ -1,7 +1,5 @@
 package io.epochal.rest.http
 
-import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.http.request.HttpShare
 import java.time.Duration
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
@@ -9,6 +7,8 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.collection.mutable
 
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.http.request.{HttpBudget, HttpShare}
 
 final class HttpGateSuite extends AnyFunSuite {
 

@@ -7,8 +7,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.HostileResponses
-import io.epochal.rest.http.RawServer
+import io.epochal.rest.http.{HostileResponses, RawServer}
 
 /** The sink against a server that wants its memory, its time or its tasks. */
 final class HostileServerSinkSuite extends AnyFunSuite {

@@ -16,8 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.RunningQuery
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.kit.engine.{RunningQuery, SinkEngine}
 import io.epochal.testkit.Epoch
 
 /** The sink without a Spark session: an API, a checkpoint, and an engine that says what the test says. */

@@ -1,6 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
@@ -8,10 +7,10 @@ import scala.util.Using
 import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.support.LoggedLines
-import io.epochal.rest.http.request.BodyBuffer
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.{BodyBuffer, HttpCounters}
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.support.LoggedLines
 
 final class ClientLogSuite extends AnyFunSuite {
 

@@ -13,11 +13,10 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.source.InitialOffset
+import io.epochal.random.{RandomOptions, RandomStream}
 import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{changed, one}
-import io.epochal.kit.source.InitialOffset
-import io.epochal.random.RandomOptions
-import io.epochal.random.RandomStream
 import io.epochal.testkit.MicroBatch
 
 /** Offsets and journals of which somebody, or a disk, has changed a few bytes: the rows that were there, or a named error. */

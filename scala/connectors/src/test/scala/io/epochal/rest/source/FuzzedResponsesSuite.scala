@@ -16,10 +16,10 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.support.Fuzz
-import io.epochal.support.Fuzz.{changed, one, some}
 import io.epochal.rest.http.RawServer
 import io.epochal.rest.sink.RestSinkFixture
+import io.epochal.support.Fuzz
+import io.epochal.support.Fuzz.{changed, one, some}
 import io.epochal.testkit.MicroBatch
 
 /** Responses that are right but for a few bytes: of heads, chunks, encodings, links, JSON and CSV. Rows or a named error come

@@ -10,8 +10,7 @@ import scala.util.Using
 import com.github.tomakehurst.wiremock.client.WireMock.{aResponse, okJson, post, urlPathEqualTo}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.http.HostileResponses
-import io.epochal.rest.http.RawServer
+import io.epochal.rest.http.{HostileResponses, RawServer}
 
 /** The source against a server that wants its memory, its time or its tasks. */
 final class HostileServerSuite extends AnyFunSuite with StubbedApi {

@@ -11,8 +11,7 @@ import scala.jdk.CollectionConverters._
 import com.github.tomakehurst.wiremock.client.WireMock._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.kit.RequestSigner
-import io.epochal.kit.UnsignedRequest
+import io.epochal.kit.{RequestSigner, UnsignedRequest}
 
 /** Signs method, path, query and the number of the request. */
 class HmacSigner extends RequestSigner {

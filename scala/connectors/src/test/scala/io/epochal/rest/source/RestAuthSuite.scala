@@ -11,8 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.Authorization
-import io.epochal.testkit.MicroBatch
-import io.epochal.testkit.Serialization
+import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** Who asks: every scheme, with secrets from every place. */
 final class RestAuthSuite extends AnyFunSuite with StubbedApi {

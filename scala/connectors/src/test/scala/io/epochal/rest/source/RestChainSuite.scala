@@ -1,13 +1,11 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPosition
 import java.nio.file.Files
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
 import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.task.ChainPartition
 import io.epochal.testkit.MicroBatch

@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestOptions
 import java.nio.file.Path
 import java.time.Clock
 
@@ -9,11 +7,11 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.rest.source.record.RestReading
-import io.epochal.rest.http.request.HttpCounters
 import io.epochal.kit.source.InitialOffset
-import io.epochal.testkit.SourceChecks
-import io.epochal.testkit.SourceFixture
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.paging.{RestOffset, RestOptions}
+import io.epochal.rest.source.record.RestReading
+import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source over an API in this JVM, in pages of four records. */
 abstract class RestConformanceSuite(pagination: String, journal: Boolean = false, fanned: Boolean = false)

@@ -1,9 +1,9 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source.paging.RestOptions
 import io.epochal.testkit.MicroBatch
 
 /** Lists that say how long they are, and lists that have become shorter. */

@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestPosition
 import java.io.{BufferedReader, ByteArrayOutputStream, InputStreamReader}
 import java.net.{InetAddress, ServerSocket}
 import java.time.Duration
@@ -14,6 +12,7 @@ import com.github.tomakehurst.wiremock.http.Fault
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.testkit.MicroBatch
 
 /** The source against a server that fails in every way that a server can. */

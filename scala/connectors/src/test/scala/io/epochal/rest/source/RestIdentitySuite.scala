@@ -1,12 +1,9 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.Pagination
-import io.epochal.rest.source.supply.Counted
-import io.epochal.rest.source.supply.EndFinder
-import io.epochal.rest.source.supply.Extent
+import io.epochal.rest.source.paging.{Pagination, RestOptions}
+import io.epochal.rest.source.supply.{Counted, EndFinder, Extent}
 
 final class RestIdentitySuite extends AnyFunSuite {
 

@@ -15,8 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.Bodies
-import io.epochal.rest.http.StubServer
+import io.epochal.rest.http.{Bodies, StubServer}
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: more than memory takes of one. */

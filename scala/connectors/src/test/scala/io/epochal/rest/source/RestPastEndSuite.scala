@@ -1,10 +1,9 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestPosition
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.testkit.MicroBatch
 
 /** Servers that have an error in place of a page behind the last one, and such as know only whole pages. */

@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestPartition
-import io.epochal.rest.source.paging.RestPlan
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
@@ -12,9 +10,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.BodyBuffer
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.{BodyBuffer, HttpCounters}
+import io.epochal.rest.source.paging.{RestPartition, RestPlan}
 import io.epochal.testkit.MicroBatch
 
 /** How often the source asks, and what it makes of a server's refusals. */

@@ -1,13 +1,12 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestPosition
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
+import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.support.Examples
 
 /** Lists from which records before the position are deleted, or into which some are inserted. */

@@ -1,15 +1,15 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import java.nio.file.Path
 import java.time.Clock
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.rest.source.record.RestReading
-import io.epochal.rest.http.request.HttpCounters
 import io.epochal.kit.source.InitialOffset
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.record.RestReading
 
 /** Streams as a driver makes them, without a session. */
 object RestStreams {

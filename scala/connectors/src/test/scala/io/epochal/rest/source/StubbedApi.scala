@@ -1,6 +1,5 @@
 package io.epochal.rest.source
 
-import io.epochal.rest.source.paging.RestOptions
 import java.nio.file.Files
 import java.time.Clock
 
@@ -14,10 +13,11 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach, Suite}
 
-import io.epochal.rest.source.record.RestReading
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.HttpCounters
 import io.epochal.kit.source.InitialOffset
+import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.record.RestReading
 import io.epochal.testkit.MicroBatch
 
 /** A server whose answers a test writes, and a stream over it. Its list of records is at `/c`. */

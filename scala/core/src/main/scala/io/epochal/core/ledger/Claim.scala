@@ -1,7 +1,6 @@
 package io.epochal.core.ledger
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.NameList
 
 /** What the ledger may find changed. An id that was accepted is no longer what the ledger holds after the claim: so the

@@ -1,7 +1,6 @@
 package io.epochal.core.ledger
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 
 /** What to do when an epoch comes again and its offsets cannot be read. */
 sealed trait OnEpochMismatch

@@ -6,9 +6,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** The JSON of a source's offsets: `{"v":1,"format":"epochal-random","source":"…",<fields of the position>}`.
   *

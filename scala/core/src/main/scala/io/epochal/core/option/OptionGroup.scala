@@ -2,9 +2,7 @@ package io.epochal.core.option
 
 import java.util.Locale
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** The options of one format, in the order of the documentation. */
 final case class OptionGroup(format: String, description: String, specs: Seq[OptionSpec[_]]) {

@@ -1,7 +1,6 @@
 package io.epochal.core.option
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{EpochalException, Redaction}
 
 /** Options that were read and found good. Prints without secrets. */
 final class OptionValues private[option] (val group: OptionGroup, values: Map[String, Any]) extends Serializable {

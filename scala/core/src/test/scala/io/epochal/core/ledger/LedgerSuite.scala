@@ -4,9 +4,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
 
 final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import EpochDecision._

@@ -5,8 +5,7 @@ import java.time.Duration
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.prop.TableDrivenPropertyChecks._
 
-import io.epochal.core.error.Condition
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Condition, Conditions}
 
 final class OptionGroupSuite extends AnyFunSuite {
 

@@ -43,7 +43,8 @@ private[epochal] object PlanRedaction {
   def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
     val lacking = secrets(Seq(group)).filterNot(name => isHidden(s"${name}x"))
     if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
-    if (!isInstalled && secrets(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
+    if (!isInstalled && secrets(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(
+        true))
       log.warn(
         "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
           "Start Spark with spark.sql.extensions={}, which masks them.",

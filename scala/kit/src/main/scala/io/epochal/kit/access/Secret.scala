@@ -1,7 +1,6 @@
 package io.epochal.kit.access
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, Redaction}
 
 /** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
   * changed counts from then on. Prints without it, and travels to the executors as it was read when it left.

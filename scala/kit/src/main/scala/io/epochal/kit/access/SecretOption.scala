@@ -1,9 +1,7 @@
 package io.epochal.kit.access
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** A secret that is given by value, in a file or in a variable of the environment: three options, of which one may be set.
   *

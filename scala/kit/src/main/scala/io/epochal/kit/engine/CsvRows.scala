@@ -31,7 +31,9 @@ trait CsvFields {
   * @param names
   *   of the fields
   */
-final class CsvLayout private[engine] (private[engine] val columns: Array[Int], private[engine] val names: Array[String])
+final class CsvLayout private[engine] (
+    private[engine] val columns: Array[Int],
+    private[engine] val names: Array[String])
 
 /** Rows from CSV. Texts are read by Spark's own converters, with the session's settings, as `spark.read.csv` does; a STRING
   * column takes them as they stand.

@@ -12,8 +12,7 @@ import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
 import org.apache.spark.sql.types.{DataType, DecimalType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.json.Json
-import io.epochal.kit.json.JsonScan
+import io.epochal.kit.json.{Json, JsonScan}
 
 /** Rows from JSON. Types, formats and the session's settings mean what they mean in `spark.read.json`: every value is read by
   * Spark's own parser, but where it is written so plainly that there is no doubt what that makes of it ([[PlainValue]]).

@@ -4,10 +4,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.json.JsonScan
-import io.epochal.kit.json.PlainNumber
-import io.epochal.kit.json.PlainText
-import io.epochal.kit.json.PlainTime
+import io.epochal.kit.json.{JsonScan, PlainNumber, PlainText, PlainTime}
 
 /** Reads a value of one type from the bytes of JSON, where it is written as it mostly is: then it means what Spark's parser
   * makes of it.

@@ -8,8 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.streaming.OutputMode
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
 
 /** A streaming query as its engine knows it.
@@ -62,11 +61,12 @@ object RunningQuery {
     call(execution, "resolvedCheckpointRoot").toString
   )
 
-  private[engine] def triggerMode(trigger: AnyRef): TriggerMode = trigger.getClass.getSimpleName.stripSuffix("$") match {
-    case "ContinuousTrigger" => TriggerMode.Continuous
-    case "RealTimeTrigger"   => TriggerMode.RealTime
-    case _                   => TriggerMode.MicroBatch
-  }
+  private[engine] def triggerMode(trigger: AnyRef): TriggerMode =
+    trigger.getClass.getSimpleName.stripSuffix("$") match {
+      case "ContinuousTrigger" => TriggerMode.Continuous
+      case "RealTimeTrigger"   => TriggerMode.RealTime
+      case _                   => TriggerMode.MicroBatch
+    }
 
   private def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
 }

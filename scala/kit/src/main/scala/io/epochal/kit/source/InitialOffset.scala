@@ -9,8 +9,7 @@ import scala.util.Using
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, Path}
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.store.HadoopFileStore
 
 /** Remembers a stream's first offset in its part of the checkpoint (S11).

@@ -24,9 +24,7 @@ import org.apache.hadoop.fs.{
   StreamCapabilities
 }
 
-import io.epochal.core.journal.FileInput
-import io.epochal.core.journal.FileOutput
-import io.epochal.core.journal.FileStore
+import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 
 /** A directory in any file system that Hadoop knows: that of the query's checkpoint. Travels to the executors.
   *

@@ -8,9 +8,8 @@ import org.apache.spark.sql.types.StructType
 import org.openjdk.jmh.annotations._
 import org.openjdk.jmh.infra.Blackhole
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
 import io.epochal.kit.engine.JsonRows
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint}
 
 /** The records of one page, as the static server of the REST benchmark gives it: 100 of 290 bytes. */
 @State(Scope.Thread)

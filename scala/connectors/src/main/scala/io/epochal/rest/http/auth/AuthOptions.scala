@@ -1,14 +1,9 @@
 package io.epochal.rest.http.auth
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpHeaders
-import io.epochal.rest.http.request.RequestOptions
-import io.epochal.kit.access.Secret
-import io.epochal.kit.access.SecretOption
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
 
 /** The options that say who asks. */
 object AuthOptions {

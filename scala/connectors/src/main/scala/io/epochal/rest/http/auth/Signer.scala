@@ -6,18 +6,11 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 import scala.util.control.NonFatal
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.kit.RequestSigner
-import io.epochal.kit.UnsignedRequest
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.DriverAccess
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpFailure
-import io.epochal.rest.http.request.HttpHeaders
+import io.epochal.kit.{RequestSigner, UnsignedRequest}
+import io.epochal.rest.http.request.{HttpCall, HttpFailure, HttpHeaders}
 
 /** Which class signs requests. Prints without its settings. */
 final case class SignerSettings(className: String, settings: Map[String, String]) {

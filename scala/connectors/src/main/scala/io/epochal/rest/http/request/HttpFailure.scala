@@ -17,9 +17,7 @@ import org.apache.hc.core5.http.{
   TruncatedChunkException
 }
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
 
 /** Why one attempt came to nothing.

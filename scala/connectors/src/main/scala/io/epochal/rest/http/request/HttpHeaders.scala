@@ -2,8 +2,7 @@ package io.epochal.rest.http.request
 
 import java.util.Locale
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.OptionGroup
 import io.epochal.core.version.Version
 

@@ -2,8 +2,7 @@ package io.epochal.rest.http.request
 
 import java.time.Duration
 
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
+import io.epochal.core.option.{OptionSpec, OptionType}
 
 /** What every request has, whoever makes it. */
 object RequestOptions {

@@ -4,15 +4,10 @@ import java.net.URI
 
 import scala.util.Try
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{DriverFile, SecretOption}
 import io.epochal.rest.http.request.RequestOptions
-import io.epochal.kit.access.DriverFile
-import io.epochal.kit.access.SecretOption
 
 /** The options of connections. Files are read on the driver, when the DataFrame is built. */
 object TransportOptions {

@@ -3,8 +3,7 @@ package io.epochal.rest.source.fan
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPartition
+import io.epochal.rest.source.paging.{RestOptions, RestPartition}
 
 /** A part of what one member gives. */
 final private[rest] case class MemberPartition(options: RestOptions, partition: InputPartition)

@@ -3,11 +3,9 @@ package io.epochal.rest.source.page
 import java.time.Instant
 import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
 
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.http.request.{BodyBuffer, HttpAnswer}
 import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.AnswerColumn
-import io.epochal.rest.source.record.AnswerOrigin
+import io.epochal.rest.source.record.{AnswerColumn, AnswerOrigin}
 
 /** One answer, as it came. Used again for the next one. */
 final private[rest] class Answer(val body: BodyBuffer = BodyBuffer.ofPage()) extends AutoCloseable {

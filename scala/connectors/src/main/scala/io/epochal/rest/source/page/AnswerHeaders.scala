@@ -1,9 +1,9 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.OwnParameters
 import java.util.Locale
 
 import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.source.paging.OwnParameters
 
 /** The headers of an answer, for a column: names in lower case, values of one name in one text with ", " between them. Those that
   * speak of who asks stay out, and known secrets are masked in the others.

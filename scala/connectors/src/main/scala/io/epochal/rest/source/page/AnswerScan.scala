@@ -1,13 +1,10 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.ChainedPagination
 import java.util.Arrays
 
-import io.epochal.rest.source.record.AnswerOrigin
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.BodyFormat
+import io.epochal.rest.source.paging.{ChainedPagination, RestOptions}
+import io.epochal.rest.source.record.{AnswerOrigin, BodyFormat, ScannedAnswer}
 
 /** Reads an answer once, from its first byte to its last: counts the records, and picks values around them. It is proven to be
   * what its format says then.

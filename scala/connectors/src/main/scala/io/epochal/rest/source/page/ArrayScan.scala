@@ -4,18 +4,10 @@ import scala.collection.mutable
 
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 
-import io.epochal.rest.source.record.ScannedFields
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
 import io.epochal.kit.json.Json
-import io.epochal.rest.source.record.AnswerPart
-import io.epochal.rest.source.record.BodyProblem
-import io.epochal.rest.source.record.FileArray
-import io.epochal.rest.source.record.RecordCursor
-import io.epochal.rest.source.record.TokenRecords
-import io.epochal.rest.source.record.Utf8Body
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint}
+import io.epochal.rest.source.record.{AnswerPart, BodyProblem, FileArray, RecordCursor, ScannedAnswer, ScannedFields, TokenRecords, Utf8Body}
 
 /** Of an answer whose records stand in an array of JSON.
   *

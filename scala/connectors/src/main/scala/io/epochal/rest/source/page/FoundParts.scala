@@ -2,8 +2,8 @@ package io.epochal.rest.source.page
 
 import java.util.Locale
 
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.source.record.ScannedAnswer
 
 /** What a response has, by name only: for the message of an error that says what it does not have. */
 private[rest] object FoundParts {

@@ -1,12 +1,7 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.record.ScannedAnswer
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.source.record.AnswerPart
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.BodyProblem
-import io.epochal.rest.source.record.Utf8Body
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint}
+import io.epochal.rest.source.record.{AnswerPart, BodyFormat, BodyProblem, ScannedAnswer, Utf8Body}
 
 /** Of an answer whose records stand in lines. */
 final private[rest] class LineScan(format: BodyFormat.OfLines, endpoint: Endpoint) extends AnswerScan {

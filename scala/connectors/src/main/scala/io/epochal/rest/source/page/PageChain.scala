@@ -1,20 +1,12 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.AskedPage
-import io.epochal.rest.source.paging.ChainedPagination
-import io.epochal.rest.source.paging.NoPage
-import io.epochal.rest.source.paging.PageUrl
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.{Conditions, Plural}
+import io.epochal.rest.http.request.{HttpAnswer, Validator}
+import io.epochal.rest.http.{HttpClient, Revalidation}
+import io.epochal.rest.source.paging.{AskedPage, ChainedPagination, NextPage, NoPage, PageUrl, RestOptions}
 import io.epochal.rest.source.record.ScannedAnswer
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.Plural
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.Revalidation
-import io.epochal.rest.http.request.Validator
-import io.epochal.rest.source.paging.NextPage
-import io.epochal.rest.source.paging.RestOptions
 
 /** Follows pages that each say how the next one is asked for. One thread at a time.
   *

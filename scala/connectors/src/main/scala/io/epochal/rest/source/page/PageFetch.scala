@@ -1,6 +1,5 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.RecordRange
 import java.util.Arrays
 import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, ExecutorService, Executors, Future}
 
@@ -9,12 +8,12 @@ import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.{RecordRange, RestOptions}
+import io.epochal.rest.source.record.ScannedAnswer
 
 /** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
   *

@@ -7,9 +7,9 @@ import scala.util.Using
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
-import io.epochal.rest.source.record.AnswerOrigin
-import io.epochal.rest.http.request.BodyBuffer
 import io.epochal.kit.json.Json
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.source.record.AnswerOrigin
 
 /** What stands before a page in a journal: an object of JSON.
   *

@@ -1,8 +1,7 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.PageRequest
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.{PageRequest, RestOptions}
 
 /** Where a task's pages come from. */
 private[rest] trait PageSource extends AutoCloseable {

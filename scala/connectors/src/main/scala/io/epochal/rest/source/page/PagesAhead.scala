@@ -1,13 +1,11 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.PageRequest
-import io.epochal.rest.source.paging.RecordRange
 import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Future}
 
 import scala.collection.mutable
 
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
 
 /** The answers to a range's requests, in their order, with some of them fetched before they are asked for.
   *

@@ -4,11 +4,8 @@ import java.util.Locale
 
 import scala.annotation.unused
 
+import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall, HttpFailure}
 import io.epochal.rest.source.record.ScannedAnswer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpFailure
 
 /** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
   * keeps. The first page has none.

@@ -1,9 +1,7 @@
 package io.epochal.rest.source.paging
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** Where an answer says how many records the whole list has. */
 sealed trait TotalFrom extends Serializable {

@@ -7,10 +7,8 @@ import java.util.{HexFormat, Locale}
 import scala.util.matching.Regex
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.RequestOptions
+import io.epochal.core.option.{OptionSpec, OptionType}
+import io.epochal.rest.http.request.{Endpoint, RequestOptions}
 
 /** A table of parameters: each row is a member, a sequence of requests with options and a position of its own. Its names and values
   * tell it from the others, in the offsets too: so a member that left the table can be made again where a replay needs it.

@@ -5,15 +5,9 @@ import scala.util.Try
 import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hc.core5.http.ContentType
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpBody
-import io.epochal.rest.http.request.HttpCall
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
+import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall}
 
 /** How a page is asked for: by GET, or by POST with a body.
   *

@@ -7,8 +7,8 @@ import java.util.Locale
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
-import io.epochal.rest.http.request.Endpoint
 import io.epochal.rest.http.HttpSettings
+import io.epochal.rest.http.request.Endpoint
 
 /** The address of a page as an API gives it, in a form that may be written down.
   *

@@ -1,9 +1,7 @@
 package io.epochal.rest.source.paging
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.rest.http.request.HttpHeaders
 import io.epochal.rest.source.paging.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 

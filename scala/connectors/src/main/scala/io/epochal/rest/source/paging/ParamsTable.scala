@@ -6,8 +6,7 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{EpochalException, Redaction}
 
 /** Reads the rows of `partitionParams`. */
 private[rest] object ParamsTable {

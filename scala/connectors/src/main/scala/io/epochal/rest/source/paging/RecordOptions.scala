@@ -1,14 +1,8 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.source.record.AnswerColumn
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.RecordMode
-import io.epochal.rest.source.record.RecordRules
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.NameList
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
+import io.epochal.rest.source.record.{AnswerColumn, BodyFormat, RecordMode, RecordRules}
 
 /** The options that say what of an answer becomes rows. */
 object RecordOptions {

@@ -2,9 +2,7 @@ package io.epochal.rest.source.paging
 
 import java.time.Duration
 
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** How a stream looks for new records once it has seen the end.
   *

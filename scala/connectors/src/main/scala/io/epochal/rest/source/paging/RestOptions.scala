@@ -5,23 +5,11 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Plural
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.OptionGroup
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
-import io.epochal.core.option.SourceOptions
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpCall
-import io.epochal.rest.http.request.HttpHeaders
-import io.epochal.rest.http.HttpOptions
-import io.epochal.rest.http.request.RequestOptions
-import io.epochal.rest.http.HttpSettings
-import io.epochal.rest.http.request.Validator
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, RequestOptions, Validator}
+import io.epochal.rest.http.{HttpOptions, HttpSettings}
 import io.epochal.rest.source.record.RecordRules
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.

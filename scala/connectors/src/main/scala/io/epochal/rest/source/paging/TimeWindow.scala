@@ -2,10 +2,8 @@ package io.epochal.rest.source.paging
 
 import java.time.{Duration, Instant}
 
+import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall}
 import io.epochal.rest.source.record.ScannedAnswer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.HttpCall
 
 /** `time-window`: an API that gives the records of a stretch of time, which is asked for one stretch after the other. Windows
   * are half-open, and each begins where the one before ended, or `overlap` earlier. A window may have several pages.

@@ -2,8 +2,8 @@ package io.epochal.rest.source.paging
 
 import java.util.Locale
 
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.rest.http.request.HttpAnswer
+import io.epochal.rest.source.record.ScannedAnswer
 
 /** What shows that a response is a part of a list, though it is asked for as the whole of it. */
 private[rest] object WholeList {

@@ -3,9 +3,7 @@ package io.epochal.rest.source.paging
 import java.time.{Duration, Instant}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.OptionSpec
-import io.epochal.core.option.OptionType
-import io.epochal.core.option.OptionValues
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** The options of `pagination=time-window`. */
 private[rest] object WindowOptions {

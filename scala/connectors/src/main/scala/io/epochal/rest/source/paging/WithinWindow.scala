@@ -1,9 +1,7 @@
 package io.epochal.rest.source.paging
 
+import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall}
 import io.epochal.rest.source.record.ScannedAnswer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.request.HttpCall
 
 /** `none`: one answer has all records of a window. */
 private[rest] case object OnePage extends ChainedPagination {

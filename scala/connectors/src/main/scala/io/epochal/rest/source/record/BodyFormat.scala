@@ -3,11 +3,8 @@ package io.epochal.rest.source.record
 import com.fasterxml.jackson.core.JsonParser
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.AnswerFile
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.kit.engine.CsvRows
-import io.epochal.kit.engine.JsonRows
+import io.epochal.kit.engine.{CsvRows, JsonRows}
+import io.epochal.rest.http.request.{AnswerFile, BodyBuffer, Endpoint}
 
 /** How an answer holds its records. */
 sealed abstract class BodyFormat(val name: String) extends Serializable {

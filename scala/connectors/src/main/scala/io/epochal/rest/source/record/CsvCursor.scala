@@ -3,10 +3,8 @@ package io.epochal.rest.source.record
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.Conditions
+import io.epochal.kit.engine.{CsvLayout, CsvRows, Examined}
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.kit.engine.CsvLayout
-import io.epochal.kit.engine.CsvRows
-import io.epochal.kit.engine.Examined
 
 /** Steps through the lines of an answer in CSV.
   *

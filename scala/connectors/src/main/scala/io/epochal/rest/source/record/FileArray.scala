@@ -4,9 +4,8 @@ import java.io.SequenceInputStream
 
 import com.fasterxml.jackson.core.JsonParser
 
-import io.epochal.rest.http.request.AnswerFile
-import io.epochal.rest.http.request.Endpoint
 import io.epochal.kit.json.Json
+import io.epochal.rest.http.request.{AnswerFile, Endpoint}
 
 /** Records that stand one after the other in an answer; in lines of a file, in a piece of it.
   *

@@ -8,10 +8,8 @@ import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.json.Json
-import io.epochal.kit.json.JsonScan
-import io.epochal.kit.engine.Examined
-import io.epochal.kit.engine.JsonRows
+import io.epochal.kit.engine.{Examined, JsonRows}
+import io.epochal.kit.json.{Json, JsonScan}
 
 /** Steps through the lines of an answer, each of which holds one JSON value.
   *

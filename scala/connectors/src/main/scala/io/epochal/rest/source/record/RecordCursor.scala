@@ -6,11 +6,9 @@ import java.util.Arrays
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import org.apache.spark.sql.catalyst.InternalRow
 
+import io.epochal.kit.engine.{Examined, JsonRows}
+import io.epochal.kit.json.{Json, JsonScan}
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.kit.json.Json
-import io.epochal.kit.json.JsonScan
-import io.epochal.kit.engine.Examined
-import io.epochal.kit.engine.JsonRows
 
 /** Steps through the records of one answer, by its bytes. From the first that is in doubt on they are read by Jackson.
   *

@@ -5,9 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.MapData
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.CsvRows
-import io.epochal.kit.engine.JsonRows
-import io.epochal.kit.engine.TextMap
+import io.epochal.kit.engine.{CsvRows, JsonRows, TextMap}
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
 final private[rest] class RowColumns(

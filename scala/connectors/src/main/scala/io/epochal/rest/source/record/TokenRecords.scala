@@ -5,13 +5,10 @@ import java.util.Arrays
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
-import io.epochal.core.error.Plural
-import io.epochal.rest.http.request.Endpoint
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.kit.engine.{Examined, JsonRows}
 import io.epochal.kit.json.Json
-import io.epochal.kit.engine.Examined
-import io.epochal.kit.engine.JsonRows
+import io.epochal.rest.http.request.Endpoint
 
 /** Steps through the records of one answer, read by Jackson.
   *

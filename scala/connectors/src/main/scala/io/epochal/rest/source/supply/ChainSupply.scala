@@ -1,6 +1,5 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.PollBudget
 import java.time.{Clock, Instant}
 
 import org.slf4j.LoggerFactory
@@ -8,17 +7,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Conditions
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.page.Chain
-import io.epochal.rest.source.paging.ChainedPagination
-import io.epochal.rest.source.page.PageChain
-import io.epochal.rest.source.paging.SeenWindow
-import io.epochal.rest.source.paging.TimeWindow
-import io.epochal.rest.source.paging.Window
-import io.epochal.rest.source.window.WindowChain
-import io.epochal.rest.source.window.WindowKeys
-import io.epochal.rest.source.paging.WindowPosition
-import io.epochal.rest.source.paging.NextPage
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.page.{Chain, PageChain}
+import io.epochal.rest.source.paging.{ChainedPagination, NextPage, PollBudget, RestOptions, SeenWindow, TimeWindow, Window, WindowPosition}
+import io.epochal.rest.source.window.{WindowChain, WindowKeys}
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */
 final private[rest] class ChainSupply(

@@ -1,14 +1,10 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.PollBudget
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.page.PageFetch
-import io.epochal.rest.source.paging.RecordRange
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPlan
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.paging.{PollBudget, RecordRange, RestOptions, RestPlan, RestPosition}
 
 /** `journal=true` for a [[Pagination]]: pages are fetched by the driver, several at a time, into the journal. */
 final private[rest] class CountedSupply(

@@ -1,8 +1,7 @@
 package io.epochal.rest.source.supply
 
 import io.epochal.core.error.Plural
-import io.epochal.rest.source.paging.PageRequest
-import io.epochal.rest.source.paging.Pagination
+import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
 /** What is known of an API's end: it has the records below `exists`, and none at `ends` or above.
   *

@@ -1,15 +1,12 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.FanOut
-import io.epochal.rest.source.fan.FanOutPlan
-import io.epochal.rest.source.fan.MemberPartition
 import scala.collection.mutable
 
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
+import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPosition}
 
 /** A [[RestSupply]] for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
   * keeps its position; what a logged batch has of it is still read.

@@ -1,12 +1,8 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.core.journal.Segment
-import io.epochal.core.journal.SegmentWriter
+import io.epochal.core.journal.{Segment, SegmentWriter}
 import io.epochal.rest.source.page.RecordBlock
-import io.epochal.rest.source.paging.JournalPosition
-import io.epochal.rest.source.paging.Mark
-import io.epochal.rest.source.paging.NextPage
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.paging.{JournalPosition, Mark, NextPage, RestPosition}
 
 /** What was received after a position: segments that its offset names already, and what came since, which no offset names yet.
   *

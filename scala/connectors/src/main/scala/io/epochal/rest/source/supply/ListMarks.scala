@@ -9,12 +9,10 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.{DeserializationFeature, SerializationFeature}
 
-import io.epochal.rest.http.request.BodyBuffer
 import io.epochal.kit.json.Json
-import io.epochal.rest.source.paging.PageRequest
+import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.rest.source.paging.{Mark, PageRequest, RestOptions}
 import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.paging.Mark
-import io.epochal.rest.source.paging.RestOptions
 
 /** What was seen of the records of a counted list: one that was delivered, and is another record now, shows that the list has
   * shifted. Only pages that are asked for anyway are looked at, and of each but a few records. One thread at a time.

@@ -1,9 +1,9 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.PollBudgets
 import java.util.concurrent.{ExecutionException, FutureTask, LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.rest.source.paging.PollBudgets
 
 /** The thread of one stream in which is received what comes after a batch, while the batch runs: one thing at a time, as in the
   * stream's own thread. It ends when there is nothing to do.

@@ -4,24 +4,12 @@ import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.core.error.Plural
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.http.request.HttpFailure
-import io.epochal.rest.http.Revalidation
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.AnswerScan
-import io.epochal.rest.source.page.PageDigest
-import io.epochal.rest.source.paging.PageRequest
-import io.epochal.rest.source.paging.Pagination
-import io.epochal.rest.source.paging.TotalFrom
-import io.epochal.rest.source.paging.WholeList
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.Utf8Body
-import io.epochal.rest.source.paging.Mark
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.http.request.{HttpAnswer, HttpCounters, HttpFailure}
+import io.epochal.rest.http.{HttpClient, Revalidation}
+import io.epochal.rest.source.page.{Answer, AnswerScan, PageDigest}
+import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
+import io.epochal.rest.source.record.{BodyFormat, ScannedAnswer, Utf8Body}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
   *

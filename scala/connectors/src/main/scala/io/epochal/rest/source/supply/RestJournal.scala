@@ -9,19 +9,10 @@ import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.FileStore
-import io.epochal.core.journal.Journal
-import io.epochal.core.journal.JournalDamage
-import io.epochal.core.journal.Segment
-import io.epochal.core.journal.SegmentWriter
-import io.epochal.core.journal.Slice
+import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
 import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.source.page.PageFront
-import io.epochal.rest.source.page.RecordBlock
-import io.epochal.rest.source.paging.TimeWindow
-import io.epochal.rest.source.paging.WindowPosition
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.page.{PageFront, RecordBlock}
+import io.epochal.rest.source.paging.{RestOptions, RestPosition, TimeWindow, WindowPosition}
 
 /** The records of one task, in the journal. */
 final private[rest] case class JournalPartition(slices: Seq[Slice]) extends InputPartition

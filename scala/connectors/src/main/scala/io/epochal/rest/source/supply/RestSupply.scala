@@ -1,22 +1,15 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.PollBudget
-import io.epochal.rest.source.paging.PollBudgets
 import java.time.Clock
 
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.FanOut
-import io.epochal.rest.source.paging.ChainedPagination
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPlan
-import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.paging.{ChainedPagination, FanOut, PollBudget, PollBudgets, RestOptions, RestPlan, RestPosition}
 
 /** Where the records of a stream come from, on the driver: from the API when a batch is read, or from the journal.
   *

@@ -5,17 +5,10 @@ import java.time.Instant
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.Chain
-import io.epochal.rest.source.paging.ChainedPagination
-import io.epochal.rest.source.page.PageChain
-import io.epochal.rest.source.record.Records
-import io.epochal.rest.source.record.RowColumns
-import io.epochal.rest.source.paging.TimeWindow
-import io.epochal.rest.source.window.WindowChain
-import io.epochal.rest.source.window.WindowKeys
-import io.epochal.rest.source.paging.NextPage
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.page.{Answer, Chain, PageChain}
+import io.epochal.rest.source.paging.{ChainedPagination, NextPage, RestOptions, TimeWindow}
+import io.epochal.rest.source.record.{Records, RowColumns}
+import io.epochal.rest.source.window.{WindowChain, WindowKeys}
 
 /** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last.
   *

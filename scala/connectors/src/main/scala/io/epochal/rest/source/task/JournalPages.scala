@@ -9,18 +9,11 @@ import scala.util.Try
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.FileInput
-import io.epochal.core.journal.FileStore
-import io.epochal.core.journal.Journal
-import io.epochal.core.journal.JournalDamage
-import io.epochal.core.journal.Slice
+import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
 import io.epochal.kit.engine.QueryStop
+import io.epochal.rest.source.page.{Answer, PageFront}
 import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.PageFront
-import io.epochal.rest.source.record.Records
-import io.epochal.rest.source.record.RowColumns
-import io.epochal.rest.source.record.Utf8Body
+import io.epochal.rest.source.record.{Records, RowColumns, Utf8Body}
 
 /** The records of a task, from the journal. A page that is not what was written is a loss of its records. A segment that cannot be
   * opened is none: the driver saw it when it planned the task.

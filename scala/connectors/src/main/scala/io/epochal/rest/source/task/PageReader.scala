@@ -3,13 +3,8 @@ package io.epochal.rest.source.task
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.PageRecords
-import io.epochal.rest.source.paging.PageRequest
-import io.epochal.rest.source.page.PageSource
-import io.epochal.rest.source.page.PagesAhead
-import io.epochal.rest.source.paging.RecordRange
+import io.epochal.rest.source.page.{Answer, PageRecords, PageSource, PagesAhead}
+import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
 import io.epochal.rest.source.record.RowColumns
 
 /** The records of a range, page after page. They are parsed in the task's own thread.

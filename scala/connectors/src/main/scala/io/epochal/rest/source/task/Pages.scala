@@ -7,11 +7,9 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.paging.RestOptions
 import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.Records
-import io.epochal.rest.source.record.RowColumns
+import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.record.{BodyFormat, Records, RowColumns}
 
 /** A record that gives no row as it stands.
   *

@@ -1,9 +1,7 @@
 package io.epochal.rest.source.task
 
 import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.BodyFormat
-import io.epochal.rest.source.record.Records
-import io.epochal.rest.source.record.RowColumns
+import io.epochal.rest.source.record.{BodyFormat, Records, RowColumns}
 
 /** Records of a page: `take` of them, after the first `skip`.
   *

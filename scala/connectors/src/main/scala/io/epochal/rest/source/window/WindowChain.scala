@@ -1,21 +1,12 @@
 package io.epochal.rest.source.window
 
-import io.epochal.rest.source.paging.CountedPages
-import io.epochal.rest.source.paging.TimeWindow
-import io.epochal.rest.source.paging.WindowPosition
 import java.time.Instant
 
 import scala.util.{Try, Using}
 
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.AnswerScan
-import io.epochal.rest.source.page.Chain
-import io.epochal.rest.source.page.PageChain
-import io.epochal.rest.source.page.PageDigest
-import io.epochal.rest.source.page.RecordBlock
-import io.epochal.rest.source.paging.NextPage
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.page.{Answer, AnswerScan, Chain, PageChain, PageDigest, RecordBlock}
+import io.epochal.rest.source.paging.{CountedPages, NextPage, RestOptions, TimeWindow, WindowPosition}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
   * thread at a time.

@@ -1,7 +1,5 @@
 package io.epochal.rest.source.window
 
-import io.epochal.rest.source.paging.SeenWindow
-import io.epochal.rest.source.paging.Window
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
@@ -13,6 +11,7 @@ import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
 import io.epochal.kit.json.Json
 import io.epochal.rest.source.page.RecordBlock
+import io.epochal.rest.source.paging.{SeenWindow, Window}
 
 /** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.
   *

@@ -9,8 +9,7 @@ import org.apache.hc.core5.http.ConnectionRequestTimeoutException
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.prop.TableDrivenPropertyChecks._
 
-import io.epochal.core.error.Conditions
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.Verdict
 
 final class HttpFailureSuite extends AnyFunSuite {

@@ -1,8 +1,5 @@
 package io.epochal.rest.http.request
 
-import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.HttpConnections
-import io.epochal.rest.http.HttpGate
 import java.time.Duration
 import java.util.concurrent.TimeUnit.MINUTES
 
@@ -13,11 +10,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.OAuthSettings
-import io.epochal.rest.http.OAuthTokens
-import io.epochal.rest.http.transport.ClientCertificate
-import io.epochal.rest.http.transport.HttpTransport
-import io.epochal.rest.http.transport.Proxy
-import io.epochal.rest.http.transport.Tls
+import io.epochal.rest.http.transport.{ClientCertificate, HttpTransport, Proxy, Tls}
+import io.epochal.rest.http.{HttpClient, HttpConnections, HttpGate, OAuthTokens}
 import io.epochal.rest.source.paging.RestOptions
 
 final class SharedValuesSuite extends AnyFunSuite {

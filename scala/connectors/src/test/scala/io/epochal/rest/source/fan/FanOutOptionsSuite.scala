@@ -2,8 +2,7 @@ package io.epochal.rest.source.fan
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.PageRequest
+import io.epochal.rest.source.paging.{PageRequest, RestOptions}
 
 final class FanOutOptionsSuite extends AnyFunSuite {
 

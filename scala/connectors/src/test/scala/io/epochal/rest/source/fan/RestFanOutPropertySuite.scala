@@ -8,10 +8,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.source.{RestStream, RestStreams, TaggedApi}
 import io.epochal.support.Examples
-import io.epochal.rest.source.RestStream
-import io.epochal.rest.source.RestStreams
-import io.epochal.rest.source.TaggedApi
 import io.epochal.testkit.MicroBatch
 
 /** Any lists that grow, any course of a query over a table of them that changes: of each list all records are delivered once. */

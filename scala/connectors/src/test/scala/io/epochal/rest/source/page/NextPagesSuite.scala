@@ -1,8 +1,5 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.LinkHeader
-import io.epochal.rest.source.paging.NoPage
-import io.epochal.rest.source.paging.PageUrl
 import java.nio.charset.StandardCharsets.{UTF_16BE, UTF_8}
 
 import com.fasterxml.jackson.core.JsonProcessingException
@@ -10,13 +7,11 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.rest.source.record.ScannedAnswer
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.Bodies
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.RecordCursor
-import io.epochal.rest.source.record.Utf8Body
+import io.epochal.rest.source.paging.{LinkHeader, NoPage, PageUrl, RestOptions}
+import io.epochal.rest.source.record.{RecordCursor, ScannedAnswer, Utf8Body}
 
 /** What an answer says of the next page, without a server. */
 final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -1,6 +1,5 @@
 package io.epochal.rest.source.page
 
-import io.epochal.rest.source.paging.RecordRange
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
 
@@ -9,14 +8,13 @@ import scala.util.Using
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.record.RestReading
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.record.RowColumns
-import io.epochal.rest.source.task.PageReader
 import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.paging.RestOptions
+import io.epochal.rest.source.paging.{RecordRange, RestOptions}
+import io.epochal.rest.source.record.{RestReading, RowColumns}
+import io.epochal.rest.source.task.PageReader
 
 final class PagesAheadSuite extends AnyFunSuite {
 

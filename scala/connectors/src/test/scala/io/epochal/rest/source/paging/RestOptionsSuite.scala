@@ -1,11 +1,11 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.source.RestSchema
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
+import io.epochal.rest.source.RestSchema
 
 /** What is refused when the DataFrame is built, and what becomes of the rest. */
 final class RestOptionsSuite extends AnyFunSuite {

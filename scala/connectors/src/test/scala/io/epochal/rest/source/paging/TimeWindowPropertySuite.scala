@@ -1,7 +1,5 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.source.window.WindowApi
-import io.epochal.rest.source.window.WindowFixture
 import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -9,6 +7,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.source.window.{WindowApi, WindowFixture}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 

@@ -1,7 +1,5 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.source.window.Event
-import io.epochal.rest.source.window.WindowApi
 import java.io.File
 import java.nio.file.Files
 import java.time.temporal.ChronoUnit.{MINUTES, SECONDS}
@@ -12,6 +10,8 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+
+import io.epochal.rest.source.window.{Event, WindowApi}
 
 /** Whole queries over an API of time windows, by the clock of this machine. */
 final class TimeWindowQuerySuite extends StreamTest {

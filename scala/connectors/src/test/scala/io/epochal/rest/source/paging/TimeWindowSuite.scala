@@ -1,17 +1,15 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.source.window.Event
-import io.epochal.rest.source.window.WindowApi
-import io.epochal.rest.source.window.WindowFixture
 import java.time.{Duration, Instant}
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.task.ChainPartition
 import io.epochal.rest.source.RestReaderFactory
+import io.epochal.rest.source.record.RestReading
+import io.epochal.rest.source.task.ChainPartition
+import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
 
 /** Windows of time: which are asked for, when, and what is given of those that overlap. */

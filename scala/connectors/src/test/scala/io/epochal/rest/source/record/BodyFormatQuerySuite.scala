@@ -4,8 +4,7 @@ import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.source.ChainApi
-import io.epochal.rest.source.RecordsApi
+import io.epochal.rest.source.{ChainApi, RecordsApi}
 
 /** Whole queries over answers in NDJSON and in CSV. */
 final class BodyFormatQuerySuite extends StreamTest {

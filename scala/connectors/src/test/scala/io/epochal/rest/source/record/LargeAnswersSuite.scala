@@ -15,15 +15,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.request.AnswerFile
 import io.epochal.rest.http.Bodies
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.source.page.Answer
-import io.epochal.rest.source.page.AnswerScan
-import io.epochal.rest.source.page.ArrayScan
-import io.epochal.rest.source.page.LineScan
-import io.epochal.rest.source.page.PageFront
+import io.epochal.rest.http.request.{AnswerFile, BodyBuffer, Endpoint}
+import io.epochal.rest.source.page.{Answer, AnswerScan, ArrayScan, LineScan, PageFront}
 
 /** Answers that lie in a file are read like those in memory. */
 final class LargeAnswersSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -11,9 +11,8 @@ import io.epochal.core.error.EpochalException
 import io.epochal.rest.http.Bodies
 import io.epochal.rest.http.request.Endpoint
 import io.epochal.rest.source.page.ArrayScan
-import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.RestStreams
+import io.epochal.rest.source.{RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** Answers that have nothing, or null, where the records should be. */

@@ -13,12 +13,11 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.support.Examples
+import io.epochal.kit.engine.JsonRows
+import io.epochal.kit.json.{JsonScan, PlainTime}
 import io.epochal.rest.http.Bodies
 import io.epochal.rest.http.request.Endpoint
-import io.epochal.kit.json.JsonScan
-import io.epochal.kit.json.PlainTime
-import io.epochal.kit.engine.JsonRows
+import io.epochal.support.Examples
 
 /** Records that are read by their bytes are what Jackson and Spark's parser make of them; so is what is no JSON at all. */
 final class PlainRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

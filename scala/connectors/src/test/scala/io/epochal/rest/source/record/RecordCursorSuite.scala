@@ -10,11 +10,10 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
-import io.epochal.rest.http.Bodies
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.kit.json.Json
 import io.epochal.kit.engine.JsonRows
+import io.epochal.kit.json.Json
+import io.epochal.rest.http.Bodies
+import io.epochal.rest.http.request.{BodyBuffer, Endpoint}
 
 /** Records in the bytes of an answer, and the rows that they make. */
 final class RecordCursorSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -7,8 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
-import io.epochal.rest.source.paging.PageRequest
-import io.epochal.rest.source.paging.Pagination
+import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
 /** The search for an API's end, against a model that knows it. */
 final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

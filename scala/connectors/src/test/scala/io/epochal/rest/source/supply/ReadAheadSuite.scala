@@ -8,9 +8,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-import io.epochal.rest.source.ChainFixture
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.RestStreams
+import io.epochal.rest.source.{ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** What is received after a batch, while the batch runs. */

@@ -8,21 +8,15 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.record.RestReading
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.InitialOffset
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.kit.source.InitialOffset
 import io.epochal.rest.source.page.RecordBlock
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.paging.RestOffset
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.paging.RestPosition
-import io.epochal.rest.source.RestReaderFactory
-import io.epochal.rest.source.RestStream
-import io.epochal.rest.source.RestStreams
-import io.epochal.testkit.MicroBatch
-import io.epochal.testkit.Serialization
+import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
+import io.epochal.rest.source.record.RestReading
+import io.epochal.rest.source.{RecordsApi, RestReaderFactory, RestStream, RestStreams}
+import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** `journal=true` for APIs whose records are counted, and APIs that do not know the parameters they are asked by. */
 final class RestCountedJournalSuite extends AnyFunSuite {

@@ -1,7 +1,5 @@
 package io.epochal.rest.source.supply
 
-import io.epochal.rest.source.paging.PollBounds
-import io.epochal.rest.source.paging.PollBudget
 import java.nio.file.Files
 import java.time.Duration
 import java.util.concurrent.TimeUnit.MILLISECONDS
@@ -9,10 +7,8 @@ import java.util.concurrent.TimeUnit.MILLISECONDS
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.ChainApi
-import io.epochal.rest.source.ChainFixture
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.RestStreams
+import io.epochal.rest.source.paging.{PollBounds, PollBudget}
+import io.epochal.rest.source.{ChainApi, ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** A long list is delivered in pieces while it is read (S13). */

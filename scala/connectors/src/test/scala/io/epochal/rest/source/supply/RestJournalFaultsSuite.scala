@@ -8,8 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.rest.source.ChainFixture
-import io.epochal.testkit.MicroBatch
-import io.epochal.testkit.Serialization
+import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** What becomes of a query when its journal is damaged, or cannot be written. */
 final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {

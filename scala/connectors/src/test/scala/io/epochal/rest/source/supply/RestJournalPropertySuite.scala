@@ -8,11 +8,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.source.{ChainApi, RecordsApi, RestStream, RestStreams}
 import io.epochal.support.Examples
-import io.epochal.rest.source.ChainApi
-import io.epochal.rest.source.RecordsApi
-import io.epochal.rest.source.RestStream
-import io.epochal.rest.source.RestStreams
 import io.epochal.testkit.MicroBatch
 
 /** Any API, any course of a query: what is delivered is what was served, each record once, and a replay brings the same. */

@@ -12,8 +12,7 @@ import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.ManualClock
-import io.epochal.rest.source.RestStream
-import io.epochal.rest.source.RestStreams
+import io.epochal.rest.source.{RestStream, RestStreams}
 import io.epochal.testkit.MicroBatch
 
 /** Queries over an API of time windows, ten minutes each, from midnight on; without a session. */
