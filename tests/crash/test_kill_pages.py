@@ -74,7 +74,7 @@ READS: dict[str, dict[str, Any]] = {
     | {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * KILLS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
 
 
 def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_the_queries_are_killed(
@@ -105,7 +105,7 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
             job.assert_runs()
             return smallest() >= rows
 
-        until(there, f"{rows} rows in every table", timeout=240)
+        until(there, f"{rows} rows in every table", timeout=600)
 
     with serve(api), ExitStack() as stack:
 

@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "careless": (False, {"batch_size": 3}),
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * RUNS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
 
 
 class Job(Program):
