@@ -90,7 +90,7 @@ def test_rows_are_there_once_however_often_the_job_is_killed(tmp_path: Path) -> 
                 replays += numbers(tmp_path / name, "offsets") != numbers(tmp_path / name, "commits")
             print(f"run {run + 1}: killed with {count() - before} rows more")
         next_job.go()
-        next_job.wait(240)
+        next_job.wait(1200)
         print(f"{replays} epochs were sent again")
         assert replays > 0
         for name, (honours, _) in WAYS.items():
