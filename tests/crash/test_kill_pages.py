@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import ExitStack
@@ -21,10 +20,10 @@ from support.data import as_rows, create_comments, stored
 from support.databases import Sqlite
 from support.jobs import Job
 from support.pages import POSTS, PostsApi, of_post, posts
-from support.seeds import kill_seed
+from support.seeds import FULL, kill_seed
 from support.waiting import until
 
-KILLS = 20 if os.environ.get("EPOCHAL_CRASH") == "full" else 3
+KILLS = 20 if FULL else 3
 SEED = kill_seed()
 
 #: A list of records for each post.

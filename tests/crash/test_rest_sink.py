@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections import Counter
@@ -18,11 +17,10 @@ import pytest
 
 from support.orders import Orders, serve
 from support.programs import Program
-from support.seeds import kill_seed
+from support.seeds import FULL, kill_seed
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
-FULL = os.environ.get("EPOCHAL_CRASH") == "full"
 RUNS = 20 if FULL else 4
 SEED = kill_seed()
 ROWS = 250 * RUNS

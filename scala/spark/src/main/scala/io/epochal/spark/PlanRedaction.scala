@@ -39,9 +39,9 @@ private[spark] object PlanRedaction {
     *   of the table
     */
   def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
-    val lacking = names(Seq(group)).filterNot(name => isHidden(s"${name}x"))
-    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
-    if (!isInstalled && names(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
+    val secrets = names(Seq(group))
+    widen(secrets)(name => s"${name}x", keys)
+    if (!isInstalled && secrets.exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
       log.warn(
         "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
           "Start Spark with spark.sql.extensions={}, which masks them.",
@@ -55,15 +55,26 @@ private[spark] object PlanRedaction {
     */
   def hideUnknown(format: String, options: Set[String]): Unit =
     if (isOurs(format)) {
-      val unknown = options.filterNot(name => isHidden(name) || Epochal.formats.exists(_.knows(name)))
-      if (unknown.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(unknown.toSeq.sorted)}$$)")
+      val unknown = options.filterNot(name => Epochal.formats.exists(_.knows(name)))
+      widen(unknown.toSeq.sorted)(identity, names => s"(?:${keys(names)}$$)")
     }
 
   def isOurs(format: String): Boolean = format.toLowerCase(Locale.ROOT).startsWith("epochal-")
 
-  private def hidden: String = SparkSession.active.conf.getOption(Options).getOrElse(DefaultOptions)
-
-  private def isHidden(name: String): Boolean = hidden.r.findFirstIn(name).nonEmpty
+  /** Adds to what the session masks the names that it lacks.
+    *
+    * @param example
+    *   an option of the name
+    * @param pattern
+    *   of options of these names
+    */
+  private def widen(names: Seq[String])(example: String => String, pattern: Seq[String] => String): Unit = {
+    val conf = SparkSession.active.conf
+    val before = conf.getOption(Options).getOrElse(DefaultOptions)
+    val masked = before.r
+    val lacking = names.filter(name => masked.findFirstIn(example(name)).isEmpty)
+    if (lacking.nonEmpty) conf.set(Options, s"(?:$before)|${pattern(lacking)}")
+  }
 
   /** Widens the patterns that every later session begins with. */
   def install(): Unit = if (!isInstalled) {
