@@ -51,6 +51,6 @@ def test_crawls_that_are_journalled_go_on_under_another_locale_and_every_row_is_
                     driver.assert_all_active()  # noqa: B023
                     return all(stored(database, name) == as_rows(api.records) for name, database in databases.items())
 
-                until(all_there, f"every row once under {jvm}", 90)
+                until(all_there, f"every row once under {jvm}")
             finally:
                 driver.kill()

@@ -35,7 +35,7 @@ def test_a_job_that_was_killed_half_way_ends_with_every_row_once(api: Api, sqlit
     first = Job(settings)
     try:
         first.go()
-        until(half_way, "half of the rows", timeout=120)
+        until(half_way, "half of the rows")
     finally:
         first.kill()
     committed = len(stored(sqlite))

@@ -125,7 +125,7 @@ url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
 """
     cells = [nbformat.v4.new_code_cell(code) for code in (first, *MISTAKES.values(), "spark.stop()")]
     book = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(book, timeout=240, kernel_name="python3", allow_errors=True).execute()
+    nbclient.NotebookClient(book, timeout=600, kernel_name="python3", allow_errors=True).execute()
     shown = {}
     for name, cell in zip(MISTAKES, book.cells[1:-1], strict=True):
         errors = [output for output in cell.outputs if output.output_type == "error"]

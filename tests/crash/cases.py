@@ -5,12 +5,12 @@ A new transport, mode or step is a line here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from support.databases import Row
+from support.seeds import FULL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -132,7 +132,6 @@ _ALL += [Case("sqlite", "inline", mode) for mode in ("append", "upsert", "comple
 
 #: ``EPOCHAL_CRASH=full`` is all of them; else one case of a kind.
 _FEW = {"inline": ("append", "complete"), "staged": ("append", "upsert"), "prepared": ("append",)}
-FULL = os.environ.get("EPOCHAL_CRASH") == "full"
 CASES = [case for case in _ALL if FULL or case.mode in _FEW.get(case.transport, ())]
 ON_POSTGRES = [case for case in CASES if case.database == "postgres"]
 

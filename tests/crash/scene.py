@@ -102,7 +102,7 @@ class Scene:
             now = self.epochs()
             return all(now[case] >= goal[case] for case in self.cases)
 
-        until(there, f"{epochs} epochs more of every query", 180)
+        until(there, f"{epochs} epochs more of every query", 600)
 
     def outlive_crash(self, driver: Running) -> None:
         """Waits, after a crash of the server, until every query has applied an epoch more.
@@ -167,7 +167,7 @@ class Scene:
         A transport that shows an epoch in parts needs a moment for it.
         """
         for case in self.cases:
-            until(lambda case=case: not self.problems(case)[1], f"exact rows in {case.name}", 30)
+            until(lambda case=case: not self.problems(case)[1], f"exact rows in {case.name}", 120)
         driver.assert_all_active()
 
 
@@ -243,7 +243,7 @@ def prepared(postgres: Postgres) -> list[str]:
 
 def until_nothing_is_prepared(postgres: Postgres) -> None:
     """After a stop: the sink looks several times for what tasks that end late have prepared."""
-    until(lambda: not prepared(postgres), "the end of what was prepared", 60)
+    until(lambda: not prepared(postgres), "the end of what was prepared", 180)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from support.pages import ChainedApi
 from support.scripts import run_script
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.crash]
 
 #: In the name of a task's thread: its number and that of the attempt.
 SECOND = re.compile(r"task \d+\.[1-9]")

@@ -8,7 +8,6 @@ seed; that of a run stands in its output.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
@@ -23,16 +22,16 @@ from support.api import Api
 from support.data import as_rows, comments, create_comments, ledger, stored
 from support.databases import Database, Postgres, Sqlite
 from support.jobs import Job
-from support.seeds import kill_seed
+from support.seeds import FULL, kill_seed
 from support.streams import numbers
 from support.waiting import until
 
-RUNS = 20 if os.environ.get("EPOCHAL_CRASH") == "full" else 5
+RUNS = 20 if FULL else 5
 SEED = kill_seed()
 ROWS_PER_BATCH = 10
 WHILE_STARTING = 0.15
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(120 + 60 * RUNS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
 
 
 class Scene:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import ExitStack
@@ -21,10 +20,10 @@ from support.data import as_rows, create_comments, stored
 from support.databases import Sqlite
 from support.jobs import Job
 from support.pages import POSTS, PostsApi, of_post, posts
-from support.seeds import kill_seed
+from support.seeds import FULL, kill_seed
 from support.waiting import until
 
-KILLS = 20 if os.environ.get("EPOCHAL_CRASH") == "full" else 3
+KILLS = 20 if FULL else 3
 SEED = kill_seed()
 
 #: A list of records for each post.
@@ -74,7 +73,7 @@ READS: dict[str, dict[str, Any]] = {
     | {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * KILLS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
 
 
 def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_the_queries_are_killed(
@@ -105,7 +104,7 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
             job.assert_runs()
             return smallest() >= rows
 
-        until(there, f"{rows} rows in every table", timeout=240)
+        until(there, f"{rows} rows in every table", timeout=600)
 
     with serve(api), ExitStack() as stack:
 

@@ -15,7 +15,7 @@ from support.postgres import Server
 from support.proxy import proxy
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash]
 
 STEP = "ledger.before-lock"
 

@@ -15,7 +15,6 @@ from support.places import is_required
 
 pytestmark = [
     pytest.mark.crash,
-    pytest.mark.timeout(400),
     pytest.mark.skipif(
         pooler.program() is None and not is_required("pgbouncer"),
         reason="pgbouncer is not installed (Debian's package pgbouncer)",

@@ -17,7 +17,7 @@ from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash]
 
 APPENDS = [case for case in ON_POSTGRES if case.mode == "append"]
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections import Counter
@@ -18,11 +17,10 @@ import pytest
 
 from support.orders import Orders, serve
 from support.programs import Program
-from support.seeds import kill_seed
+from support.seeds import FULL, kill_seed
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
-FULL = os.environ.get("EPOCHAL_CRASH") == "full"
 RUNS = 20 if FULL else 4
 SEED = kill_seed()
 ROWS = 250 * RUNS
@@ -35,7 +33,7 @@ WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "careless": (False, {"batch_size": 3}),
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(180 + 60 * RUNS)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
 
 
 class Job(Program):
@@ -90,7 +88,7 @@ def test_rows_are_there_once_however_often_the_job_is_killed(tmp_path: Path) -> 
                 replays += numbers(tmp_path / name, "offsets") != numbers(tmp_path / name, "commits")
             print(f"run {run + 1}: killed with {count() - before} rows more")
         next_job.go()
-        next_job.wait(240)
+        next_job.wait(1200)
         print(f"{replays} epochs were sent again")
         assert replays > 0
         for name, (honours, _) in WAYS.items():

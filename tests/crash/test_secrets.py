@@ -19,7 +19,7 @@ from support.databases import Postgres, new_postgres
 from support.drivers import Driver
 from support.postgres import free_port
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash]
 
 MARK = f"Mk{uuid.uuid4().hex}"
 PASSWORD = f"{MARK}-password"

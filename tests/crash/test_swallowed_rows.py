@@ -11,7 +11,7 @@ from crash.queries import Queries
 from crash.scene import Scene
 from support.databases import Postgres
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash]
 
 
 @pytest.fixture

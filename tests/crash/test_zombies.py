@@ -15,7 +15,7 @@ from support.databases import Postgres
 from support.drivers import Driver, Gate
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash]
 
 STEP = "task.after-commit"
 

@@ -88,7 +88,7 @@ def cluster() -> Iterator[Cluster]:
             return re.search(pattern, log.read_text("utf-8", "replace"))
 
         log = daemon("master.Master", HOSTS[0])
-        found = until(lambda: says(log, r"Starting Spark master at (spark://\S+)"), "the master", 60)
+        found = until(lambda: says(log, r"Starting Spark master at (spark://\S+)"), "the master")
         assert found
         for number, host in enumerate(HOSTS, 1):
             daemon(f"worker.Worker-{number}", host, "--cores", str(CORES), "--memory", "700m", found[1])

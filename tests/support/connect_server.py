@@ -53,7 +53,7 @@ def beeline(url: str, statements: list[str]) -> str:
     command = [str(_home() / "bin" / "beeline"), "-u", url, "-n", "someone", "--outputformat=csv2"]
     for statement in statements:
         command += ["-e", statement]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=_environment(), check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=_environment(), check=False)
     return done.stdout + done.stderr
 
 

@@ -71,7 +71,7 @@ class Driver(Program, Running):
             for line in answers:
                 self._answers.put(json.loads(line))
 
-    def ask(self, do: str, timeout: float = 180, **arguments: Any) -> Any:
+    def ask(self, do: str, timeout: float = 600, **arguments: Any) -> Any:
         """Gives a command, the first one as soon as the session is there, and waits for its answer."""
         self.send(json.dumps({"do": do, **arguments}))
 

@@ -75,7 +75,7 @@ def pooler(server: str, connections: int) -> Iterator[str]:
                 return False
             return True
 
-        until(answers, "pgbouncer answers", 30)
+        until(answers, "pgbouncer answers")
         yield f"jdbc:postgresql://127.0.0.1:{port}/{where['dbname']}"
     finally:
         process.kill()

@@ -68,7 +68,7 @@ class Server:
         """Runs one of PostgreSQL's programs to its end."""
         command = [self.programs / program, *arguments]
         subprocess.run(
-            command, check=True, capture_output=True, timeout=120, cwd=self._home, **user_arguments(self._user)
+            command, check=True, capture_output=True, timeout=300, cwd=self._home, **user_arguments(self._user)
         )
 
     def start(self) -> None:

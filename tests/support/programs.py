@@ -58,7 +58,7 @@ class Program:
             code = self._process.returncode
             raise AssertionError(f"the program ended with exit code {code}\n{self.output()}")
 
-    def wait(self, timeout: float = 120) -> None:
+    def wait(self, timeout: float = 300) -> None:
         """Waits for an end without errors."""
         code = self._process.wait(timeout)
         assert code == 0, f"the program ended with exit code {code}\n{self.output()}"

@@ -34,7 +34,7 @@ class Running(ABC):
         ended = {name: query["error"] for name, query in self.status().items() if query["error"]}
         assert not ended, ended
 
-    def error_of(self, name: str, timeout: float = 90) -> str:
+    def error_of(self, name: str, timeout: float = 300) -> str:
         """Waits until a query has ended, and gives its error; nothing, where it has none."""
         until(lambda: not self.status()[name]["active"], f"the end of {name}", timeout)
         return self.status()[name]["error"] or ""

@@ -24,7 +24,7 @@ def says(**facts):
 """
 
 
-def run_script(source: str, timeout: float = 240, **environment: str) -> dict[str, Any]:
+def run_script(source: str, timeout: float = 600, **environment: str) -> dict[str, Any]:
     """Runs Python source after ``SESSION``; gives the facts that it printed with ``says``.
 
     Raises:

@@ -11,6 +11,7 @@ import org.scalatest.concurrent.Eventually
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Dialect
+import io.epochal.support.Examples
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
 final class Postgres13StuckPredecessorSuite extends StuckPredecessor(Postgres13, InMiddle.ofPostgres)
@@ -52,7 +53,7 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
 
   // With it a claim looks after 2 s for whom it waits; by default after 10 s.
   private val timeouts =
-    if (sys.env.get("EPOCHAL_CRASH").contains("full")) Nil else Seq("lockTimeout" -> "6s")
+    if (Examples.isFull) Nil else Seq("lockTimeout" -> "6s")
   private val sink = ("sinkId" -> "sink") +: timeouts
   private val keyed = sink :+ ("keyColumns" -> "id")
 

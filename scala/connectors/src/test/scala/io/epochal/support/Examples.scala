@@ -4,7 +4,9 @@ import org.scalactic.anyvals.PosInt
 
 /** How many examples a property is tried with: all of them with `EPOCHAL_CRASH=full`, as in `make test-crash`, else a third. */
 object Examples {
-  private val isFull = sys.env.get("EPOCHAL_CRASH").contains("full")
+
+  /** Whether this is `make test-crash`. */
+  val isFull: Boolean = sys.env.get("EPOCHAL_CRASH").contains("full")
 
   def of(full: Int): PosInt = PosInt.ensuringValid(if (isFull) full else (full + 2) / 3)
 }

@@ -30,18 +30,19 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   }
 
   /** Whether an option of this name is one of the format's. */
-  def knows(name: String): Boolean =
-    byName.contains(name.toLowerCase(Locale.ROOT)) || families.exists(family => startsWith(name, family.prefix))
+  def knows(name: String): Boolean = specOf(name).isDefined
+
+  private def specOf(name: String): Option[OptionSpec[_]] =
+    byName
+      .get(name.toLowerCase(Locale.ROOT))
+      .orElse(families.find(family => startsWith(name, family.prefix)))
 
   private def parseOne(name: String, text: String): OptionGroup.Parsed =
-    byName.get(name.toLowerCase(Locale.ROOT)) match {
+    specOf(name) match {
+      case Some(family) if family.isFamily =>
+        parseValue(family, name, text).map(v => Map(family.prefix + name.substring(family.prefix.length) -> v))
       case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
-      case None =>
-        families.find(family => startsWith(name, family.prefix)) match {
-          case Some(family) =>
-            parseValue(family, name, text).map(v => Map(family.prefix + name.substring(family.prefix.length) -> v))
-          case None => Left(unknown(name))
-        }
+      case None       => Left(unknown(name))
     }
 
   private def startsWith(name: String, prefix: String): Boolean =

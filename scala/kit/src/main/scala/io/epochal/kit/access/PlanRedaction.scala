@@ -41,10 +41,9 @@ private[epochal] object PlanRedaction {
     *   of the table
     */
   def hide(group: OptionGroup, options: java.util.Map[String, String]): Unit = {
-    val lacking = secrets(Seq(group)).filterNot(name => isHidden(s"${name}x"))
-    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|${keys(lacking)}")
-    if (!isInstalled && secrets(Seq(group)).exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(
-        true))
+    val names = secrets(Seq(group))
+    widen(names)(name => s"${name}x", keys)
+    if (!isInstalled && names.exists(isGiven(options, _)) && cameBySql(options) && !warned.getAndSet(true))
       log.warn(
         "Options with secrets came by SQL, and Spark keeps the text of statements in its event log and on its pages. " +
           "Start Spark with spark.sql.extensions={}, which masks them.",
@@ -52,9 +51,22 @@ private[epochal] object PlanRedaction {
   }
 
   /** The same for single options of a session. */
-  def hide(options: Set[String]): Unit = {
-    val lacking = options.filterNot(isHidden)
-    if (lacking.nonEmpty) SparkSession.active.conf.set(Options, s"(?:$hidden)|(?:${keys(lacking.toSeq.sorted)}$$)")
+  def hide(options: Set[String]): Unit =
+    widen(options.toSeq.sorted)(identity, names => s"(?:${keys(names)}$$)")
+
+  /** Adds to what the session masks the names that it lacks.
+    *
+    * @param example
+    *   an option of the name
+    * @param pattern
+    *   of options of these names
+    */
+  private def widen(names: Seq[String])(example: String => String, pattern: Seq[String] => String): Unit = {
+    val conf = SparkSession.active.conf
+    val before = conf.getOption(Options).getOrElse(DefaultOptions)
+    val masked = before.r
+    val lacking = names.filter(name => masked.findFirstIn(example(name)).isEmpty)
+    if (lacking.nonEmpty) conf.set(Options, s"(?:$before)|${pattern(lacking)}")
   }
 
   /** Widens the pattern that every later session begins with, and notes that statements are masked. */
@@ -68,10 +80,6 @@ private[epochal] object PlanRedaction {
   /** Names, or beginnings of names, of options with secrets. */
   def secrets(groups: Seq[OptionGroup]): Seq[String] =
     groups.flatMap(_.specs).filter(_.secret).map(_.prefix).distinct
-
-  private def hidden: String = SparkSession.active.conf.getOption(Options).getOrElse(DefaultOptions)
-
-  private def isHidden(name: String): Boolean = hidden.r.findFirstIn(name).nonEmpty
 
   /** A table's properties have its options under names of their own. */
   private def keys(names: Seq[String]): String =

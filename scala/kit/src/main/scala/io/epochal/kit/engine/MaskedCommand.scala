@@ -2,7 +2,7 @@ package io.epochal.kit.engine
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{CreateTable, LogicalPlan, TableSpec}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Strategy, LeafV2CommandExec}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.{SparkSession, classic}
@@ -23,14 +23,14 @@ final private[epochal] case class MaskedCommand(@transient command: SparkPlan) e
 
 private[epochal] object MaskedCommand {
 
-  /** Plans `CREATE TABLE … USING` a format as Spark does, and masks it.
+  /** Plans a statement that makes a table of a format as Spark does, and masks it.
     *
     * @param isMasked
     *   by the format's name
     */
   def strategy(session: SparkSession, isMasked: String => Boolean): SparkStrategy = new SparkStrategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = (plan, session) match {
-      case (CreateTable(_, _, _, spec: TableSpec, _), here: classic.SparkSession) if spec.provider.exists(isMasked) =>
+      case (MadeTable(spec), here: classic.SparkSession) if spec.provider.exists(isMasked) =>
         new DataSourceV2Strategy(here)(plan).map(MaskedCommand(_))
       case _ => Nil
     }

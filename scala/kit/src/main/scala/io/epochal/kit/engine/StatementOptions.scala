@@ -1,8 +1,7 @@
 package io.epochal.kit.engine
 
-import org.apache.spark.sql.catalyst.plans.logical.{CreateTable, LogicalPlan, TableSpec}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.command.CreateDataSourceTableCommand
 import org.apache.spark.sql.execution.datasources.CreateTempViewUsing
 
 /** Tells which options a statement gives to a format, before its plan is printed.
@@ -17,10 +16,8 @@ final private[epochal] class StatementOptions(seen: (String, Set[String]) => Uni
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan match {
       case view: CreateTempViewUsing => seen(view.provider, view.options.keySet)
-      case table: CreateDataSourceTableCommand =>
-        table.table.provider.foreach(seen(_, table.table.storage.properties.keySet))
-      case CreateTable(_, _, _, spec: TableSpec, _) => spec.provider.foreach(seen(_, spec.options.keySet))
-      case _                                        =>
+      case MadeTable(spec)           => spec.provider.foreach(seen(_, spec.options.keySet))
+      case _                         =>
     }
     plan
   }
