@@ -2,7 +2,7 @@ package io.epochal.random
 
 import java.util.concurrent.TimeUnit
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.InternalRow
 import org.openjdk.jmh.annotations._
 
 /** One row of the random source: time, and with `-prof gc` that it allocates nothing. */
@@ -25,7 +25,7 @@ class RandomRowBench {
     row = new RandomRow(options, options.begin(0))
   }
 
-  @Benchmark def of(): UnsafeRow = {
+  @Benchmark def of(): InternalRow = {
     id += 1
     row.of(id)
   }

@@ -10,7 +10,7 @@ import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.commit.BatchCommit
 import io.epochal.jdbc.database.{BadRows, Failpoint, Failpoints, TaskAttempt, TaskBadRows, TaskReport, Transport}
 import io.epochal.jdbc.row.{BadValue, RowFormat}
-import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** Travels to the tasks.
   *
@@ -45,7 +45,7 @@ final private class JdbcWriter(
 ) extends DataWriter[InternalRow] {
 
   private val output = transport.open(format, attempt)
-  private val unsafe = UnsafeRows.converter(schema)
+  private val unsafe = BinaryRow.converter(schema)
   private val encoder = output.encoder
   private val metrics = new TaskMetrics
   private var rows = 0L
@@ -62,7 +62,7 @@ final private class JdbcWriter(
     output.rowEnded()
   }
 
-  private def encode(row: UnsafeRow): Unit = {
+  private def encode(row: BinaryRow): Unit = {
     rows += 1
     output.mark()
     try encoder.encode(row)
@@ -71,7 +71,7 @@ final private class JdbcWriter(
         badRows.add(rows, row, bad)
         output.reset()
     }
-    sum += UnsafeRows.hash(row)
+    sum += row.hash
   }
 
   override def commit(): WriterCommitMessage = {

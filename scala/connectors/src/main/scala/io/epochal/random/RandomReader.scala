@@ -1,14 +1,14 @@
 package io.epochal.random
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReader,
   ContinuousPartitionReaderFactory,
   PartitionOffset
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.unsafe.Platform
+
+import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 
 /** Travels to the executors and makes a reader for each task. Whatever it holds must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
@@ -82,7 +82,7 @@ final private class RandomContinuousReader(options: RandomOptions, partition: Ra
 
 /** Makes rows in Spark's own binary form, in one buffer and without an object per row.
   *
-  * Layout of an UnsafeRow of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes a column, where the string's are
+  * Layout of a binary row of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes a column, where the string's are
   * its offset (upper half) and size (lower half); then the string's bytes, filled with zeros to a multiple of 8.
   */
 final private class RandomRow(options: RandomOptions, position: RandomPosition) {
@@ -92,9 +92,9 @@ final private class RandomRow(options: RandomOptions, position: RandomPosition) 
   private val first = options.rowZero(position)
   private val perRow = options.microsPerRow
   private val buffer = new Array[Byte](Fixed + roundUp(strings.maxBytes))
-  private val row = new UnsafeRow(Columns)
+  private val row = BinaryRow.empty(Columns)
 
-  def of(id: Long): UnsafeRow = {
+  def of(id: Long): InternalRow = {
     val start = strings.start(id)
     val length = strings.length(start)
     val size = strings.write(start, length, buffer, Fixed)
@@ -104,12 +104,12 @@ final private class RandomRow(options: RandomOptions, position: RandomPosition) 
     put(Value, (Fixed.toLong << 32) | size)
     put(Length, length.toLong)
     put(Timestamp, first + (id * perRow).toLong)
-    row.pointTo(buffer, Fixed + padded)
-    row
+    row.pointTo(buffer, 0, Fixed + padded)
+    row.internal
   }
 
   private def put(column: Int, value: Long): Unit =
-    Platform.putLong(buffer, Platform.BYTE_ARRAY_OFFSET.toLong + 8 + 8 * column, value)
+    Memory.putLong(buffer, Memory.ARRAY_START + 8 + 8 * column, value)
 }
 
 private object RandomRow {

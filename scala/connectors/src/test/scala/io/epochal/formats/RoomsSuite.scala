@@ -1,7 +1,8 @@
 package io.epochal.formats
 
-import com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage
-import com.tngtech.archunit.core.domain.JavaClasses
+import com.tngtech.archunit.base.DescribedPredicate.{describe, not}
+import com.tngtech.archunit.core.domain.JavaClass.Predicates.{resideInAPackage, resideInAnyPackage}
+import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses}
 import com.tngtech.archunit.core.importer.{ClassFileImporter, ImportOption}
 import com.tngtech.archunit.lang.ArchRule
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
@@ -16,17 +17,34 @@ final class RoomsSuite extends AnyFunSuite {
     slices().matching("io.epochal.(**)").should().beFreeOfCycles())
 
   rule("no connector sees another")(
-    slices().matching("io.epochal.(*)..").should().notDependOnEachOther()
+    slices()
+      .matching("io.epochal.(*)..")
+      .should()
+      .notDependOnEachOther()
       .ignoreDependency(resideInAnyPackage(formats: _*), resideInAnyPackage("io.epochal.."))
       .ignoreDependency(resideInAnyPackage("io.epochal.."), resideInAnyPackage(ground: _*)))
 
   rule("core knows no Spark")(
-    noClasses().that().resideInAPackage("io.epochal.core..").should().dependOnClassesThat()
+    noClasses()
+      .that()
+      .resideInAPackage("io.epochal.core..")
+      .should()
+      .dependOnClassesThat()
       .resideInAPackage("org.apache.spark.."))
 
   rule("the kit knows no connector")(
-    noClasses().that().resideInAnyPackage("io.epochal.kit..", "io.epochal.core..").should().dependOnClassesThat()
+    noClasses()
+      .that()
+      .resideInAnyPackage("io.epochal.kit..", "io.epochal.core..")
+      .should()
+      .dependOnClassesThat()
       .resideInAnyPackage(connectors ++ formats: _*))
+
+  rule("only kit.engine knows what Spark does not promise to keep")(
+    noClasses()
+      .that(resideInAPackage("io.epochal..").and(not(resideInAPackage("io.epochal.kit.engine.."))))
+      .should()
+      .dependOnClassesThat(resideInAnyPackage(spark: _*).and(not(describe("a row's", isRowContract(_))))))
 
   private def rule(claim: String)(rule: ArchRule): Unit = test(claim)(rule.check(classes))
 }
@@ -35,6 +53,20 @@ private object RoomsSuite {
   val ground: Seq[String] = Seq("io.epochal.core..", "io.epochal.kit..")
   val connectors: Seq[String] = Seq("io.epochal.random..", "io.epochal.rest..", "io.epochal.jdbc..")
   val formats: Seq[String] = Seq("io.epochal.formats..")
+
+  /** Spark's own, beyond the API of connectors. */
+  val spark: Seq[String] =
+    Seq("catalyst", "execution", "internal", "classic").map(room =>
+      s"org.apache.spark.sql.$room..") :+ "org.apache.spark.unsafe.."
+
+  /** What rows and their values are for every connector. */
+  private val rowContract = Set(
+    "org.apache.spark.sql.catalyst.InternalRow",
+    "org.apache.spark.sql.catalyst.util.ArrayData",
+    "org.apache.spark.sql.catalyst.util.MapData")
+
+  def isRowContract(found: JavaClass): Boolean =
+    rowContract(found.getName.stripSuffix("$")) || found.getPackageName == "org.apache.spark.unsafe.types"
 
   lazy val classes: JavaClasses =
     new ClassFileImporter()

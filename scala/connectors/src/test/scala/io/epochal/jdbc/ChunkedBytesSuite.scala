@@ -2,19 +2,19 @@ package io.epochal.jdbc
 
 import java.util.Arrays
 
-import org.apache.spark.unsafe.Platform
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.jdbc.row.ChunkedBytes
+import io.epochal.kit.engine.memory.Memory
 import io.epochal.support.Examples
 
 final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def put(out: ChunkedBytes, piece: Array[Byte]): Unit = {
     out.reserve(piece.length)
-    out.putBytes(piece, Platform.BYTE_ARRAY_OFFSET.toLong, piece.length)
+    out.putBytes(piece, Memory.ARRAY_START, piece.length)
   }
 
   private def whole(out: ChunkedBytes): Array[Byte] = {

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import com.fasterxml.jackson.core.JsonFactory
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types._
 import org.apache.spark.types.variant.VariantBuilder
@@ -12,7 +13,7 @@ import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.engine.{JsonRows, UnsafeRows}
+import io.epochal.kit.engine.JsonRows
 
 /** Structs, maps and variants in json and jsonb. */
 final class PostgresJsonSuite extends SinkSuite(Postgres) {
@@ -65,7 +66,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
     val all = Gen.listOfN(300, values).pureApply(Gen.Parameters.default.withSize(6), seed)
     write(f, f.newRun(query), 0, all.zipWithIndex.map { case (value, i) => InternalRow(i.toLong, value, value) })
     val parser = new JsonRows(nested, "UTC")
-    val bytes = UnsafeRows.converter(nested)
+    val bytes = UnsafeProjection.create(nested)
     val found = f.database.query("SELECT a::text FROM t ORDER BY id").map(_.head.toString)
     assert(found.size == all.size)
     all.zip(found).foreach { case (written, text) =>

@@ -14,7 +14,7 @@ import io.epochal.jdbc.database.{BoundColumn, BoundTable, TargetColumn, TargetTa
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.postgres.PostgresType
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes}
-import io.epochal.kit.engine.UnsafeRows
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** Texts that go where the column's type says what they are: what we take, PostgreSQL takes, and with its own meaning. */
 final class PostgresTextsSuite extends SinkSuite(Postgres) {
@@ -31,7 +31,7 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     val bound =
       BoundTable(table, Seq(BoundColumn(schema.head, 0, column, required = false)), WriteMode.Append)
     val encoder = postgres.PostgresDialect.rowFormat(bound).encoder(new ChunkedBytes(Long.MaxValue, () => fail()))
-    val row = UnsafeRows.converter(schema)
+    val row = BinaryRow.converter(schema)
     value =>
       try {
         encoder.encode(row(InternalRow(text(value))))

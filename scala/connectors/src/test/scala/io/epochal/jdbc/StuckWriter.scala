@@ -49,13 +49,7 @@ object StuckWriter {
     val opens = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala
       .filter(argument => argument.startsWith("--add") || argument.startsWith("java.base"))
     val command = Seq(java, "-Xmx700m", "-XX:TieredStopAtLevel=1") ++ opens ++
-      Seq(
-        "-cp",
-        System.getProperty("java.class.path"),
-        "io.epochal.jdbc.StuckWriter",
-        url,
-        query,
-        rows.toString) ++
+      Seq("-cp", System.getProperty("java.class.path"), "io.epochal.jdbc.StuckWriter", url, query, rows.toString) ++
       options.map { case (name, value) => s"$name=$value" }
     val output = Files.createTempFile("epochal-writer", ".log")
     new StuckWriter(

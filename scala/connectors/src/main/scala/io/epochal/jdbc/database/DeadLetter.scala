@@ -5,7 +5,8 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.BadValue
-import io.epochal.kit.engine.{RowJson, UnsafeRow}
+import io.epochal.kit.engine.RowJson
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** A row that could not be stored, on its way to the dead-letter table.
   *
@@ -57,7 +58,7 @@ final private[jdbc] class TaskBadRows(policy: BadRows, partition: Int, epoch: St
   /** @throws EpochalException
     *   the row fails its epoch
     */
-  def add(number: Long, row: UnsafeRow, bad: BadValue): Unit = {
+  def add(number: Long, row: BinaryRow, bad: BadValue): Unit = {
     val limit = policy.limit.getOrElse(throw refused(number, bad))
     val letter = DeadLetter(partition, number, policy.schema(bad.column).name, bad.reason, json(row))
     if (count == 0) first = letter

@@ -1,10 +1,9 @@
 package io.epochal.jdbc.database
 
-import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.row.BadValue
-import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
+import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 
 /** Reads what a row of `mode=changes` does. A row that inserts and one that updates are the same to us: stored by its key,
   * so that changes that come twice, or after a snapshot that has them, leave the right rows.
@@ -24,11 +23,11 @@ private[jdbc] object Operation {
     * @throws BadValue
     *   it is NULL or another word
     */
-  def deletes(row: UnsafeRow, ordinal: Int): Boolean = {
+  def deletes(row: BinaryRow, ordinal: Int): Boolean = {
     if (row.isNullAt(ordinal)) throw new BadValue(ordinal, "it is NULL, not insert (i, c, r), update (u) or delete (d)")
-    val base = row.getBaseObject
-    val address = UnsafeRows.address(row, ordinal)
-    val length = UnsafeRows.length(row, ordinal)
+    val base = row.base
+    val address = row.address(ordinal)
+    val length = row.length(ordinal)
     var i = 0
     while (i < texts.length && !is(texts(i), base, address, length)) i += 1
     if (i == texts.length) throw new BadValue(ordinal, unknown(base, address, length))
@@ -39,7 +38,7 @@ private[jdbc] object Operation {
     word.length == length && {
       var i = 0
       // With this bit set a capital letter is the small one, and nothing else becomes a small letter.
-      while (i < length && (Platform.getByte(base, address + i) | 0x20) == word(i)) i += 1
+      while (i < length && (Memory.getByte(base, address + i) | 0x20) == word(i)) i += 1
       i == length
     }
 

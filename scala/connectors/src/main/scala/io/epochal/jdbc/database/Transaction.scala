@@ -8,7 +8,6 @@ import scala.util.control.NonFatal
 
 import io.epochal.jdbc.sql.Writer
 
-
 /** A transaction that is open on a connection.
   *
   * @param id

@@ -1,10 +1,8 @@
 package io.epochal.jdbc.insert
 
-import org.apache.spark.unsafe.Platform
-
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes, EncodedRows, NulCharacter, RowEncoder, RowFormat}
-import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
+import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *
@@ -25,17 +23,17 @@ object RowBytes {
 }
 
 final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Int, out: ChunkedBytes) extends RowEncoder {
-  override def encode(row: UnsafeRow): Unit = {
+  override def encode(row: BinaryRow): Unit = {
     val deletes = operation >= 0 && Operation.deletes(row, operation)
     var i = 0
     while (i < checks.length) {
       if (!deletes || checks(i).identifies) checks(i)(row)
       i += 1
     }
-    val length = row.getSizeInBytes
+    val length = row.sizeInBytes
     out.reserve(8 + length)
     out.putLong(length.toLong)
-    out.putBytes(row.getBaseObject, row.getBaseOffset, length)
+    out.putBytes(row.base, row.origin, length)
   }
 }
 
@@ -44,7 +42,7 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
   val identifies: Boolean = bound.identifies
   private val check = rules.check(bound, nul).orNull
 
-  def apply(row: UnsafeRow): Unit =
+  def apply(row: BinaryRow): Unit =
     if (row.isNullAt(ordinal)) {
       if (bound.required) throw new BadValue(ordinal, BadValue.Missing)
     } else if (check != null) {
@@ -65,7 +63,7 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
   private var places = new Array[Int](16)
   private var count = 0
   private var bound = 0
-  val row: UnsafeRow = UnsafeRows.pointer(columns)
+  val row: BinaryRow = BinaryRow.empty(columns)
 
   /** Finds the rows that follow: no more than `most`, and no more bytes than `maxBytes` unless it is one row. */
   def gather(most: Int, maxBytes: Long): Int = {
@@ -88,7 +86,7 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
   /** Points `row` at the next of them. */
   def next(): Unit = {
     val (bytes, place) = (held(bound), places(bound))
-    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + place + 8, lengthAt(bytes, place))
+    row.pointTo(bytes, place + 8, lengthAt(bytes, place))
     bound += 1
   }
 
@@ -123,5 +121,5 @@ final private[insert] class RowBytesReader(rows: EncodedRows, columns: Int) {
   }
 
   private def lengthAt(bytes: Array[Byte], place: Int): Int =
-    java.lang.Long.reverseBytes(Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + place)).toInt
+    java.lang.Long.reverseBytes(Memory.getLong(bytes, Memory.ARRAY_START + place)).toInt
 }

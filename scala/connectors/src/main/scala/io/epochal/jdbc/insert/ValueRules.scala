@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
-import io.epochal.kit.engine.{UnsafeRow, UnsafeRows}
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
 trait ValueRules extends Serializable {
@@ -22,7 +22,7 @@ trait ValueRules extends Serializable {
 trait ValueCheck {
 
   /** Why the value cannot be stored; null for a good one. */
-  def problem(row: UnsafeRow, ordinal: Int): String
+  def problem(row: BinaryRow, ordinal: Int): String
 }
 
 object ValueCheck {
@@ -30,7 +30,7 @@ object ValueCheck {
   /** Broken UTF-8, and the NUL character if it is to be an error. For one task. */
   def text(nul: NulCharacter): ValueCheck = {
     val text = new StoredText(nul)
-    (row, ordinal) => text.take(row.getBaseObject, UnsafeRows.address(row, ordinal), UnsafeRows.length(row, ordinal))
+    (row, ordinal) => text.take(row.base, row.address(ordinal), row.length(ordinal))
   }
 
   val float: ValueCheck = (row, ordinal) => if (java.lang.Float.isFinite(row.getFloat(ordinal))) null else NotFinite
@@ -67,7 +67,7 @@ object ValueCheck {
 
 /** Sets one parameter from a value that is not NULL. */
 trait Binder {
-  def bind(statement: PreparedStatement, parameter: Int, row: UnsafeRow, ordinal: Int): Unit
+  def bind(statement: PreparedStatement, parameter: Int, row: BinaryRow, ordinal: Int): Unit
 }
 
 object Binder {

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter}
-import io.epochal.kit.engine.{UnsafeLayout, UnsafeRow}
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** A column of a row as a JSON text, for databases that keep it so. Belongs to one thread. */
 final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
@@ -14,7 +14,7 @@ final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
     new ChunkedBytes(1L << 30, () => throw new BadValue(ordinal, "as JSON it is longer than 1 GB"))
 
   /** Why the column has no JSON; null if it has. The value is not NULL. */
-  def problem(row: UnsafeRow): String =
+  def problem(row: BinaryRow): String =
     try {
       write(row)
       null
@@ -25,7 +25,7 @@ final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
     * @throws BadValue
     *   when it has no form in JSON
     */
-  def text(row: UnsafeRow): String = {
+  def text(row: BinaryRow): String = {
     write(row)
     val (chunks, lengths) = out.contents
     if (chunks.length == 1) new String(chunks(0), 0, lengths(0), UTF_8)
@@ -36,9 +36,9 @@ final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {
     }
   }
 
-  private def write(row: UnsafeRow): Unit = {
+  private def write(row: BinaryRow): Unit = {
     out.clear()
-    val origin = row.getBaseOffset
-    value.write(row.getBaseObject, origin, UnsafeLayout.slotsOfRow(origin, row.numFields) + ordinal * 8L, out)
+    val origin = row.origin
+    value.write(row.base, origin, row.slot(ordinal), out)
   }
 }

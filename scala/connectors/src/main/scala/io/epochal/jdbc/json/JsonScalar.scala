@@ -8,10 +8,9 @@ import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOff
 import java.util.Base64
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 
 import io.epochal.jdbc.row.{ChunkedBytes, SparkTime}
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
 abstract private class JsonScalar extends JsonValue {
@@ -41,30 +40,30 @@ private object JsonScalar {
   }
 
   def apply(dataType: DataType): JsonValue = dataType match {
-    case BooleanType => bare((base, _, slot) => Platform.getBoolean(base, slot).toString)
-    case ByteType    => bare((base, _, slot) => Platform.getByte(base, slot).toString)
-    case ShortType   => bare((base, _, slot) => Platform.getShort(base, slot).toString)
-    case IntegerType => bare((base, _, slot) => Platform.getInt(base, slot).toString)
-    case LongType    => bare((base, _, slot) => Platform.getLong(base, slot).toString)
-    case FloatType   => new Real((base, _, slot) => Platform.getFloat(base, slot).toString)
-    case DoubleType  => new Real((base, _, slot) => Platform.getDouble(base, slot).toString)
+    case BooleanType => bare((base, _, slot) => Memory.getBoolean(base, slot).toString)
+    case ByteType    => bare((base, _, slot) => Memory.getByte(base, slot).toString)
+    case ShortType   => bare((base, _, slot) => Memory.getShort(base, slot).toString)
+    case IntegerType => bare((base, _, slot) => Memory.getInt(base, slot).toString)
+    case LongType    => bare((base, _, slot) => Memory.getLong(base, slot).toString)
+    case FloatType   => new Real((base, _, slot) => Memory.getFloat(base, slot).toString)
+    case DoubleType  => new Real((base, _, slot) => Memory.getDouble(base, slot).toString)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
-      bare((base, _, slot) => JavaDecimal.valueOf(Platform.getLong(base, slot), d.scale).toPlainString)
+      bare((base, _, slot) => JavaDecimal.valueOf(Memory.getLong(base, slot), d.scale).toPlainString)
     case d: DecimalType =>
       bare((base, origin, slot) => new JavaDecimal(new BigInteger(bytes(base, origin, slot)), d.scale).toPlainString)
     case BinaryType =>
       inQuotes((base, origin, slot) => Base64.getEncoder.encodeToString(bytes(base, origin, slot)))
-    case DateType      => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Platform.getInt(base, slot).toLong).toString)
-    case TimestampType => inQuotes((base, _, slot) => s"${moment(Platform.getLong(base, slot))}Z")
-    case TimestampNTZType => inQuotes((base, _, slot) => moment(Platform.getLong(base, slot)))
+    case DateType      => inQuotes((base, _, slot) => LocalDate.ofEpochDay(Memory.getInt(base, slot).toLong).toString)
+    case TimestampType => inQuotes((base, _, slot) => s"${moment(Memory.getLong(base, slot))}Z")
+    case TimestampNTZType => inQuotes((base, _, slot) => moment(Memory.getLong(base, slot)))
     case _: DayTimeIntervalType =>
-      inQuotes((base, _, slot) => Duration.of(Platform.getLong(base, slot), MICROS).toString)
+      inQuotes((base, _, slot) => Duration.of(Memory.getLong(base, slot), MICROS).toString)
     case _: YearMonthIntervalType =>
       inQuotes { (base, _, slot) =>
-        val months = Platform.getInt(base, slot)
+        val months = Memory.getInt(base, slot)
         Period.of(months / 12, months % 12, 0).toString
       }
-    case _ => inQuotes((base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Platform.getLong(base, slot))))
+    case _ => inQuotes((base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Memory.getLong(base, slot))))
   }
 
   private type Text = (AnyRef, Long, Long) => String
@@ -88,12 +87,7 @@ private object JsonScalar {
   private def bytes(base: AnyRef, origin: Long, slot: Long): Array[Byte] = {
     val length = UnsafeLayout.length(base, slot)
     val bytes = new Array[Byte](length)
-    Platform.copyMemory(
-      base,
-      UnsafeLayout.address(base, origin, slot),
-      bytes,
-      Platform.BYTE_ARRAY_OFFSET.toLong,
-      length.toLong)
+    Memory.copy(base, UnsafeLayout.address(base, origin, slot), bytes, Memory.ARRAY_START, length.toLong)
     bytes
   }
 

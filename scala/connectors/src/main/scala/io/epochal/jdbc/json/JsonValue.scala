@@ -3,10 +3,9 @@ package io.epochal.jdbc.json
 import java.util.HexFormat
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, StoredText}
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
   *
@@ -96,7 +95,7 @@ private[jdbc] object JsonValue {
       val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("a name without end"))
       if (i > 0) byte(',', out)
       val bytes = field.name.getBytes("UTF-8")
-      quoted(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, bytes.length, out)
+      quoted(bytes, Memory.ARRAY_START, bytes.length, out)
       byte(':', out)
       out
     }
@@ -165,7 +164,7 @@ private[jdbc] object JsonValue {
       val text =
         try UnsafeLayout.variantJson(base, origin, slot).getBytes("UTF-8")
         catch { case e: RuntimeException => throw new BadValue(column, s"its bytes are no variant: ${e.getMessage}") }
-      val problem = json.take(text, Platform.BYTE_ARRAY_OFFSET.toLong, text.length)
+      val problem = json.take(text, Memory.ARRAY_START, text.length)
       if (problem != null) throw new BadValue(column, problem)
       out.reserve(json.length)
       out.putBytes(json.base, json.address, json.length)
@@ -178,7 +177,7 @@ private[jdbc] object JsonValue {
     var from = 0
     var i = 0
     while (i < length) {
-      val c = Platform.getByte(base, address + i)
+      val c = Memory.getByte(base, address + i)
       if (c == '"' || c == '\\' || (c >= 0 && c < 0x20)) {
         raw(base, address + from, i - from, out)
         ascii(escape(c.toChar), out)

@@ -2,9 +2,8 @@ package io.epochal.jdbc.json
 
 import scala.util.control.NoStackTrace
 
-import org.apache.spark.unsafe.Platform
-
 import io.epochal.jdbc.row.{NulCharacter, TakenText, Texts}
+import io.epochal.kit.engine.memory.Memory
 
 /** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
   *
@@ -176,7 +175,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
 
   private def onlyZeros(from: Int): Boolean = {
     var i = from
-    while (i < position && Platform.getByte(at, start + i) == '0') i += 1
+    while (i < position && Memory.getByte(at, start + i) == '0') i += 1
     i == position
   }
 
@@ -184,7 +183,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
     var value = 0L
     var i = from
     while (i < position) {
-      value = value * 10 + (Platform.getByte(at, start + i) - '0')
+      value = value * 10 + (Memory.getByte(at, start + i) - '0')
       i += 1
     }
     value
@@ -192,7 +191,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
 
   private def space(): Unit = while (peek() == ' ' || peek() == '\n' || peek() == '\r' || peek() == '\t') position += 1
 
-  private def peek(): Int = if (position < count) Platform.getByte(at, start + position) & 0xff else End
+  private def peek(): Int = if (position < count) Memory.getByte(at, start + position) & 0xff else End
 
   private def fail(what: String): Nothing = throw new Bad(s"it is not JSON: $what, at byte ${position + 1}")
 
@@ -201,7 +200,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
     changed.clear()
     var i = 0
     while (i < count) {
-      val byte = Platform.getByte(at, start + i)
+      val byte = Memory.getByte(at, start + i)
       if (byte != '\\') changed.put(byte)
       else if (isNul(i)) {
         changed.put(nul.replacement)
@@ -209,7 +208,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
       } else {
         changed.put(byte)
         i += 1
-        changed.put(Platform.getByte(at, start + i))
+        changed.put(Memory.getByte(at, start + i))
       }
       i += 1
     }
@@ -217,7 +216,7 @@ final private[jdbc] class StoredJson(nul: NulCharacter) extends TakenText {
   }
 
   private def isNul(i: Int): Boolean =
-    Platform.getByte(at, start + i + 1) == 'u' && (2 to 5).forall(n => Platform.getByte(at, start + i + n) == '0')
+    Memory.getByte(at, start + i + 1) == 'u' && (2 to 5).forall(n => Memory.getByte(at, start + i + n) == '0')
 }
 
 private object StoredJson {

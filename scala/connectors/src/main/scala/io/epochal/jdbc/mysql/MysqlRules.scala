@@ -3,13 +3,12 @@ package io.epochal.jdbc.mysql
 import java.time.Instant
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.UnsafeRows
+import io.epochal.kit.engine.memory.Memory
 
 /** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
   * at the end that would be cut, and bytes that would be filled up.
@@ -47,7 +46,7 @@ private[mysql] object MysqlRules extends ValueRules {
       "a TIMESTAMP column holds 1970-01-01T00:00:01Z to 2038-01-19T03:14:07Z only; write it into a DATETIME as TIMESTAMP_NTZ"
 
   private def bytes(most: Int, exactly: Boolean): ValueCheck = (row, c) => {
-    val length = UnsafeRows.length(row, c)
+    val length = row.length(c)
     if (length > most || exactly && length < most)
       s"it has $length bytes, and the column holds ${if (exactly) "exactly" else "at most"} $most"
     else null
@@ -58,13 +57,13 @@ private[mysql] object MysqlRules extends ValueRules {
     val mostCharacters = if (kind.name.endsWith("char")) kind.length.getOrElse(Int.MaxValue) else Int.MaxValue
     val cutsSpaces = kind.name == "char"
     (row, c) => {
-      val length = UnsafeRows.length(row, c)
+      val length = row.length(c)
       if (length > mostCharacters &&
-        UTF8String.fromAddress(row.getBaseObject, UnsafeRows.address(row, c), length).numChars > mostCharacters)
+        UTF8String.fromAddress(row.base, row.address(c), length).numChars > mostCharacters)
         s"it is longer than the column's $mostCharacters characters"
       else if (length > mostBytes) s"it has $length bytes, and the column holds at most $mostBytes"
       else if (cutsSpaces && length > 0 &&
-        Platform.getByte(row.getBaseObject, UnsafeRows.address(row, c) + length - 1) == ' ')
+        Memory.getByte(row.base, row.address(c) + length - 1) == ' ')
         "it ends in a space, which a CHAR column does not keep"
       else null
     }

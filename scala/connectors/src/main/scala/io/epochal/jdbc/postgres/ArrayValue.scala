@@ -3,7 +3,7 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes}
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.UnsafeLayout
 
 /** A PostgreSQL array of one dimension:
   *

@@ -2,7 +2,7 @@ package io.epochal.jdbc.postgres
 
 import io.epochal.jdbc.database.{BoundColumn, Operation}
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, RowEncoder, RowFormat}
-import io.epochal.kit.engine.{UnsafeLayout, UnsafeRow}
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *
@@ -51,12 +51,12 @@ final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
     out.putShort(fields)
   }
 
-  def put(row: UnsafeRow, column: Int): Unit = {
+  def put(row: BinaryRow, column: Int): Unit = {
     val cell = cells(column)
     if (!row.isNullAt(cell.ordinal)) {
-      val origin = row.getBaseOffset
-      val slot = UnsafeLayout.slotsOfRow(origin, row.numFields) + cell.ordinal * 8L
-      cell.value.encode(row.getBaseObject, origin, slot, out)
+      val origin = row.origin
+      val slot = row.slot(cell.ordinal)
+      cell.value.encode(row.base, origin, slot, out)
     } else if (cell.required) throw new BadValue(cell.ordinal, BadValue.Missing)
     else putNull()
   }
@@ -75,7 +75,7 @@ final private class CopyRow(cells: Array[CopyCell], out: ChunkedBytes) {
 
 final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
 
-  override def encode(row: UnsafeRow): Unit = {
+  override def encode(row: BinaryRow): Unit = {
     to.begin(to.columns)
     var i = 0
     while (i < to.columns) {
@@ -87,7 +87,7 @@ final private class CopyRowEncoder(to: CopyRow) extends RowEncoder {
 
 final private class CopyChangeEncoder(to: CopyRow, identifies: Array[Boolean], operation: Int) extends RowEncoder {
 
-  override def encode(row: UnsafeRow): Unit = {
+  override def encode(row: BinaryRow): Unit = {
     val deletes = Operation.deletes(row, operation)
     to.begin(to.columns + 1)
     var i = 0

@@ -1,9 +1,9 @@
 package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 
 import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, SparkTime}
+import io.epochal.kit.engine.memory.Memory
 
 /** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
   *
@@ -36,9 +36,9 @@ private[postgres] object CopyValue {
   private def plain(column: Int, from: DataType, to: PostgresType, nul: NulCharacter): CopyValue = from match {
     case BooleanType                                   => new BooleanValue(column)
     case ByteType | ShortType | IntegerType | LongType => whole(column, ReadLong(from), to)
-    case FloatType if to.name == "float4"              => new Float4(column, Platform.getFloat(_, _))
-    case FloatType                                     => new Float8(column, Platform.getFloat(_, _).toDouble)
-    case DoubleType                                    => new Float8(column, Platform.getDouble(_, _))
+    case FloatType if to.name == "float4"              => new Float4(column, Memory.getFloat(_, _))
+    case FloatType                                     => new Float8(column, Memory.getFloat(_, _).toDouble)
+    case DoubleType                                    => new Float8(column, Memory.getDouble(_, _))
     case d: DecimalType                                => NumericValue(column, d, to)
     case BinaryType                                    => new ByteaValue(column)
     case DateType                                      => new DateValue(column)

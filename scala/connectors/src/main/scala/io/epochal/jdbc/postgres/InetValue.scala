@@ -1,9 +1,7 @@
 package io.epochal.jdbc.postgres
 
-import org.apache.spark.unsafe.Platform
-
 import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** PostgreSQL's inet and cidr:
   *
@@ -37,7 +35,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     out.putByte(bits)
     out.putByte(if (isNetwork) 1 else 0)
     out.putByte(size)
-    out.putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, size)
+    out.putBytes(bytes, Memory.ARRAY_START, size)
   }
 
   /** Where the character first is; `end` if nowhere. */
@@ -126,7 +124,7 @@ final private class InetValue(column: Int, isNetwork: Boolean) extends CopyValue
     i >= size * 8
   }
 
-  private def at(i: Int): Int = Platform.getByte(text, start + i).toInt
+  private def at(i: Int): Int = Memory.getByte(text, start + i).toInt
 
   private def bad(): Nothing = refuse(
     s"it is not ${if (isNetwork) "a network" else "an address"} of IPv4 or IPv6 in its full form")

@@ -4,7 +4,7 @@ import org.apache.spark.sql.types.DataType
 
 import io.epochal.jdbc.json.{JsonValue, StoredJson}
 import io.epochal.jdbc.row.{ChunkedBytes, NulCharacter}
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.UnsafeLayout
 
 /** A text that is JSON. In jsonb a version (1) goes before it. */
 final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {

@@ -1,9 +1,7 @@
 package io.epochal.jdbc.postgres
 
-import org.apache.spark.unsafe.Platform
-
 import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** A text as a numeric (see [[NumericValue]] for its form): digits, with a sign, a point and an exponent where there are any.
   *
@@ -113,7 +111,7 @@ final private class NumericText(column: Int, to: PostgresType) extends CopyValue
     }
   }
 
-  private def at(i: Int): Int = Platform.getByte(text, start + i).toInt
+  private def at(i: Int): Int = Memory.getByte(text, start + i).toInt
   private def isDigit(c: Int): Boolean = c >= '0' && c <= '9'
   private def bad(): Nothing = refuse("it is not a decimal number (NaN and the infinities are none)")
 

@@ -1,10 +1,9 @@
 package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types.{Decimal, DecimalType}
-import org.apache.spark.unsafe.Platform
 
 import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** PostgreSQL's numeric: decimal digits in groups of four.
   *
@@ -179,7 +178,7 @@ private object ReadLimbs {
   /** Up to 18 digits: they lie in the slot as one long. */
   object Short extends ReadLimbs {
     override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean =
-      setLong(Platform.getLong(base, slot), limbs)
+      setLong(Memory.getLong(base, slot), limbs)
   }
 
   /** Up to 38 digits: they lie behind the slots as bytes, two's complement, the highest first. */
@@ -187,7 +186,7 @@ private object ReadLimbs {
     override def apply(base: AnyRef, origin: Long, slot: Long, limbs: Array[Long]): Boolean = {
       val address = UnsafeLayout.address(base, origin, slot)
       val length = UnsafeLayout.length(base, slot)
-      val negative = Platform.getByte(base, address) < 0
+      val negative = Memory.getByte(base, address) < 0
       // A negative number's magnitude is the complement of its bits, plus one.
       var carry = if (negative) 1L else 0L
       var i = 0
@@ -196,7 +195,7 @@ private object ReadLimbs {
         var b = 3
         while (b >= 0) {
           val at = length - 1 - (4 * i + b)
-          val byte = if (at < 0) if (negative) 0xff else 0 else Platform.getByte(base, address + at) & 0xff
+          val byte = if (at < 0) if (negative) 0xff else 0 else Memory.getByte(base, address + at) & 0xff
           limb = (limb << 8) | (if (negative) byte ^ 0xff else byte).toLong
           b -= 1
         }

@@ -10,7 +10,20 @@ import org.apache.spark.sql.types.{CharType, DataType}
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, BulkLoad, ColumnType, DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable, TransactionOutcome, Trust}
+import io.epochal.jdbc.database.{
+  BoundTable,
+  BuiltInDialect,
+  BulkLoad,
+  ColumnType,
+  DatabaseFailure,
+  Dialect,
+  JdbcDriver,
+  LedgerDialect,
+  Loaded,
+  TargetTable,
+  TransactionOutcome,
+  Trust
+}
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.sql.SqlText._

@@ -9,7 +9,19 @@ import org.apache.spark.TaskContext
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.commit.{LedgerTable, Loading}
-import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Database, Failpoint, Failpoints, Loaded, Shipment, TaskAttempt, Transaction}
+import io.epochal.jdbc.database.{
+  BulkCopy,
+  BulkLoad,
+  BulkMessage,
+  BulkRun,
+  Database,
+  Failpoint,
+  Failpoints,
+  Loaded,
+  Shipment,
+  TaskAttempt,
+  Transaction
+}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 

@@ -4,7 +4,19 @@ import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, Database, Failpoint, Failpoints, Loaded, Shipment, TaskAttempt, WriteMode}
+import io.epochal.jdbc.database.{
+  BulkCopy,
+  BulkLoad,
+  BulkMessage,
+  BulkRun,
+  Database,
+  Failpoint,
+  Failpoints,
+  Loaded,
+  Shipment,
+  TaskAttempt,
+  WriteMode
+}
 import io.epochal.jdbc.sql.Sql
 
 /** Tasks COPY into unlogged tables of the sink's own, from where the committing transaction moves the rows (K6, K13).

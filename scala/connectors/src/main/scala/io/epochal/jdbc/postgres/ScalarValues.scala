@@ -1,10 +1,9 @@
 package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 
 import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** Reads any of Spark's integer types. */
 trait ReadLong {
@@ -13,10 +12,10 @@ trait ReadLong {
 
 object ReadLong {
   def apply(dataType: DataType): ReadLong = dataType match {
-    case ByteType    => (base: AnyRef, slot: Long) => Platform.getByte(base, slot).toLong
-    case ShortType   => (base: AnyRef, slot: Long) => Platform.getShort(base, slot).toLong
-    case IntegerType => (base: AnyRef, slot: Long) => Platform.getInt(base, slot).toLong
-    case _           => (base: AnyRef, slot: Long) => Platform.getLong(base, slot)
+    case ByteType    => (base: AnyRef, slot: Long) => Memory.getByte(base, slot).toLong
+    case ShortType   => (base: AnyRef, slot: Long) => Memory.getShort(base, slot).toLong
+    case IntegerType => (base: AnyRef, slot: Long) => Memory.getInt(base, slot).toLong
+    case _           => (base: AnyRef, slot: Long) => Memory.getLong(base, slot)
   }
 }
 
@@ -32,7 +31,7 @@ final private class BooleanValue(column: Int) extends CopyValue(column) {
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     out.reserve(5)
     out.putInt(1)
-    out.putByte(if (Platform.getBoolean(base, slot)) 1 else 0)
+    out.putByte(if (Memory.getBoolean(base, slot)) 1 else 0)
   }
 }
 

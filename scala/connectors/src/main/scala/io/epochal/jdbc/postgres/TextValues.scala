@@ -1,11 +1,9 @@
 package io.epochal.jdbc.postgres
 
-import org.apache.spark.unsafe.Platform
-import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.row.{ChunkedBytes, NulCharacter, StoredText, Texts}
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {
@@ -53,7 +51,7 @@ final private class LabelValue(column: Int, labels: Seq[String]) extends CopyVal
 
   private def isAt(label: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
     label.length == length &&
-      ByteArrayMethods.arrayEquals(base, address, label, Platform.BYTE_ARRAY_OFFSET.toLong, length.toLong)
+      Memory.isEqual(base, address, label, Memory.ARRAY_START, length.toLong)
 
   private def more: String = if (labels.size > 10) ", …" else ""
 }
@@ -91,7 +89,7 @@ final private class UuidValue(column: Int) extends CopyValue(column) {
     out.putLong(low)
   }
 
-  private def byte(base: AnyRef, at: Long): Int = Platform.getByte(base, at).toInt
+  private def byte(base: AnyRef, at: Long): Int = Memory.getByte(base, at).toInt
 
   private def bad(): Nothing = refuse("it is not a UUID")
 }

@@ -1,16 +1,14 @@
 package io.epochal.jdbc.postgres
 
-import org.apache.spark.unsafe.Platform
-
 import io.epochal.jdbc.row.ChunkedBytes
-import io.epochal.kit.engine.UnsafeLayout
+import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 
 /** Days since 2000. The first and last values that fit mean infinity there. */
 final private class DateValue(column: Int) extends CopyValue(column) {
   import TimeValues._
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
-    val days = Platform.getInt(base, slot).toLong - DaysTo2000
+    val days = Memory.getInt(base, slot).toLong - DaysTo2000
     if (days < FirstDay || days > LastDay)
       refuse("PostgreSQL has no such date (it ends in the years -4713 and 5874897)")
     out.reserve(8)
@@ -30,7 +28,7 @@ final private class TimestampValue(column: Int, fraction: Int) extends CopyValue
   private val unit = microsOf(fraction)
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
-    val micros = Platform.getLong(base, slot)
+    val micros = Memory.getLong(base, slot)
     if (micros < FirstMicros) refuse("PostgreSQL has no timestamp before the year -4713")
     if (unit > 1 && micros % unit != 0) refuse(tooFine(fraction))
     out.reserve(12)
@@ -46,7 +44,7 @@ final private class TimeValue(column: Int, fraction: Int) extends CopyValue(colu
   private val unit = microsOf(fraction) * 1000
 
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
-    val nanos = Platform.getLong(base, slot)
+    val nanos = Memory.getLong(base, slot)
     if (nanos % unit != 0) refuse(tooFine(fraction))
     out.reserve(12)
     out.putInt(8)
@@ -77,12 +75,12 @@ abstract private class IntervalValue(column: Int, fraction: Int) extends CopyVal
 /** All of it as time: a day of Spark's has 24 hours always, one of PostgreSQL's has not. */
 final private class DayTimeIntervalValue(column: Int, fraction: Int) extends IntervalValue(column, fraction) {
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
-    put(Platform.getLong(base, slot), 0, 0, out)
+    put(Memory.getLong(base, slot), 0, 0, out)
 }
 
 final private class YearMonthIntervalValue(column: Int) extends IntervalValue(column, 6) {
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
-    put(0L, 0, Platform.getInt(base, slot), out)
+    put(0L, 0, Memory.getInt(base, slot), out)
 }
 
 /** The greatest and least of all three fields together mean infinity from PostgreSQL 17 on. */

@@ -4,7 +4,7 @@ import java.util.zip.CRC32C
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.spark.unsafe.Platform
+import io.epochal.kit.engine.memory.Memory
 
 /** Bytes that grow by chunks: nothing is copied when it grows, and no array comes near 2 GiB.
   *
@@ -53,22 +53,22 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
 
   /** Big-endian, as all numbers here. */
   def putShort(value: Int): Unit = {
-    Platform.putShort(chunk, address, java.lang.Short.reverseBytes(value.toShort))
+    Memory.putShort(chunk, address, java.lang.Short.reverseBytes(value.toShort))
     position += 2
   }
 
   def putInt(value: Int): Unit = {
-    Platform.putInt(chunk, address, Integer.reverseBytes(value))
+    Memory.putInt(chunk, address, Integer.reverseBytes(value))
     position += 4
   }
 
   def putLong(value: Long): Unit = {
-    Platform.putLong(chunk, address, java.lang.Long.reverseBytes(value))
+    Memory.putLong(chunk, address, java.lang.Long.reverseBytes(value))
     position += 8
   }
 
   def putBytes(base: AnyRef, offset: Long, length: Int): Unit = {
-    Platform.copyMemory(base, offset, chunk, address, length.toLong)
+    Memory.copy(base, offset, chunk, address, length.toLong)
     position += length
   }
 
@@ -105,7 +105,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
 
   private def append(bytes: Array[Byte], length: Int): Unit = {
     reserve(length)
-    putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, length)
+    putBytes(bytes, Memory.ARRAY_START, length)
   }
 
   /** The chunks, each with how much of it counts. Nothing may be written any more. */
@@ -121,7 +121,7 @@ final class ChunkedBytes(limit: Long, onLimit: () => Nothing) {
     (full.toArray, lengths.toArray)
   }
 
-  private def address: Long = (Platform.BYTE_ARRAY_OFFSET + position).toLong
+  private def address: Long = (Memory.ARRAY_START + position).toLong
 
   private def grow(bytes: Int): Unit = {
     if (size + bytes > limit) onLimit()

@@ -2,7 +2,7 @@ package io.epochal.jdbc.row
 
 import scala.util.control.NoStackTrace
 
-import io.epochal.kit.engine.UnsafeRow
+import io.epochal.kit.engine.memory.BinaryRow
 
 /** How a task turns rows into bytes for its database. Travels to the tasks. */
 trait RowFormat extends Serializable {
@@ -15,7 +15,7 @@ abstract class RowEncoder {
   /** @throws BadValue
     *   when a value cannot be stored; what was written of the row must then be thrown away with the task
     */
-  def encode(row: UnsafeRow): Unit
+  def encode(row: BinaryRow): Unit
 }
 
 /** A value that the column cannot hold. The writer adds which row it was.

@@ -1,7 +1,8 @@
 package io.epochal.jdbc.row
 
-import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.kit.engine.memory.Memory
 
 /** Whether a text can be stored as it is: databases refuse or misread the NUL character and broken UTF-8 (K9). */
 private[jdbc] object Texts {
@@ -22,13 +23,13 @@ private[jdbc] object Texts {
     var i = 0
     var high = 0L
     while (i <= length - 8) {
-      val word = Platform.getLong(base, address + i)
+      val word = Memory.getLong(base, address + i)
       // A byte of 0 borrows into its highest bit; a byte above 127 has it set already.
       high |= (word - 0x0101010101010101L) | word
       i += 8
     }
     while (i < length) {
-      val byte = Platform.getByte(base, address + i)
+      val byte = Memory.getByte(base, address + i)
       high |= (byte - 1L) | byte
       i += 1
     }
@@ -42,7 +43,7 @@ private[jdbc] object Texts {
   /** -1: there is none. */
   def indexOfNul(base: AnyRef, address: Long, length: Int): Int = {
     var i = 0
-    while (i < length && Platform.getByte(base, address + i) != 0) i += 1
+    while (i < length && Memory.getByte(base, address + i) != 0) i += 1
     if (i < length) i else -1
   }
 }
@@ -65,7 +66,7 @@ abstract private[jdbc] class TakenText {
     count = length
   }
 
-  final protected def pointToChanged(): Unit = point(changed.bytes, Platform.BYTE_ARRAY_OFFSET.toLong, changed.length)
+  final protected def pointToChanged(): Unit = point(changed.bytes, Memory.ARRAY_START, changed.length)
 }
 
 /** Gives texts as they are to be stored. Copies only those with a NUL. */
@@ -91,7 +92,7 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
     changed.clear()
     var i = 0
     while (i < count) {
-      val byte = Platform.getByte(at, start + i)
+      val byte = Memory.getByte(at, start + i)
       if (byte == 0) changed.put(nul.replacement) else changed.put(byte)
       i += 1
     }

@@ -11,7 +11,16 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, ColumnType, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable}
+import io.epochal.jdbc.database.{
+  BoundTable,
+  BuiltInDialect,
+  ColumnType,
+  Dialect,
+  JdbcDriver,
+  LedgerDialect,
+  Loaded,
+  TargetTable
+}
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.row.{EncodedRows, RowFormat}

@@ -6,7 +6,15 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, OperationColumn, TargetColumn, TargetTable, WriteMode}
+import io.epochal.jdbc.database.{
+  BoundColumn,
+  BoundTable,
+  Dialect,
+  OperationColumn,
+  TargetColumn,
+  TargetTable,
+  WriteMode
+}
 import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */

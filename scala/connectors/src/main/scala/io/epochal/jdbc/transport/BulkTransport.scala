@@ -5,7 +5,21 @@ import java.util.UUID
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Condition, EpochalException}
-import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkMessage, BulkRun, ConnectionPool, Database, Dialect, Shipment, TaskAttempt, TaskMessage, TaskOutput, TaskReport, Transport}
+import io.epochal.jdbc.database.{
+  BulkCopy,
+  BulkLoad,
+  BulkMessage,
+  BulkRun,
+  ConnectionPool,
+  Database,
+  Dialect,
+  Shipment,
+  TaskAttempt,
+  TaskMessage,
+  TaskOutput,
+  TaskReport,
+  Transport
+}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.{ChunkedBytes, RowEncoder, RowFormat}
 

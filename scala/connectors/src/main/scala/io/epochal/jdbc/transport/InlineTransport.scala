@@ -1,9 +1,18 @@
 package io.epochal.jdbc.transport
 
-
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.database.{BulkMessage, FileMessage, InlineMessage, Shipment, TaskAttempt, TaskMessage, TaskOutput, TaskReport, Transport}
+import io.epochal.jdbc.database.{
+  BulkMessage,
+  FileMessage,
+  InlineMessage,
+  Shipment,
+  TaskAttempt,
+  TaskMessage,
+  TaskOutput,
+  TaskReport,
+  Transport
+}
 import io.epochal.jdbc.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 
 /** Rows travel in the commit messages, encoded by the tasks; the driver loads them.

@@ -17,7 +17,19 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
-import io.epochal.rest.http.request.{BodyBuffer, Endpoint, HttpAnswer, HttpCall, HttpCounters, HttpFailure, HttpShare, PerhapsCut, RequestWatch, ResponseLimits, WatchedRequest}
+import io.epochal.rest.http.request.{
+  BodyBuffer,
+  Endpoint,
+  HttpAnswer,
+  HttpCall,
+  HttpCounters,
+  HttpFailure,
+  HttpShare,
+  PerhapsCut,
+  RequestWatch,
+  ResponseLimits,
+  WatchedRequest
+}
 
 /** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
   * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.

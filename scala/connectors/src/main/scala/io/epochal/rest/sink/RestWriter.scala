@@ -6,7 +6,8 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 
 import io.epochal.core.error.Plural
-import io.epochal.kit.engine.{RowJson, UnsafeRows}
+import io.epochal.kit.engine.RowJson
+import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.rest.http.request.{HttpCounters, HttpShare}
 
 /** What idempotency keys begin with.
@@ -66,7 +67,7 @@ final private class RestWriter(
   private val counters = new HttpCounters
   private val sender = new RowSender(settings, counters, share, answered)
   private val keepWhole = settings.deadLetters.isDefined
-  private val unsafe = UnsafeRows.converter(shape.schema)
+  private val unsafe = BinaryRow.converter(shape.schema)
   private val encoder = new RowEncoder(shape, settings.ignoreNullFields)
   private val batch = new RequestBatch(keepWhole)
   private val refused = new RefusedRows(settings.deadLetters.map(_.limit), partition, epoch, settings.place)

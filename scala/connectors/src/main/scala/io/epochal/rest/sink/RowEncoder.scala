@@ -4,10 +4,10 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
-import io.epochal.kit.engine.{JsonRowWriter, UnsafeRow}
+import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.engine.{ArrayRow, JsonRowWriter}
 
 /** A row that no request can be made of. */
 final private[rest] class UnsendableRow(val reason: String) extends Exception(reason, null, false, false)
@@ -28,10 +28,10 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
   private val keySchema = StructType(shape.keys.map(_.field))
   private val keyWriter = new JsonRowWriter(keySchema, false, key)
   private val keyValues = new Array[Any](shape.keys.size)
-  private val keyRow = new GenericInternalRow(keyValues)
+  private val keyRow = ArrayRow(keyValues)
   private val needsWhole = shape.row.contains(RowPiece.WholeRow)
   private val urlTexts = shape.url.map(column => column -> new ColumnJson(column))
-  private val pieces: Seq[UnsafeRow => Unit] = shape.row.map {
+  private val pieces: Seq[BinaryRow => Unit] = shape.row.map {
     case RowPiece.Literal(text) =>
       val bytes = text.getBytes(UTF_8)
       _ => sent.put(bytes, 0, bytes.length)
@@ -46,12 +46,12 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
     * @throws UnsendableRow
     *   what it has filled then counts for nothing, but for `whole`
     */
-  def encode(row: UnsafeRow, all: Boolean): Unit =
+  def encode(row: BinaryRow, all: Boolean): Unit =
     try {
       sent.truncate(0)
       whole.truncate(0)
       key.truncate(0)
-      if (needsWhole || all) wholeWriter.write(row)
+      if (needsWhole || all) wholeWriter.write(row.internal)
       if (!shape.sendsWholeRows) pieces.foreach(_(row))
       if (keyValues.nonEmpty) encodeKey(row)
     } catch {
@@ -60,12 +60,12 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
     }
 
   /** The values that stand in the URL. */
-  def urlValues(row: UnsafeRow): Seq[String] = urlTexts.map { case (column, json) =>
+  def urlValues(row: BinaryRow): Seq[String] = urlTexts.map { case (column, json) =>
     if (row.isNullAt(column.ordinal)) throw new UnsendableRow(s"the URL needs '${column.field.name}', which is NULL")
     json.text(row)
   }
 
-  private def encodeKey(row: UnsafeRow): Unit = {
+  private def encodeKey(row: BinaryRow): Unit = {
     var i = 0
     while (i < keyValues.length) {
       val column = shape.keys(i)
@@ -83,19 +83,19 @@ final private[rest] class RowEncoder(shape: RequestShape, ignoreNullFields: Bool
 final private class ColumnJson(column: NamedColumn) {
   private val scratch = new Utf8Bytes
   private val cell = new Array[Any](1)
-  private val row = new GenericInternalRow(cell)
+  private val row = ArrayRow(cell)
   private val writer =
     new JsonRowWriter(StructType(Seq(StructField("v", column.field.dataType))), false, scratch)
   private val head = """{"v":""".length
   private val isText = column.field.dataType.isInstanceOf[StringType]
 
-  def put(from: UnsafeRow, out: Utf8Bytes): Unit = {
+  def put(from: BinaryRow, out: Utf8Bytes): Unit = {
     write(from)
     out.put(scratch, head, scratch.length - 1)
   }
 
   /** The value as the inside of a JSON string. */
-  def putQuoted(from: UnsafeRow, out: Utf8Bytes): Unit = {
+  def putQuoted(from: BinaryRow, out: Utf8Bytes): Unit = {
     if (from.isNullAt(column.ordinal))
       throw new UnsendableRow(s"'${column.field.name}' is NULL, and rowTemplate has it within a string")
     write(from)
@@ -103,7 +103,7 @@ final private class ColumnJson(column: NamedColumn) {
     out.put(scratch, head + quotes, scratch.length - 1 - quotes)
   }
 
-  def text(from: UnsafeRow): String =
+  def text(from: BinaryRow): String =
     if (isText) from.getUTF8String(column.ordinal).toString
     else {
       write(from)
@@ -113,7 +113,7 @@ final private class ColumnJson(column: NamedColumn) {
 
   private def isQuoted: Boolean = scratch.text(head, head + 1) == "\""
 
-  private def write(from: UnsafeRow): Unit = {
+  private def write(from: BinaryRow): Unit = {
     scratch.truncate(0)
     cell(0) = from.get(column.ordinal, column.field.dataType)
     writer.write(row)

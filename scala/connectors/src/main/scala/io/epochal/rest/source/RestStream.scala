@@ -22,7 +22,15 @@ import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.kit.engine.{QueryStop, SessionHadoop}
 import io.epochal.kit.source.{InitialOffset, ReadLimits}
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, PollBudgets, RestOffset, RestOptions, RestPosition, TimeWindow, WindowPosition}
+import io.epochal.rest.source.paging.{
+  ChainedPagination,
+  PollBudgets,
+  RestOffset,
+  RestOptions,
+  RestPosition,
+  TimeWindow,
+  WindowPosition
+}
 import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.supply.RestSupply
 

@@ -43,7 +43,11 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       ChainApi.using(records = 30) { api =>
         val options = RestOptions.read((ChainApi.kinds(kind) :+ ("url" -> api.url)).toMap).fold(throw _, identity)
         val factory =
-          new RestReaderFactory(options, RestReading(schema, "UTC"), new io.epochal.rest.http.request.HttpCounters, None)
+          new RestReaderFactory(
+            options,
+            RestReading(schema, "UTC"),
+            new io.epochal.rest.http.request.HttpCounters,
+            None)
         val reader = factory.createReader(ChainPartition(java.time.Instant.now()))
         val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
         assert(ids == (0 until 30) && api.requests().size == (if (kind == "keyset") 9 else 8))

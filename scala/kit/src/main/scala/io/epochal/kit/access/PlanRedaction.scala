@@ -2,7 +2,6 @@ package io.epochal.kit.access
 
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
-import java.util.stream.Stream
 
 import scala.jdk.CollectionConverters._
 
@@ -10,7 +9,7 @@ import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.option.OptionGroup
-import io.epochal.kit.engine.DriverConf
+import io.epochal.kit.engine.{DriverConf, RunningStatement}
 
 /** Keeps secret options out of Spark's plans, events and pages.
   *
@@ -89,12 +88,5 @@ private[epochal] object PlanRedaction {
     options.keySet.asScala.exists(key => key.regionMatches(true, 0, name, 0, name.length))
 
   private def cameBySql(options: java.util.Map[String, String]): Boolean =
-    options.containsKey("provider") && options.containsKey("owner") ||
-      StackWalker.getInstance.walk[Boolean]((frames: Stream[StackWalker.StackFrame]) =>
-        frames.anyMatch(frame => ByStatement.exists(name => frame.getClassName.startsWith(name))))
-
-  /** What runs a statement that names a source. */
-  private val ByStatement = Seq(
-    "org.apache.spark.sql.execution.datasources.CreateTempViewUsing",
-    "org.apache.spark.sql.execution.command.CreateDataSourceTable")
+    options.containsKey("provider") && options.containsKey("owner") || RunningStatement.namesSource
 }

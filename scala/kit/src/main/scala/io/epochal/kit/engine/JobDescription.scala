@@ -14,7 +14,7 @@ import io.epochal.core.error.Redaction
   *
   * A rule that leaves plans as they are: it is asked before a statement's first job.
   */
-final private[epochal] class JobDescription(context: SparkContext, secrets: Regex) extends Rule[LogicalPlan] {
+final private[engine] class JobDescription(context: SparkContext, secrets: Regex) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     Option(context.getLocalProperty(JobDescription.Key)).foreach { text =>

@@ -10,7 +10,7 @@ import org.apache.spark.sql.{SparkSession, classic}
 import io.epochal.core.error.Redaction
 
 /** A command of Spark that shows none of its arguments: that which makes a table prints the table's options as they are. */
-final private[epochal] case class MaskedCommand(@transient command: SparkPlan) extends LeafV2CommandExec {
+final private[engine] case class MaskedCommand(@transient command: SparkPlan) extends LeafV2CommandExec {
 
   override def output: Seq[Attribute] = command.output
 
@@ -21,7 +21,7 @@ final private[epochal] case class MaskedCommand(@transient command: SparkPlan) e
   override protected def stringArgs: Iterator[Any] = Iterator(Redaction.Mask)
 }
 
-private[epochal] object MaskedCommand {
+private[engine] object MaskedCommand {
 
   /** Plans a statement that makes a table of a format as Spark does, and masks it.
     *

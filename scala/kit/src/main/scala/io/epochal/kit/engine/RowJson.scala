@@ -6,6 +6,8 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types.StructType
 
+import io.epochal.kit.engine.memory.BinaryRow
+
 /** Rows as JSON with NULLs, one at a time, as [[JsonRowWriter]] writes them. Make one in the task. */
 final class RowJson(schema: StructType) {
 
@@ -13,10 +15,10 @@ final class RowJson(schema: StructType) {
   private lazy val writer = new JsonRowWriter(schema, ignoreNullFields = false, out)
 
   /** One object. A row that Spark cannot write gives one that says why. */
-  def apply(row: UnsafeRow): String =
+  def apply(row: BinaryRow): String =
     try {
       out.reset()
-      writer.write(row)
+      writer.write(row.internal)
       out.toString
     } catch {
       case NonFatal(error) => s"""{"epochal_unwritable":"${error.getClass.getName}"}"""

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.CreateTempViewUsing
   * @param seen
   *   takes the format's name and the names of the options
   */
-final private[epochal] class StatementOptions(seen: (String, Set[String]) => Unit) extends Rule[LogicalPlan] {
+final private[engine] class StatementOptions(seen: (String, Set[String]) => Unit) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan match {

@@ -4,7 +4,7 @@ import java.nio.ByteOrder
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
-import org.apache.spark.unsafe.Platform
+import io.epochal.kit.engine.memory.Memory
 
 /** Steps through JSON in UTF-8 without making anything of it, up to eight bytes at a time.
   *
@@ -202,7 +202,7 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     var i = from
     var special = 0L
     while (special == 0 && i <= last) {
-      val word = Platform.getLong(all, Platform.BYTE_ARRAY_OFFSET + i.toLong)
+      val word = Memory.getLong(all, Memory.ARRAY_START + i.toLong)
       special = specialBytes(if (little) word else java.lang.Long.reverseBytes(word))
       if (special == 0) i += 8
     }

@@ -7,7 +7,16 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.json.Json
 import io.epochal.rest.http.request.{BodyBuffer, Endpoint}
-import io.epochal.rest.source.record.{AnswerPart, BodyProblem, FileArray, RecordCursor, ScannedAnswer, ScannedFields, TokenRecords, Utf8Body}
+import io.epochal.rest.source.record.{
+  AnswerPart,
+  BodyProblem,
+  FileArray,
+  RecordCursor,
+  ScannedAnswer,
+  ScannedFields,
+  TokenRecords,
+  Utf8Body
+}
 
 /** Of an answer whose records stand in an array of JSON.
   *

@@ -99,7 +99,9 @@ private[rest] object FanOut {
   /** The options with values in their places. Places of other names stay. */
   private def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
     val contentType = raw
-      .collectFirst { case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind }
+      .collectFirst {
+        case (name, kind) if name.equalsIgnoreCase(s"${RequestOptions.Headers.prefix}Content-Type") => kind
+      }
       .getOrElse(PageCall.Json)
     def fill(text: String, encode: String => String): String =
       Place.replaceAllIn(text, place => Regex.quoteReplacement(params.get(place.group(1)).fold(place.matched)(encode)))

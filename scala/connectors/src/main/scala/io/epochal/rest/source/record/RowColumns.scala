@@ -1,11 +1,10 @@
 package io.epochal.rest.source.record
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.MapData
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.{CsvRows, JsonRows, TextMap}
+import io.epochal.kit.engine.{ArrayRow, CsvRows, JsonRows, TextMap}
 
 /** The columns of a task's rows: fields of records, and those that stand apart from them. */
 final private[rest] class RowColumns(
@@ -47,7 +46,7 @@ final private[rest] class RowColumns(
   }
 
   /** A row without any value. */
-  def empty: InternalRow = new GenericInternalRow(schema.length)
+  def empty: InternalRow = ArrayRow(new Array[Any](schema.length))
 
   def name(column: Int): String = schema(column).name
 

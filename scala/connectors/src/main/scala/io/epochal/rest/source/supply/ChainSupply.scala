@@ -8,7 +8,16 @@ import io.epochal.core.error.Conditions
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.page.{Chain, PageChain}
-import io.epochal.rest.source.paging.{ChainedPagination, NextPage, PollBudget, RestOptions, SeenWindow, TimeWindow, Window, WindowPosition}
+import io.epochal.rest.source.paging.{
+  ChainedPagination,
+  NextPage,
+  PollBudget,
+  RestOptions,
+  SeenWindow,
+  TimeWindow,
+  Window,
+  WindowPosition
+}
 import io.epochal.rest.source.window.{WindowChain, WindowKeys}
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal. */

@@ -9,7 +9,15 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.FileStore
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, FanOut, PollBudget, PollBudgets, RestOptions, RestPlan, RestPosition}
+import io.epochal.rest.source.paging.{
+  ChainedPagination,
+  FanOut,
+  PollBudget,
+  PollBudgets,
+  RestOptions,
+  RestPlan,
+  RestPosition
+}
 
 /** Where the records of a stream come from, on the driver: from the API when a batch is read, or from the journal.
   *

@@ -2,7 +2,6 @@ package io.epochal.rest.source.paging
 
 import org.scalatest.funsuite.AnyFunSuite
 
-
 /** What is refused of windows when the DataFrame is built. */
 final class WindowOptionsSuite extends AnyFunSuite {
 

@@ -1,9 +1,8 @@
-package io.epochal.kit.engine
+package io.epochal.kit.engine.memory
 
 import java.time.ZoneOffset
 
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.VariantVal
 
 /** Where values lie in Spark's rows, arrays and maps. Each is one block of memory:
@@ -28,7 +27,7 @@ object UnsafeLayout {
 
   def isNullInRow(base: AnyRef, origin: Long, column: Int): Boolean = isSet(base, origin, column)
 
-  def arraySize(base: AnyRef, array: Long): Int = Platform.getLong(base, array).toInt
+  def arraySize(base: AnyRef, array: Long): Int = Memory.getLong(base, array).toInt
 
   /** The first slot of an array. */
   def slotsOfArray(array: Long, size: Int): Long = array + 8 + bitSetBytes(size)
@@ -45,18 +44,18 @@ object UnsafeLayout {
 
   def mapKeys(map: Long): Long = map + 8
 
-  def mapValues(base: AnyRef, map: Long): Long = map + 8 + Platform.getLong(base, map)
+  def mapValues(base: AnyRef, map: Long): Long = map + 8 + Memory.getLong(base, map)
 
   /** Address of the bytes that a slot points to. */
-  def address(base: AnyRef, origin: Long, slot: Long): Long = origin + (Platform.getLong(base, slot) >>> 32)
+  def address(base: AnyRef, origin: Long, slot: Long): Long = origin + (Memory.getLong(base, slot) >>> 32)
 
   /** Their number. */
-  def length(base: AnyRef, slot: Long): Int = Platform.getLong(base, slot).toInt
+  def length(base: AnyRef, slot: Long): Int = Memory.getLong(base, slot).toInt
 
   /** Days and months of a calendar interval come first, then its microseconds. */
-  def intervalMonths(base: AnyRef, interval: Long): Int = Platform.getInt(base, interval)
-  def intervalDays(base: AnyRef, interval: Long): Int = Platform.getInt(base, interval + 4)
-  def intervalMicros(base: AnyRef, interval: Long): Long = Platform.getLong(base, interval + 8)
+  def intervalMonths(base: AnyRef, interval: Long): Int = Memory.getInt(base, interval)
+  def intervalDays(base: AnyRef, interval: Long): Int = Memory.getInt(base, interval + 4)
+  def intervalMicros(base: AnyRef, interval: Long): Long = Memory.getLong(base, interval + 8)
 
   /** A variant in Spark's own JSON, with times in UTC.
     *
@@ -64,10 +63,10 @@ object UnsafeLayout {
     *   when its bytes are no variant
     */
   def variantJson(base: AnyRef, origin: Long, slot: Long): String =
-    VariantVal.readFromUnsafeRow(Platform.getLong(base, slot), base, origin).toJson(ZoneOffset.UTC)
+    VariantVal.readFromUnsafeRow(Memory.getLong(base, slot), base, origin).toJson(ZoneOffset.UTC)
 
   private def bitSetBytes(bits: Int): Long = ((bits + 63L) / 64) * 8
 
   private def isSet(base: AnyRef, bits: Long, index: Int): Boolean =
-    (Platform.getLong(base, bits + (index >> 6) * 8L) & (1L << (index & 63))) != 0
+    (Memory.getLong(base, bits + (index >> 6) * 8L) & (1L << (index & 63))) != 0
 }
