@@ -165,6 +165,7 @@ for n in (1, 2):
 spark.stop()
 '''
 done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-says(warnings=done.stderr.count("spark.sql.extensions=io.epochal.formats.EpochalExtensions"), output=done.stderr[-3000:])
+advice = "spark.sql.extensions=io.epochal.formats.EpochalExtensions"
+says(warnings=done.stderr.count(advice), output=done.stderr[-3000:])
 """)
     assert facts["warnings"] == (0 if extended else 1), facts["output"]
