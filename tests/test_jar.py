@@ -103,7 +103,11 @@ def test_all_classes_run_on_java_17_and_ours_are_made_for_it(jar: zipfile.ZipFil
     classes = [name for name in names if name.endswith(".class")]
     majors = {name: int.from_bytes(jar.read(name)[6:8], "big") for name in classes}
     assert [name for name, major in majors.items() if major > JAVA_17] == []
-    ours = {name: major for name, major in majors.items() if name.startswith("io/epochal/") and not name.startswith("io/epochal/shaded/")}
+    ours = {
+        name: major
+        for name, major in majors.items()
+        if name.startswith("io/epochal/") and not name.startswith("io/epochal/shaded/")
+    }
     assert ours
     assert set(ours.values()) == {JAVA_17}
 
