@@ -14,6 +14,10 @@ WHEEL   := dist/epochal-$(VERSION)-py3-none-any.whl
 VENV    := build/venv-$(PYSPARK)
 BIN     := $(VENV)/bin
 
+# A Maven repository for the tests, with what `make publish-local` publishes, and the plugins that Maven brings.
+M2        := build/m2
+PUBLISHED := $(M2)/io/epochal/epochal-spark_2.13/$(VERSION)/epochal-spark_2.13-$(VERSION).pom
+
 # For all JVMs that the tests start, which live too short for the optimizing compiler to pay: Spark's classes, loaded and
 # verified once; a JVM that cannot use them goes without a word.
 CLASSES := $(VENV)/classes.jsa
@@ -22,6 +26,7 @@ SHARED  := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURD
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
 JAR_SOURCES   := $(call sources,scala/core/src/main scala/kit/src/main scala/connectors/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
+PUBLISHED_SOURCES := $(call sources,scala/testkit/src/main)
 WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
 
 # Spark must be the one of the virtual environment, and stay on this machine.
@@ -32,24 +37,24 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs jar wheel venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
-	  printf '  make %-12s %s\n' "$$target" "$$text"; done
+	  printf '  make %-13s %s\n' "$$target" "$$text"; done
 
 demo: venv ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
 	@$(BIN)/python -m epochal demo $(ARGS)
 
 test: ## all tests, Scala and Python side by side; logs in build/logs
-	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES)
+	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES) $(PUBLISHED)
 	@scripts/side-by-side test-scala test-python
 
 test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
 
-test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
 
 test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
@@ -74,10 +79,10 @@ test-matrix-%: build/venv-%/.wheel
 	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
 
 check: $(VENV)/.requirements ## formats, lints, types, warnings as errors, and the walls between rooms
-	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite"
+	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd python && ../$(BIN)/mypy
+	cd python && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
 	$(BIN)/python scripts/check_tree.py
 
 format: $(VENV)/.requirements ## put all sources into the format that check wants
@@ -93,8 +98,9 @@ audit: ## known vulnerabilities of the libraries in the jar and of Python packag
 	scripts/sbt "connectors/libraries"
 	$(PYTHON) scripts/audit.py build/libraries.txt
 
-docs: ## write docs/OPTIONS.md and docs/ERRORS.md from the declarations in the code
+docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and what Python says of options from the declarations in the code
 	scripts/sbt "connectors/Test/runMain io.epochal.formats.Documents"
+	PYTHONPATH=python/src $(BIN)/python scripts/python_docs.py
 
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 
@@ -107,6 +113,19 @@ wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the ja
 $(WHEEL): $(JAR) $(WHEEL_SOURCES) | $(VENV)/.requirements
 	cd python && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 	@touch $@
+
+publish = SBT_JVM_OPTIONS="$${SBT_JVM_OPTIONS:-} $(if $(1),-Dmaven.repo.local=$(abspath $(1)))" scripts/sbt publishM2
+
+publish-local: $(JAR) ## put all artifacts into the local Maven repository (REPOSITORY=… for another directory)
+	$(call publish,$(REPOSITORY))
+
+$(PUBLISHED): $(JAR) $(PUBLISHED_SOURCES)
+	$(call publish,$(M2))
+	@touch $@
+
+release-check: $(WHEEL) $(VENV)/.requirements ## what is released is built twice, is equal, and its metadata are right
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements-release.txt
+	$(BIN)/python scripts/release_check.py
 
 venv: $(VENV)/.wheel ## build/venv: Python with pyspark, the wheel and what the tests need
 	@ln -sfn $(notdir $(VENV)) build/venv

@@ -85,8 +85,8 @@ def rows_per_second(progress: list[dict[str, Any]]) -> float:
 
 def ours(df: DataFrame, target: Target, **options: Any) -> list[dict[str, Any]]:
     def start(checkpoint: str) -> Any:
-        place = {"table": "events", "checkpoint": checkpoint, "available_now": True}
-        return epochal.write.jdbc(df, target.url, **place, **options)
+        place: dict[str, Any] = {"table": "events", "checkpoint": checkpoint, "trigger": "availableNow"}
+        return epochal.write.jdbc(df, target.url, **place, options=options)
 
     return measure(start)
 
@@ -225,7 +225,7 @@ def upsert(spark: SparkSession, target: Target) -> bool:
     seen: list[dict[str, Any]] = []
 
     def by_us(df: DataFrame) -> list[dict[str, Any]]:
-        seen.extend((progress := ours(df, target, key_columns=["id"]))[2:])
+        seen.extend((progress := ours(df, target, keyColumns=["id"]))[2:])
         return progress
 
     def limit() -> float:

@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from rest import SCHEMA, static_api
@@ -33,16 +34,23 @@ def idle_millis(df: DataFrame) -> list[int]:
             query.stop()
 
 
+def crawl(spark: SparkSession, url: str, **more: Any) -> DataFrame:
+    return epochal.read.rest(spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100, **more))
+
+
 def main() -> bool:
     # Spark reports a trigger without rows every ten seconds unless told otherwise.
     spark: SparkSession = session(spark_sql_streaming_noDataProgressEventInterval="0")
     try:
         with static_api(1000) as url:
-            pages = {"pagination": "offset", "page_size": 100, "schema": SCHEMA}
             contenders: dict[str, Callable[[], DataFrame]] = {
                 "nothing asked": lambda: epochal.read.random(spark, rows_per_batch=100, max_rows=1000),
-                "epochal-rest": lambda: epochal.read.rest(spark, url, **pages),
-                "epochal-rest, journalled": lambda: epochal.read.rest(spark, url, journal=True, **pages),
+                "epochal-rest": lambda: epochal.read.rest(
+                    spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100)
+                ),
+                "epochal-rest, journalled": lambda: epochal.read.rest(
+                    spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100, journal=True)
+                ),
             }
             found: dict[str, list[float]] = {name: [] for name in contenders}
             for turn in range(4):

@@ -35,7 +35,11 @@ def idle_bytes(spark: SparkSession, records: int, **more: bool) -> int:
         tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint,
     ):
         df = epochal.read.rest(
-            spark, url, schema=SCHEMA, pagination="offset", page_size=PAGE, max_rows_per_batch=ROWS_PER_BATCH, **more
+            spark,
+            url,
+            schema=SCHEMA,
+            pages=epochal.rest.Offset(size=PAGE, **more),
+            limits=epochal.Limits(rows=ROWS_PER_BATCH),
         )
         query = df.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
         try:

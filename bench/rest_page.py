@@ -20,9 +20,9 @@ BLOCK = 1000
 SCHEMA = "id INT, name STRING"
 NAME = "lorem ipsum " * 20
 MODES = {
-    "epochal-rest": {"pagination": "none"},
-    "epochal-rest, journalled": {"pagination": "none", "journal": True},
-    "epochal-rest, by cursor": {"pagination": "cursor", "next_cursor": "/next"},
+    "epochal-rest": epochal.rest.NoPages(),
+    "epochal-rest, journalled": epochal.rest.NoPages(journal=True),
+    "epochal-rest, by cursor": epochal.rest.Cursor(next="/next"),
 }
 
 
@@ -54,7 +54,14 @@ def read(url: str, mode: str) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     heap = spark._jvm.java.lang.Runtime.getRuntime().maxMemory()
     assert heap < Page.length
-    df = epochal.read.rest(spark, url, schema=SCHEMA, records="/data", max_response_bytes="2g", **MODES[mode])
+    df = epochal.read.rest(
+        spark,
+        url,
+        schema=SCHEMA,
+        pages=MODES[mode],
+        records=epochal.rest.Json("/data"),
+        http=epochal.Http(max_response_bytes="2g"),
+    )
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
         writer = df.groupBy().sum("id").writeStream.format("memory").queryName("total").outputMode("complete")
         started = time.perf_counter()

@@ -59,7 +59,9 @@ def ours(spark: SparkSession, url: str) -> float:
         return writer.trigger(availableNow=True).start()
 
     def rest(checkpoint: str) -> Any:
-        return epochal.write.rest(rows(spark), url, batch_size=BATCH, checkpoint=checkpoint, available_now=True)
+        return epochal.write.rest(
+            rows(spark), url, batch=epochal.rest.Batch(rows=BATCH), checkpoint=checkpoint, trigger="availableNow"
+        )
 
     return 1000 * ROWS / max(1.0, epoch_millis(rest) - epoch_millis(noop))
 

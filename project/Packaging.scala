@@ -7,14 +7,24 @@ import sbtassembly.Assembly.{Library, Project}
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {
 
+  private val libraryJars = taskKey[Seq[Attributed[File]]]("the libraries in the jar")
   val libraries = taskKey[File]("the libraries in the jar, group:artifact:version on each line")
+  val bom = taskKey[File]("what is inside the jar, in CycloneDX JSON")
 
   val settings: Seq[Setting[_]] = Seq(
+    libraryJars := Classpaths
+      .managedJars(Runtime, classpathTypes.value, update.value)
+      .filterNot(jar => providedBySpark(jar.data.getName)),
     libraries := {
-      val jars = Classpaths.managedJars(Runtime, classpathTypes.value, update.value)
-      val found = jars.filterNot(jar => providedBySpark(jar.data.getName)).flatMap(_.get(moduleID.key))
+      val found = libraryJars.value.flatMap(_.get(moduleID.key))
       val to = (LocalRootProject / baseDirectory).value / "build" / "libraries.txt"
       IO.writeLines(to, found.map(m => s"${m.organization}:${m.name}:${m.revision}").distinct.sorted)
+      to
+    },
+    bom := {
+      val to = (Compile / resourceManaged).value / "META-INF" / "sbom" / "epochal-spark.cdx.json"
+      val product = organization.value % s"${name.value}_${scalaBinaryVersion.value}" % version.value
+      IO.write(to, Sbom.of(product, libraryJars.value))
       to
     },
     assembly / assemblyOutputPath :=
@@ -28,15 +38,22 @@ object Packaging {
     Compile / resourceGenerators += Def.task {
       val here = (LocalRootProject / baseDirectory).value
       val to = (Compile / resourceManaged).value
-      val ours =
-        Seq("version.txt" -> "io/epochal/version.txt", "LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
+      val ours = Seq("LICENSE" -> "META-INF/LICENSE", "NOTICE" -> "META-INF/NOTICE")
       (ours ++ withoutLicense.map(library => "LICENSE" -> s"META-INF/licenses/$library/LICENSE"))
         .map { case (name, path) =>
           IO.copyFile(here / name, to / path, preserveLastModified = true)
           to / path
         }
-    }.taskValue
+    }.taskValue,
+    Compile / resourceGenerators += bom.map(Seq(_)).taskValue,
+    // Sources and documentation are those of all our classes in the jar.
+    Compile / packageSrc / mappings ++=
+      (core / Compile / packageSrc / mappings).value ++ (kit / Compile / packageSrc / mappings).value,
+    Compile / doc / sources ++= (core / Compile / sources).value ++ (kit / Compile / sources).value
   )
+
+  private lazy val core = LocalProject("core")
+  private lazy val kit = LocalProject("kit")
 
   // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
   private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari")
@@ -44,9 +61,9 @@ object Packaging {
   // Their own jars carry no text of their licence, which is the same as ours.
   private val withoutLicense = Seq("failsafe", "HikariCP")
 
-  /** slf4j comes with Spark; checker-qual is annotations that nothing reads at run time. */
+  /** Scala and slf4j come with Spark; checker-qual is annotations that nothing reads at run time. */
   private def providedBySpark(jar: String): Boolean =
-    Seq("slf4j-api-", "checker-qual-").exists(jar.startsWith)
+    Seq("scala-library-", "slf4j-api-", "checker-qual-").exists(jar.startsWith)
 
   // SQLite carries 24 native libraries (26 MB unpacked). These eight are the platforms that Spark 4 runs on.
   private val nativeLibraries =
@@ -58,17 +75,25 @@ object Packaging {
       case "META-INF" :: ("LICENSE" | "NOTICE") :: Nil                      => ofEachLibrary
       case "META-INF" :: "licenses" :: _                                    => MergeStrategy.first
       case "META-INF" :: "maven" :: rest if rest.last.startsWith("LICENSE") => ofEachLibrary
-      case "META-INF" :: "native-image" :: _                                => MergeStrategy.first
+      case "META-INF" :: ("native-image" | "sbom") :: _                     => MergeStrategy.first
       case "META-INF" :: _                                                  => MergeStrategy.discard
       case "org" :: "sqlite" :: "native" :: os :: cpu :: _ if !nativeLibraries(s"$os/$cpu") => MergeStrategy.discard
       case parts if parts.last == "module-info.class" || unused(path)                       => MergeStrategy.discard
       case _                                                                                => MergeStrategy.deduplicate
     }
 
-  /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those. */
+  /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those.
+    * PostgreSQL's driver then says in English what stands beside our English, whatever the locale.
+    */
   private def unused(path: String): Boolean =
-    Seq("hibernate/", "metrics/dropwizard/", "metrics/micrometer/", "metrics/prometheus/", "util/JavassistProxyFactory")
-      .exists(part => path.contains(s"com/zaxxer/hikari/$part"))
+    path.startsWith("org/postgresql/translation/") ||
+      Seq(
+        "hibernate/",
+        "metrics/dropwizard/",
+        "metrics/micrometer/",
+        "metrics/prometheus/",
+        "util/JavassistProxyFactory")
+        .exists(part => path.contains(s"com/zaxxer/hikari/$part"))
 
   /** Ours stays where it is; a library's goes to `META-INF/licenses/<library>/`. */
   private val ofEachLibrary: MergeStrategy = CustomMergeStrategy.rename {

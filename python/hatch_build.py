@@ -1,4 +1,7 @@
-"""Puts the jar of the same version, which ``make jar`` leaves in ``dist/``, into the wheel as ``epochal/jars/``."""
+"""Puts the jar of the same version, which ``make jar`` leaves in ``dist/``, into the wheel as ``epochal/jars/``.
+
+The source distribution carries the jar as ``jars/``: a wheel is built from it without a JVM, and is the same wheel.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,15 @@ class JarHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
+        root = Path(self.root)
         name = f"epochal-spark_2.13-{self.metadata.version}.jar"
-        jar = Path(self.root).parent / "dist" / name
-        if not jar.is_file():
-            raise FileNotFoundError(f"{jar} is missing: run 'make jar' first")
-        build_data["force_include"][str(jar)] = f"epochal/jars/{name}"
+        jars = [root / "jars" / name, root.parent / "dist" / name]
+        jar = next((path for path in jars if path.is_file()), None)
+        if jar is None:
+            raise FileNotFoundError(f"{jars[-1]} is missing: run 'make jar' first")
+        if self.target_name == "sdist":
+            # Licence, notice and readme are links here, which would lead nowhere in the archive.
+            found = {str(Path(path).resolve()): to for path, to in build_data["force_include"].items()}
+            build_data["force_include"] = {**found, str(jar): f"jars/{name}"}
+        else:
+            build_data["force_include"][str(jar)] = f"epochal/jars/{name}"

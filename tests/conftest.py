@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,7 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     import epochal
 
     builder = SparkSession.builder.master("local[2]").appName("epochal tests")
-    settings = {
+    settings: dict[str, Any] = {
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
         "spark.log.level": os.environ.get("EPOCHAL_TEST_LOG_LEVEL", "OFF"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 import pytest
 
+from epochal import Limits, rest
 from support.api import serve
 from support.data import COLUMNS, SCHEMA, as_rows, comments
 from support.pages import ChainedApi
@@ -21,7 +22,7 @@ from support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 JARS = Path(__file__).resolve().parent.parent / "build" / "delta"
 
@@ -42,7 +43,7 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
     assert jars, f"no jars in {JARS}"
-    settings = {
+    settings: dict[str, Any] = {
         "spark.jars": ",".join(jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -61,8 +62,8 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 #: Addressable and journalled.
 READS: dict[str, dict[str, Any]] = {
-    "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 30},
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 17},
+    "offset": {"pages": rest.Offset(size=10), "limits": Limits(rows=30)},
+    "cursor": {"pages": rest.Cursor(next="/meta/next", param="after"), "limits": Limits(rows=17)},
 }
 
 
@@ -75,7 +76,7 @@ def test_a_delta_table_has_every_record_once_after_the_query_was_stopped_and_res
     table = f"comments_{kind}"
 
     def start(api: ChainedApi) -> StreamingQuery:
-        df = epochal.read.rest(delta, api.url, schema=SCHEMA, records="/data", **READS[kind])
+        df = epochal.read.rest(delta, api.url, schema=SCHEMA, records=rest.Json("/data"), **READS[kind])
         return df.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "checkpoint")).toTable(table)
 
     def rows() -> list[tuple[Any, ...]]:

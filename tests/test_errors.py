@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
+from epochal import Retry, jdbc, rest
 from epochal.errors import named
 from support.api import Api
 from support.data import SCHEMA, comments, create_comments, stored
@@ -23,7 +24,7 @@ def source(spark: SparkSession, api: Api) -> DataFrame:
 
 
 def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any) -> None:
-    options = {"table": "comments", "sink_id": "comments", "available_now": True} | options
+    options = {"table": "comments", "sink_id": "comments", "trigger": "availableNow"} | options
     with named():
         finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
 
@@ -48,7 +49,7 @@ def test_a_misspelled_option_of_a_source_is_refused_with_the_right_one(
     reader = spark.readStream.format(source).option(option, "1").option("url", "http://127.0.0.1:1")
     if source == "epochal-random":
         reader = spark.readStream.format(source).option(option, "1")
-    with pytest.raises(epochal.OptionError, match=rf"UNKNOWN_OPTION.*{option}.*{nearest}"), named():
+    with pytest.raises(epochal.OptionError, match=rf"OPTION_UNKNOWN.*{option}.*{nearest}"), named():
         reader.load()
 
 
@@ -63,7 +64,7 @@ def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
     )
     if database.user:
         writer = writer.option("user", database.user)
-    with pytest.raises(epochal.OptionError, match=r"UNKNOWN_OPTION.*keyColums.*keyColumns"), named():
+    with pytest.raises(epochal.OptionError, match=r"OPTION_UNKNOWN.*keyColums.*keyColumns"), named():
         finish(writer.start())
     assert_untouched(database, checkpoint)
 
@@ -71,11 +72,14 @@ def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
 @pytest.mark.parametrize(
     ("options", "condition"),
     [
-        ({"pagination": "sideways"}, "OPTION_INVALID.*pagination.*sideways.*none, offset, page"),
-        ({"page_size": 0, "pagination": "offset"}, "OPTION_INVALID.*page_size.*'0'"),
-        ({"timeout": "soon"}, "OPTION_INVALID.*timeout.*soon.*30s"),
-        ({"records": "data.items"}, "OPTION_INVALID.*records.*/data/items"),
-        ({"page_size": 10}, "OPTIONS_CONFLICT.*page_size"),
+        ({"options": {"pagination": "sideways"}}, "OPTION_INVALID.*'pages'.*sideways.*none, offset, page"),
+        ({"options": {"pageSize": 0, "pagination": "offset"}}, r"OPTION_INVALID.*'rest.Offset\(size=…\)'.*'0'"),
+        ({"options": {"timeout": "soon"}}, r"OPTION_INVALID.*Http\(timeout=…\).*soon.*http=Http\(timeout=\"30s\"\)"),
+        ({"pages": rest.Offset(), "options": {"pageSize": "x"}}, r"Set it like this: pages=rest.Offset\(size=1\)"),
+        ({"pages": rest.Page(), "options": {"pageSize": "x"}}, r"Set it like this: pages=rest.Page\(size=1\)"),
+        ({"options": {"pageSize": 10}}, r"OPTION_CONFLICT.*rest.Offset\(size=…\)"),
+        ({"auth": [rest.Bearer("t"), rest.Basic(user="u")]}, r"OPTION_CONFLICT.*rest.Bearer\(token=…\), user"),
+        ({"pages": rest.Offset(size=10), "options": {"pagesize": 10}}, "OPTION_CONFLICT.*twice"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_expected(
@@ -138,12 +142,12 @@ def test_a_column_of_another_type_is_refused_with_the_cast(
 
 def test_an_unknown_kind_of_database_is_refused(source: DataFrame, checkpoint: Path) -> None:
     with pytest.raises(epochal.EpochalError, match="jdbc:nosuch") as caught, named():
-        finish(epochal.write.jdbc(source, "jdbc:nosuch:x", table="t", checkpoint=checkpoint, available_now=True))
+        finish(epochal.write.jdbc(source, "jdbc:nosuch:x", table="t", checkpoint=checkpoint, trigger="availableNow"))
     assert caught.value.condition in ("OPTION_INVALID", "DRIVER_MISSING")
 
 
 def test_a_database_that_is_not_there_is_named_without_its_password(source: DataFrame, checkpoint: Path) -> None:
-    options = {"table": "t", "user": "someone", "password": "s3cret", "retry_max_attempts": 1}
+    options: dict[str, Any] = {"table": "t", "user": "someone", "password": "s3cret", "retry": Retry(attempts=1)}
     with pytest.raises(epochal.DatabaseError, match=r"DATABASE_UNREACHABLE.*127\.0\.0\.1:1") as caught, named():
         finish(epochal.write.jdbc(source, "jdbc:postgresql://127.0.0.1:1/none", checkpoint=checkpoint, **options))
     assert "s3cret" not in str(caught.value) + str(caught.value.original)
@@ -153,15 +157,15 @@ def test_a_directory_that_is_not_there_is_no_place_for_sqlite(
     source: DataFrame, tmp_path: Path, checkpoint: Path
 ) -> None:
     missing = Sqlite(tmp_path / "nowhere" / "test.db")
-    with pytest.raises(epochal.SinkError, match="nowhere"):
-        write(source, missing, checkpoint, create_table=True, retry_max_attempts=1)
+    with pytest.raises(epochal.DatabaseError, match="nowhere"):
+        write(source, missing, checkpoint, create_table=True, retry=Retry(attempts=1))
     assert not missing.path.parent.exists()
 
 
 def test_upsert_without_key_columns_is_refused(source: DataFrame, database: Database, checkpoint: Path) -> None:
     create_comments(database)
-    with pytest.raises(epochal.TableError, match="KEY_COLUMNS_REQUIRED"):
-        write(source, database, checkpoint, mode="upsert")
+    with pytest.raises(epochal.TableError, match=r"KEY_COLUMNS_REQUIRED.*mode=jdbc.Upsert\(key_columns=\[\"id\"\]\)"):
+        write(source, database, checkpoint, options={"mode": "upsert"})
     assert_untouched(database, checkpoint)
 
 
@@ -170,7 +174,7 @@ def test_upsert_on_columns_that_are_not_unique_is_refused(
 ) -> None:
     create_comments(database)
     with pytest.raises(epochal.TableError, match="KEY_NOT_UNIQUE"):
-        write(source, database, checkpoint, mode="upsert", key_columns=["id"])
+        write(source, database, checkpoint, mode=jdbc.Upsert(key_columns=["id"]))
     assert_untouched(database, checkpoint)
 
 
@@ -206,12 +210,12 @@ def test_a_stream_needs_a_checkpoint(source: DataFrame, sqlite: Sqlite) -> None:
 
 
 def test_a_batch_takes_nothing_that_only_a_stream_has(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
-    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*checkpoint, available_now"):
-        epochal.write.jdbc(spark.range(3), sqlite.url, table="t", checkpoint=checkpoint, available_now=True)
+    with pytest.raises(epochal.OptionError, match=r"OPTION_CONFLICT.*checkpoint, trigger"):
+        epochal.write.jdbc(spark.range(3), sqlite.url, table="t", checkpoint=checkpoint, trigger="availableNow")
 
 
-def test_an_interval_and_available_now_exclude_each_other(source: DataFrame, sqlite: Sqlite, checkpoint: Path) -> None:
-    with pytest.raises(epochal.OptionError, match="OPTIONS_CONFLICT"):
-        epochal.write.jdbc(
-            source, sqlite.url, table="t", checkpoint=checkpoint, available_now=True, processing_time="1 second"
-        )
+def test_what_is_no_trigger_is_refused_before_the_query_starts(
+    source: DataFrame, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    with pytest.raises(epochal.OptionError, match=r"Did you mean trigger=\"availableNow\""):
+        epochal.write.jdbc(source, sqlite.url, table="t", checkpoint=checkpoint, trigger="available_now")

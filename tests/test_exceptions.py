@@ -8,9 +8,18 @@ import re
 import pytest
 
 import epochal
+from epochal import _names
+from epochal._forms import JDBC, REST, REST_SINK
 from epochal._names import helper, in_python, started
 from epochal.errors import _TYPES, from_spark, named
 from support.places import ROOT
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests gave to helpers decides nothing here."""
+    monkeypatch.setattr(_names, "_given", {})
+
 
 GAP = "[EPOCHAL.EPOCH_GAP] The query commits epoch 9. Hint: Restore the checkpoint. It is old."
 
@@ -83,39 +92,57 @@ def test_every_condition_of_the_jar_has_an_exception() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Set onNewQuery=append for one start.", 'Set on_new_query="append" for one start.'),
+        ("Set onNewQuery=append for one start.", 'Set ledger=jdbc.Ledger(on_new_query="append") for one start.'),
         (
             "Create it, set createTable=true, or correct 'dbtable'.",
             "Create it, set create_table=True, or correct 'table'.",
         ),
-        ("Set keyColumns=id, or several names.", 'Set key_columns=["id"], or several names.'),
-        ("Did you mean keyColumns=id,name?", 'Did you mean key_columns=["id", "name"]?'),
-        ("Did you mean columnMap=a:b,c:d?", 'Did you mean column_map={"a": "b", "c": "d"}?'),
-        ("retry.maxAttempts and retry.deadline say how long.", "retry_max_attempts and retry_deadline say how long."),
-        ("Set it, for example pageSize=100.", "Set it, for example page_size=100."),
-        ("The option 'pageSize' is 'x'.", "The argument 'page_size' is 'x'."),
+        ("Set keyColumns=id, or several names.", 'Set mode=jdbc.Upsert(key_columns=["id"]), or several names.'),
+        ("Did you mean keyColumns=id,name?", 'Did you mean mode=jdbc.Upsert(key_columns=["id", "name"])?'),
+        ("Did you mean columnMap=a:b,c:d?", 'Did you mean columns=jdbc.Columns(map={"a": "b", "c": "d"})?'),
         (
-            "mode=PERMISSIVE keeps it; columnMap=mail:email.",
-            'mode="PERMISSIVE" keeps it; column_map={"mail": "email"}.',
+            "retry.maxAttempts and retry.deadline say how long.",
+            "Retry(attempts=…) and Retry(deadline=…) say how long.",
+        ),
+        ("Set it, for example pageSize=100.", "Set it, for example pages=rest.Offset(size=100)."),
+        ("Set 'pagination', for example pagination=link.", "Set 'pages', for example pages=rest.Link(…)."),
+        ("The option 'pageSize' is 'x'.", "The argument 'rest.Offset(size=…)' is 'x'."),
+        ("Set passwordFile=/run/secrets/db.", 'Set password=Secret.file("…").'),
+        ("The driver reads the records.", "The driver reads the records."),
+        (
+            "Correct 'records', like records=/data.",
+            "Correct 'rest.Json(pointer=…)', like records=rest.Json(pointer=\"/data\").",
         ),
         ('Give .schema("id INT, a STRING").', 'Give schema="id INT, a STRING".'),
         (
             'Use .trigger(processingTime="10 seconds") or .trigger(availableNow=True).',
-            'Use processing_time="10 seconds" or available_now=True.',
+            'Use trigger="10 seconds" or trigger="availableNow".',
         ),
         ("http://x/a?pageSize=3&maxPages=4 answered", "http://x/a?pageSize=3&maxPages=4 answered"),
         ("Raise spark.driver.maxResultSize.", "Raise spark.driver.maxResultSize."),
     ],
 )
 def test_options_are_named_as_arguments_of_python(text: str, expected: str) -> None:
-    assert in_python(text) == expected
+    assert in_python(text, ("epochal-jdbc", "epochal-rest", "epochal-random")) == expected
+
+
+def test_the_value_that_was_given_is_the_one_that_is_named() -> None:
+    with helper(REST, {"pages": epochal.rest.Link(), "records": epochal.rest.Csv()}):
+        assert in_python("Raise maxPages.", ("epochal-rest",)) == "Raise rest.Link(max_pages=…)."
+        assert in_python("Set mode=PERMISSIVE.", ("epochal-rest",)) == 'Set records=rest.Csv(mode="PERMISSIVE").'
+    with helper(REST, {}):
+        assert (
+            in_python("Set endOfList=assumed.", ("epochal-rest",)) == 'Set pages=rest.NoPages(end_of_list="assumed").'
+        )
+    with helper(REST_SINK, {"url": "x"}):
+        assert in_python("Lower batchSize=5.", ("epochal-rest sink",)) == "Lower batch=rest.Batch(rows=5)."
 
 
 def test_hints_name_what_their_reader_wrote() -> None:
     message = "[EPOCHAL.TABLE_MISSING] No table. Hint: Set createTable=true."
     query = "Query [id = 1, runId = {}] terminated with exception: " + message
     ours, other = "6a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b", "00000000-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
-    started(ours)
+    started(ours, JDBC)
 
     def hint(text: str) -> str:
         found = from_spark(RuntimeError(text))
@@ -124,10 +151,25 @@ def test_hints_name_what_their_reader_wrote() -> None:
 
     assert hint(query.format(ours)) == "Set create_table=True."
     assert hint(query.format(other)) == "Set createTable=true."
-    with helper():
+    with helper(JDBC, {}):
         assert hint(message) == "Set create_table=True."
-        assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set page_size=100."
+        assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set pages=rest.Offset(size=100)."
     assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set pageSize=100."
+
+
+def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> None:
+    for kind in (epochal.HttpError, epochal.DatabaseError):
+        assert issubclass(kind, epochal.ServerError)
+        assert not issubclass(kind, epochal.SourceError | epochal.SinkError)
+    kinds = {kind for kind in _TYPES.values() if kind is not epochal.EpochalError}
+    roots = (
+        epochal.ConfigurationError,
+        epochal.CheckpointError,
+        epochal.ServerError,
+        epochal.SourceError,
+        epochal.SinkError,
+    )
+    assert [kind for kind in kinds if sum(issubclass(kind, root) for root in roots) != 1] == []
 
 
 def test_an_error_is_of_sparks_class_too() -> None:

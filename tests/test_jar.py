@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = (ROOT / "version.txt").read_text("utf-8").strip()
@@ -21,6 +25,14 @@ SHADED = {
     "com/zaxxer/hikari": ("HikariCP",),
 }
 DRIVERS = ("postgresql", "sqlite-jdbc")
+BOM = "META-INF/sbom/epochal-spark.cdx.json"
+# A phrase of each licence, by its SPDX identifier.
+PHRASES = {
+    "Apache-2.0": b"Apache License",
+    "BSD-2-Clause": b"Redistribution and use in source and binary forms",
+    "MPL-2.0": b"Mozilla Public",
+    "blessing": b"SQLite itself, which is in the public domain",
+}
 NATIVE = {f"{system}/{cpu}" for system in ("Linux", "Linux-Musl", "Mac", "Windows") for cpu in ("x86_64", "aarch64")}
 
 
@@ -59,7 +71,7 @@ def test_only_our_code_and_the_two_drivers_have_names_of_their_own(names: list[s
 
 def test_what_is_no_class_is_known(names: list[str]) -> None:
     known = re.compile(
-        r"META-INF/(MANIFEST\.MF|LICENSE|NOTICE|(licenses|services|native-image)/.+)"
+        r"META-INF/(MANIFEST\.MF|LICENSE|NOTICE|(licenses|services|native-image|sbom)/.+)"
         r"|io/epochal/(version\.txt|shaded/org/apache/hc/\w+/version\.properties)"
         r"|org/publicsuffix/list/effective_tld_names\.dat|org/sqlite/native/.+|sqlite-jdbc\.properties"
     )
@@ -124,6 +136,36 @@ def test_licences_travel_with_the_code(jar: zipfile.ZipFile, names: list[str]) -
         assert len(jar.read(f"META-INF/licenses/{library}/LICENSE")) > 1000, library
     shaded = {name.removeprefix("io/epochal/shaded/") for name in names if name.startswith("io/epochal/shaded/")}
     assert [name for name in shaded if not name.startswith(tuple(SHADED))] == []
+
+
+def components(of: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The components of a bill of materials, and those inside them."""
+    for component in of.get("components", []):
+        yield component
+        yield from components(component)
+
+
+def test_the_bill_of_materials_is_cyclonedx(jar: zipfile.ZipFile) -> None:
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(jar.read(BOM).decode()) is None
+
+
+def test_the_bill_of_materials_lists_the_libraries_of_the_jar_and_what_is_inside_them(jar: zipfile.ZipFile) -> None:
+    bom = json.loads(jar.read(BOM))
+    assert bom["metadata"]["component"]["purl"] == f"pkg:maven/io.epochal/epochal-spark_2.13@{VERSION}"
+    listed = {component["name"] for component in bom["components"]}
+    assert listed == {*DRIVERS, *(library for libraries in SHADED.values() for library in libraries)}
+    inside = {component["name"] for component in components(bom)} - listed
+    assert inside == {"scram-client", "scram-common", "saslprep", "stringprep", "sqlite", "public-suffix-list"}
+    named = [component for component in components(bom) if component["name"] != "public-suffix-list"]
+    assert [c["purl"] for c in named if not c["purl"].endswith(f"/{c['name']}@{c['version']}")] == []
+
+
+def test_each_licence_of_the_bill_of_materials_has_its_text_in_the_jar(jar: zipfile.ZipFile) -> None:
+    bom = json.loads(jar.read(BOM))
+    for component in [bom["metadata"]["component"], *components(bom)]:
+        assert component["licenses"], component["name"]
+        for licence in (choice["license"] for choice in component["licenses"]):
+            assert PHRASES[licence["id"]] in jar.read(licence["url"]), f"{component['name']}: {licence}"
 
 
 def test_the_jar_is_small_enough_to_be_sent_to_executors() -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import count
 
 import epochal
+from epochal import Limits, jdbc, rest
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
 from support.databases import Database, Postgres
@@ -20,12 +21,12 @@ from support.streams import drain, finish, numbers
 @pytest.fixture
 def source(spark: SparkSession, api: Api) -> DataFrame:
     """The comments of ``api``, ten in a batch."""
-    return epochal.read.rest(spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=10)
+    return epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10), limits=Limits(rows=10))
 
 
 def write(frame: DataFrame, database: Database, checkpoint: Path, **options: Any) -> None:
     """Writes all there is into the table ``comments`` as the sink ``comments``."""
-    options = {"table": "comments", "sink_id": "comments", "available_now": True} | options
+    options = {"table": "comments", "sink_id": "comments", "trigger": "availableNow"} | options
     with epochal.errors.named():
         finish(epochal.write.jdbc(frame, database.url, user=database.user, checkpoint=checkpoint, **options))
 
@@ -90,7 +91,7 @@ def test_upsert_replaces_rows_of_equal_keys(source: DataFrame, api: Api, databas
     create_comments(database, key="PRIMARY KEY")
     old, new = comments(1, 30), [record | {"name": "newer"} for record in comments(11, 10)]
     api.records = [*old, *new]
-    write(source, database, checkpoint, mode="upsert", key_columns=["id"])
+    write(source, database, checkpoint, mode=jdbc.Upsert(key_columns=["id"]))
     assert stored(database) == as_rows([*old[:10], *new, *old[20:]])
 
 
@@ -100,7 +101,7 @@ def test_of_equal_keys_in_one_epoch_the_greatest_order_column_wins(
     create_comments(database, key="PRIMARY KEY")
     api.records = [record | {"postId": post} for post in (3, 9, 5) for record in comments(1, 4)]
     frame = epochal.read.rest(spark, api.url, schema=SCHEMA)
-    write(frame, database, checkpoint, mode="upsert", key_columns=["id"], order_column="postId")
+    write(frame, database, checkpoint, mode=jdbc.Upsert(key_columns=["id"], order_column="postId"))
     assert [row[0] for row in stored(database)] == [9, 9, 9, 9]
 
 
@@ -111,7 +112,7 @@ def test_equal_keys_without_an_order_column_fail_and_nothing_is_written(
     api.records = [*comments(1, 4), *comments(1, 4)]
     frame = epochal.read.rest(spark, api.url, schema=SCHEMA)
     with pytest.raises(epochal.RowError, match="DUPLICATE_KEYS"):
-        write(frame, database, checkpoint, mode="upsert", key_columns=["id"])
+        write(frame, database, checkpoint, mode=jdbc.Upsert(key_columns=["id"]))
     assert stored(database) == []
 
 
@@ -125,7 +126,14 @@ def test_update_mode_keeps_one_row_for_each_group(
     database.execute('CREATE TABLE counts ("postId" INTEGER PRIMARY KEY, "n" BIGINT)')
     for first in (1, 19):
         api.records += comments(first, 18)
-        write(counts(source), database, checkpoint, table="counts", output_mode="update", key_columns=["postId"])
+        write(
+            counts(source),
+            database,
+            checkpoint,
+            table="counts",
+            output_mode="update",
+            mode=jdbc.Upsert(key_columns=["postId"]),
+        )
     assert database.query('SELECT * FROM counts ORDER BY "postId"') == [(n, 5) for n in range(1, 8)] + [(8, 1)]
 
 
@@ -157,7 +165,7 @@ def test_a_running_query_with_an_interval_writes_what_comes(
         checkpoint=checkpoint,
         user=database.user,
         create_table=True,
-        processing_time="50 milliseconds",
+        trigger="50 milliseconds",
         query_name="following",
     )
     assert query.name == "following"
@@ -202,14 +210,9 @@ def test_a_stream_of_changes_keeps_a_replica_and_sets_bad_rows_aside(
         database,
         checkpoint,
         table="replica",
-        mode="changes",
-        key_columns=["id"],
-        op_column="op",
-        order_column="position",
-        column_map={"id": "number"},
-        add_columns=True,
-        dead_letter_table="bad_changes",
-        max_bad_rows=1,
+        mode=jdbc.Changes(key_columns=["id"], op_column="op", order_column="position"),
+        columns=jdbc.Columns(map={"id": "number"}, add=True),
+        dead_letters=jdbc.DeadLetters(table="bad_changes", max_rows=1),
     )
     expected = [(number, f"word {12 + number}", 12 + number) for number in range(4)]
     assert database.query("SELECT number, word, position FROM replica ORDER BY number") == expected

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
+from epochal.jdbc import Ledger
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
 from support.databases import Database, Postgres
@@ -29,9 +30,14 @@ def job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> 
 
 def make_job(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Job:
     def run(**options: Any) -> None:
-        defaults = {"table": "comments", "sink_id": "comments", "checkpoint": checkpoint, "available_now": True}
+        defaults: dict[str, Any] = {
+            "table": "comments",
+            "sink_id": "comments",
+            "checkpoint": checkpoint,
+            "trigger": "availableNow",
+        }
         frame = epochal.read.rest(
-            spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=10
+            spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10), limits=epochal.Limits(rows=10)
         )
         with epochal.errors.named():
             finish(epochal.write.jdbc(frame, database.url, user=database.user, **(defaults | options)))
@@ -54,17 +60,17 @@ def nothing_was_added(database: Database) -> bool:
 
 def test_a_deleted_checkpoint_is_a_new_query_and_refused(written: Job, database: Database, checkpoint: Path) -> None:
     shutil.rmtree(checkpoint)
-    with pytest.raises(epochal.SinkIdentityError, match=r"NEW_QUERY.*on_new_query"):
+    with pytest.raises(epochal.SinkIdentityError, match=r"QUERY_CHANGED.*on_new_query"):
         written()
     assert nothing_was_added(database)
 
 
 def test_a_new_query_that_is_meant_adds_its_rows(written: Job, database: Database, tmp_path: Path) -> None:
     known = database.query("SELECT query_id FROM epochal_ledger")[0][0]
-    written(checkpoint=tmp_path / "other", on_new_query=f"append:{known}")
+    written(checkpoint=tmp_path / "other", ledger=Ledger(on_new_query=f"append:{known}"))
     assert len(stored(database)) == 30 + 40
-    with pytest.raises(epochal.SinkIdentityError, match="NEW_QUERY"):
-        written(checkpoint=tmp_path / "third", on_new_query=f"append:{known}")
+    with pytest.raises(epochal.SinkIdentityError, match="QUERY_CHANGED"):
+        written(checkpoint=tmp_path / "third", ledger=Ledger(on_new_query=f"append:{known}"))
     assert len(stored(database)) == 30 + 40
 
 
@@ -95,12 +101,12 @@ def test_an_epoch_that_is_there_is_skipped_as_the_error_of_an_empty_ledger_says(
     (checkpoint / "commits" / "2").unlink()
     (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
     database.execute("DELETE FROM epochal_ledger")
-    with pytest.raises(epochal.SinkIdentityError, match='on_ledger_empty="skip:2"'):
+    with pytest.raises(epochal.SinkIdentityError, match=r'ledger=jdbc.Ledger\(on_empty="skip:2"\)'):
         written()
-    written(on_ledger_empty="skip:2")
+    written(ledger=Ledger(on_empty="skip:2"))
     assert nothing_was_added(database)
     api.records += comments(31, 10)
-    written(on_ledger_empty="skip:2")
+    written(ledger=Ledger(on_empty="skip:2"))
     assert stored(database) == as_rows(comments(1, 40))
 
 
@@ -120,7 +126,7 @@ def test_a_rewound_checkpoint_is_refused(written: Job, database: Database) -> No
 
 def test_an_epoch_that_comes_again_with_other_offsets_is_refused(written: Job, database: Database) -> None:
     database.execute("UPDATE epochal_ledger SET last_epoch = last_epoch + 1")
-    with pytest.raises(epochal.EpochChangedError, match="EPOCH_RANGE_CHANGED"):
+    with pytest.raises(epochal.EpochChangedError, match="EPOCH_OFFSETS_CHANGED"):
         written()
     assert nothing_was_added(database)
 
@@ -128,7 +134,7 @@ def test_an_epoch_that_comes_again_with_other_offsets_is_refused(written: Job, d
 def test_a_run_that_was_replaced_is_fenced(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> None:
     create_comments(database)
     api.records = comments(1, 10)
-    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pagination="offset", page_size=10)
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10))
     query = epochal.write.jdbc(
         frame, database.url, user=database.user, table="comments", sink_id="comments", checkpoint=checkpoint
     )
@@ -174,7 +180,7 @@ def test_a_server_that_comes_back_is_written_to_by_the_same_query(
 ) -> None:
     create_comments(postgres)
     api.records = comments(1, 10)
-    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pagination="offset", page_size=10)
+    frame = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=epochal.rest.Offset(size=10))
     query = epochal.write.jdbc(
         frame, postgres.url, user=postgres.user, table="comments", sink_id="comments", checkpoint=checkpoint
     )

@@ -19,8 +19,8 @@ TURKISH = "-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9 -Duse
 PERSIAN = "-Duser.language=fa -Duser.country=IR -Dfile.encoding=US-ASCII -Duser.timezone=Asia/Tehran"
 
 READS: dict[str, dict[str, Any]] = {
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after"},
-    "offset": {"pagination": "offset", "page_size": 10, "journal": True},
+    "cursor": {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after"},
+    "offset": {"pagination": "offset", "pageSize": 10, "journal": True},
 }
 
 
@@ -33,11 +33,16 @@ def test_crawls_that_are_journalled_go_on_under_another_locale_and_every_row_is_
         create_comments(database, name, key="PRIMARY KEY")
 
     def query(name: str, url: str) -> dict[str, Any]:
-        write = {"url": databases[name].url, "user": databases[name].user, "table": name, "sink_id": name}
-        write |= {"checkpoint": str(tmp_path / f"checkpoint-{name}"), "mode": "upsert", "key_columns": ["id"]}
+        write: dict[str, Any] = {
+            "url": databases[name].url,
+            "user": databases[name].user,
+            "table": name,
+            "sinkId": name,
+        }
+        write |= {"checkpoint": str(tmp_path / f"checkpoint-{name}"), "mode": "upsert", "keyColumns": ["id"]}
         if name == "cursor":
             write["transport"] = "staged"
-        read = READS[name] | {"url": url, "records": "/data", "schema": SCHEMA, "max_rows_per_batch": 7}
+        read = READS[name] | {"url": url, "records": "/data", "schema": SCHEMA, "maxRowsPerBatch": 7}
         return {"name": name, "rest": read, "write": write}
 
     with serve(ChainedApi()) as api:

@@ -23,7 +23,7 @@ def test_a_job_that_was_killed_half_way_ends_with_every_row_once(api: Api, sqlit
     target = {
         "url": sqlite.url,
         "table": "comments",
-        "sink_id": "comments",
+        "sinkId": "comments",
         "checkpoint": str(tmp_path / "checkpoint"),
     }
     settings = {"api": api.url, "rows_per_batch": 10, "available_now": False, "targets": [target]}

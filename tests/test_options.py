@@ -1,96 +1,179 @@
-"""Python's arguments and the jar's options are the same."""
+"""Python's arguments and values, and the jar's options, are the same."""
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
 
 import epochal
-from epochal._names import FAMILIES, option_name
-from epochal._options import given, instant, text
+from epochal._form import Form
+from epochal._forms import FORMS
+from epochal._options import instant, text
+from epochal._values.kind import FAMILY, SECRET
+from epochal._values.value import Option, Value, option_of
+from support.places import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FORMATS: dict[str, Callable[..., Any]] = {
+HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-random": epochal.read.random,
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
 }
 #: What goes to Spark's reader or writer and not to the format.
-SPARKS = {"spark", "df", "streaming", "checkpoint", "output_mode", "available_now", "processing_time", "query_name"}
-#: What is an option too, but goes to ``.schema(…)``.
-SCHEMA = {"schema"}
+SPARKS = {"spark", "df", "streaming", "schema", "checkpoint", "trigger", "output_mode", "query_name", "options"}
+#: Options without an argument or a field of their own, and why.
+ONLY_BY_OPTIONS = {("epochal-rest", "schema"): "it goes to .schema(…)"}
+#: Options that a value sets by its class.
+BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode"}
 
 
 @pytest.fixture(scope="module")
 def jar_options(spark: SparkSession) -> dict[str, dict[str, dict[str, Any]]]:
     """By format and name, what the jar says of its options."""
-    said = json.loads(spark._jvm.io.epochal.formats.Epochal.optionsJson())  # type: ignore[attr-defined]
+    jvm: Any = spark._jvm
+    said = json.loads(jvm.io.epochal.formats.Epochal.optionsJson())
     return {name: {option["name"]: option for option in group["options"]} for name, group in said.items()}
 
 
-def arguments(function: Callable[..., Any]) -> dict[str, Any]:
-    """The arguments that are options, and their types."""
-    names = {"DataFrame": DataFrame, "StreamingQuery": StreamingQuery, "StructType": StructType, "SparkSession": object}
-    hints = get_type_hints(function, localns=names)
-    hints.pop("return")
-    return {name: hint for name, hint in hints.items() if name not in SPARKS | SCHEMA}
+def declared_name(option: Option) -> Iterator[str]:
+    """As the jar declares it: a secret is three options."""
+    if option.kind is FAMILY:
+        yield f"{option.name}.*"
+    elif option.kind is SECRET:
+        yield from (f"{option.name}{suffix}" for suffix in ("", "Env", "File"))
+    else:
+        yield option.name
+
+
+def of_value(kind: type[Value]) -> Iterator[tuple[str, Option | None, bool]]:
+    """(option, what the field says of it, whether it is required) of a value, and of the values within it."""
+    yield from ((name, None, True) for name in kind._fixed)
+    for one in fields(kind):
+        option = option_of(one)
+        if option is not None:
+            yield from ((name, option, one.default is MISSING) for name in declared_name(option))
+        elif one.metadata["chooses"]:
+            yield (one.metadata["chooses"], None, False)
+        else:
+            for part in one.metadata["part"]:
+                yield from of_value(part)
+
+
+def reached(form: Form) -> dict[str, list[str]]:
+    """By option, the helper's parameters that set it: each once for all classes that it takes."""
+    found: dict[str, list[str]] = {}
+    for name, option in form.plain.items():
+        for one in declared_name(option):
+            found.setdefault(one, []).append(name)
+    for name, kinds in form.values.items():
+        for one in {one for kind in kinds for one, _, _ in of_value(kind)}:
+            found.setdefault(one, []).append(name)
+    return found
 
 
 def test_the_jar_has_the_formats_that_python_has(jar_options: dict[str, Any]) -> None:
-    assert set(jar_options) == set(FORMATS)
+    assert set(jar_options) == set(FORMS) == set(HELPERS)
 
 
-@pytest.mark.parametrize("source", FORMATS)
-def test_every_option_is_an_argument_and_every_argument_an_option(source: str, jar_options: dict[str, Any]) -> None:
-    ours = {option_name(name) for name in arguments(FORMATS[source])}
-    assert ours == set(jar_options[source]) - SCHEMA
-
-
-@pytest.mark.parametrize("source", FORMATS)
-def test_arguments_are_keyword_only_and_unset_by_default_unless_required(
+@pytest.mark.parametrize("source", FORMS)
+def test_every_option_is_reached_by_one_parameter_and_every_parameter_and_field_is_an_option(
     source: str, jar_options: dict[str, Any]
 ) -> None:
-    parameters = inspect.signature(FORMATS[source]).parameters
-    for name in arguments(FORMATS[source]):
-        parameter, option = parameters[name], jar_options[source][option_name(name)]
-        assert (parameter.default is inspect.Parameter.empty) == option["required"], name
-        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY or name == "url", name
-        if not option["required"]:
-            assert parameter.default is None, name
+    ours = reached(FORMS[source])
+    only_by_options = {option for name, option in ONLY_BY_OPTIONS if name == source}
+    assert set(ours) == set(jar_options[source]) - only_by_options
+    assert {option: names for option, names in ours.items() if len(names) != 1} == {}
 
 
-@pytest.mark.parametrize("source", FORMATS)
-def test_argument_types_fit_the_options(source: str, jar_options: dict[str, Any]) -> None:
-    for name, hint in arguments(FORMATS[source]).items():
-        option = jar_options[source][option_name(name)]
-        kinds = {kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)}
-        words = [get_args(kind) for kind in kinds if get_args(kind) and isinstance(get_args(kind)[0], str)]
-        if option["type"] == "boolean":
-            assert kinds == {bool}, name
-        elif words or option["allowed"]:
-            assert [sorted(option["allowed"])] == [sorted(word) for word in words], name
-        elif option["type"] in ("int", "long"):
-            assert kinds == {int}, name
-        elif option["type"] == "duration":
-            assert kinds == {timedelta, str}, name
-        elif option["type"] == "bytes":
-            assert kinds == {int, str}, name
-        elif option["type"] == "names":
-            assert any(get_origin(kind) for kind in kinds), name
-        elif option["type"] == "number":
-            assert kinds == {float}, name
+@pytest.mark.parametrize("source", FORMS)
+def test_a_value_sets_an_option_by_one_field(source: str) -> None:
+    for kinds in FORMS[source].values.values():
+        for kind in kinds:
+            names = [name for name, _, _ in of_value(kind)]
+            assert len(names) == len(set(names)), kind
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_kinds_fit_the_options(source: str, jar_options: dict[str, Any]) -> None:
+    form = FORMS[source]
+    all_of_values = [one for kinds in form.values.values() for kind in kinds for one in of_value(kind)]
+    plain = [(name, option, False) for option in form.plain.values() for name in declared_name(option)]
+    for name, option, _ in [*plain, *all_of_values]:
+        declared = jar_options[source][name]
+        if option is None:
+            assert name in BY_CLASS
+            continue
+        assert option.kind.declared == declared["type"], name
+        if option.kind.choices or (declared["allowed"] and declared["type"] != "boolean"):
+            assert sorted(option.kind.choices) == sorted(declared["allowed"]), name
+        if name in (option.name, f"{option.name}.*"):
+            assert option.secret == declared["secret"], name
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_classes_are_the_words_of_the_option_that_they_choose(source: str, jar_options: dict[str, Any]) -> None:
+    for kinds in FORMS[source].values.values():
+        for name in {name for kind in kinds for name in kind._fixed}:
+            words = [kind._fixed[name] for kind in kinds]
+            assert sorted(words) == sorted(jar_options[source][name]["allowed"])
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_a_helper_has_at_most_twenty_parameters_keyword_only_and_unset_unless_required(
+    source: str, jar_options: dict[str, Any]
+) -> None:
+    form = FORMS[source]
+    first, *parameters = inspect.signature(HELPERS[source]).parameters.values()
+    assert len(parameters) < 20
+    assert {one.name for one in parameters} - SPARKS == set(form.plain) | set(form.values)
+    assert first.name in SPARKS
+    for parameter in parameters:
+        required = parameter.name in form.plain and form.plain[parameter.name].name in ("url", "dbtable")
+        assert (parameter.default is inspect.Parameter.empty) == required, parameter.name
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY or parameter.name == "url", parameter.name
+        if not required and parameter.name not in SPARKS:
+            assert parameter.default is None, parameter.name
+    for name, option in jar_options[source].items():
+        assert option["required"] == (name in ("url", "dbtable")), name
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("python_docs", ROOT / "scripts" / "python_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_the_documents_say_of_an_option_is_its_declaration(jar_options: dict[str, Any]) -> None:
+    declared = script().declared()
+    assert {name: list(options) for name, options in declared.items()} == {
+        name: list(options) for name, options in jar_options.items()
+    }
+    for source, options in jar_options.items():
+        for name, option in options.items():
+            assert (declared[source][name].doc, declared[source][name].secret) == (option["doc"], option["secret"])
+
+
+def test_fields_are_documented_as_their_options_are_declared() -> None:
+    """``make docs`` writes what they must be."""
+    documents: dict[Path, str] = script().documents()
+    assert len(documents) > 5
+    for path, expected in documents.items():
+        assert path.read_text("utf-8") == expected, path
 
 
 class Recorder:
@@ -113,24 +196,47 @@ class Recorder:
         return lambda *args, **named: self
 
 
-@pytest.mark.parametrize("source", FORMATS)
-def test_every_argument_sets_its_own_option_and_no_other(source: str) -> None:
-    function = FORMATS[source]
+@pytest.mark.parametrize("source", FORMS)
+def test_every_argument_sets_its_own_options_and_no_others(source: str) -> None:
+    form, function = FORMS[source], HELPERS[source]
     required = {"url": "x", "table": "x", "checkpoint": "x", "schema": "x"}
-    first, *signature = inspect.signature(function).parameters.values()
-    assert first.name in SPARKS
-    needed = {p.name: required[p.name] for p in signature if p.default is inspect.Parameter.empty or p.name in required}
+    needed = {name: "x" for name in inspect.signature(function).parameters if name in required}
     without = Recorder()
     function(without, **needed)
-    for name in arguments(function):
-        if name in needed:
-            assert without.seen[option_name(name)] == "x"
-            continue
-        value: Any = {"k": "v"} if name in FAMILIES else ["v"] if name == "key_columns" else "v"
+    for name, option in form.plain.items():
+        given = {"k": "v"} if option.kind is FAMILY else ["v"] if option.kind.declared == "names" else "v"
         recorder = Recorder()
-        function(recorder, **needed, **{name: value})
-        added = {key: value for key, value in recorder.seen.items() if key not in without.seen}
-        assert added == {option_name(name).replace("*", "k"): "v"}
+        function(recorder, **(needed | {name: given}))
+        added = {key: value for key, value in recorder.seen.items() if without.seen.get(key) != value}
+        assert added == {f"{option.name}.k" if option.kind is FAMILY else option.name: "v"}
+    for name, kinds in form.values.items():
+        for kind in kinds:
+            value = made(kind)
+            recorder = Recorder()
+            function(recorder, **needed, **{name: [value] if name in form.lists else value})
+            added = {key: value for key, value in recorder.seen.items() if key not in without.seen}
+            assert added == {one.option: one.text for one in value._options()}
+            assert added or kind.__name__ in ("Limits", "Poll", "Http", "Retry", "Ledger", "Transport")
+
+
+def made(kind: type[Value]) -> Value:
+    """A value with all its fields that do not exclude each other."""
+    given: dict[str, Any] = {}
+    excluded = {"next_header", "header", "total_header", "last_page"}
+    excluded |= {"has_more", "max_pages"} if kind is epochal.rest.TimeWindow else set()
+    for one in fields(kind):
+        option = option_of(one)
+        if one.name in excluded and kind is not epochal.rest.Csv:
+            continue
+        if option is None:
+            given[one.name] = made(one.metadata["part"][0])
+        elif option.kind.choices:
+            given[one.name] = "PERMISSIVE" if one.name == "mode" else option.kind.choices[0]
+        else:
+            given[one.name] = eval(option.kind.example, {"Secret": epochal.Secret})
+    if kind is epochal.rest.TimeWindow:
+        given["pages"] = epochal.rest.Link()
+    return kind(**given)
 
 
 def test_values_become_the_texts_that_the_jar_reads() -> None:
@@ -154,9 +260,11 @@ def test_a_negative_length_of_time_is_refused() -> None:
         text(timedelta(seconds=-1))
 
 
-def test_what_is_none_is_not_set() -> None:
-    assert given({"a": None, "b": 0, "c": False}, headers={"X": "y"}, params=None) == {
-        "b": "0",
-        "c": "false",
-        "headers.X": "y",
-    }
+@pytest.mark.parametrize("ending", ["File", "Env"])
+def test_security_md_names_every_option_that_takes_a_secret_from_a_file_or_a_variable(
+    ending: str, jar_options: dict[str, dict[str, dict[str, Any]]]
+) -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    there = {name for options in jar_options.values() for name in options if name.endswith(ending)}
+    assert there
+    assert [name for name in sorted(there) if f"`{name}`" not in page] == []

@@ -10,18 +10,18 @@ from types import ModuleType
 import pytest
 
 import epochal
-from epochal import errors, read, write
+from epochal import errors, jdbc, read, rest, write
 from support.places import ROOT, VERSION
 
 
-@pytest.mark.parametrize("module", [epochal, errors, read, write])
+@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, write])
 def test_all_is_sorted_and_every_name_in_it_exists(module: ModuleType) -> None:
     assert module.__all__ == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize("module", [epochal, errors, read, write])
-def test_every_public_class_and_function_is_in_all(module: ModuleType) -> None:
+@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, write])
+def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleType) -> None:
     own = {
         name
         for name, value in vars(module).items()
@@ -29,19 +29,20 @@ def test_every_public_class_and_function_is_in_all(module: ModuleType) -> None:
         and (inspect.isclass(value) or inspect.isfunction(value))
         and value.__module__.startswith("epochal")
     }
-    imported = {"given", "milliseconds", "text"} | ({"load"} if module is read else set())
-    imported |= {"OptionError", "named", "Stream", "start"} if module is write else set()
-    imported |= {"own_kind"} if module is errors else set()
-    assert own - imported - set(module.__all__) == set()
+    assert module.__dir__() == module.__all__
+    assert dir(module) == module.__all__
+    assert {name for name in own if vars(module)[name].__module__ == module.__name__} - {"own_kind"} <= {
+        *module.__all__
+    }
 
 
-def test_modules_are_private_but_for_three() -> None:
+def test_modules_are_private_but_for_five() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
-    assert {name for name in names if not name.startswith("_")} == {"errors", "read", "write"}
+    assert {name for name in names if not name.startswith("_")} == {"errors", "jdbc", "read", "rest", "write"}
 
 
 def test_every_public_name_is_documented() -> None:
-    for module in (errors, read, write, epochal):
+    for module in (errors, jdbc, read, rest, write, epochal):
         assert module.__doc__
         for name in module.__all__:
             value = getattr(module, name)

@@ -62,7 +62,7 @@ def test_a_stream_has_consecutive_ids_in_batches_of_the_size_asked_for(spark: Sp
 
 def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSession) -> None:
     query = (
-        epochal.read.random(spark, rows_per_batch=100, max_rows=100, max_rows_per_batch=30)
+        epochal.read.random(spark, rows_per_batch=100, max_rows=100, limits=epochal.Limits(rows=30))
         .writeStream.format("memory")
         .queryName("random_now")
         .trigger(availableNow=True)
@@ -74,7 +74,7 @@ def test_available_now_ends_at_max_rows_in_batches_of_the_limit(spark: SparkSess
 
 
 def test_both_rates_at_once_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(epochal.OptionError, match=r"OPTIONS_CONFLICT.*rows_per"):
+    with pytest.raises(epochal.OptionError, match=r"OPTION_CONFLICT.*rows_per"):
         epochal.read.random(spark, rows_per_second=1, rows_per_batch=1)
 
 

@@ -1,4 +1,4 @@
-"""The README's first program does what its comments say, as a stranger would run it: in a process of its own."""
+"""The README's programs do what it says, as a stranger would run them: each in a process of its own."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from pathlib import Path
 from support.api import Api
 from support.data import as_rows, comments
 from support.databases import Postgres, Row
+from support.documents import page
+from support.places import VERSION
 from support.waiting import until
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def programs() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+README = page("README.md")
+PROGRAMS = [block.text for block in README.blocks("python")]
 
 
 def test_the_first_program_of_the_readme_writes_each_row_once_however_often_it_runs(tmp_path: Path) -> None:
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", programs()[0]],
+            [sys.executable, "-c", PROGRAMS[0]],
             cwd=tmp_path,
             env=os.environ,
             capture_output=True,
@@ -45,8 +44,7 @@ def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
     api: Api, postgres: Postgres, tmp_path: Path
 ) -> None:
     api.records = comments(1, 250)
-    session = "".join(programs()[0].splitlines(keepends=True)[:5])
-    program = session + programs()[1]
+    program = PROGRAMS[1]
     for text, here in {
         "https://api.example.com/comments": api.url,
         "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
@@ -55,9 +53,12 @@ def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
     }.items():
         assert text in program, text
         program = program.replace(text, here)
+    environment = {**os.environ, "TOKEN": "token", "DB_PASSWORD": "any"}
     output = tmp_path / "output"
     with output.open("wb") as out:
-        running = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=out, stderr=out)
+        running = subprocess.Popen(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=out, stderr=out
+        )
     try:
         until(
             lambda: running.poll() is not None or ("comments" in postgres.tables() and len(stored(postgres)) == 250),
@@ -65,6 +66,7 @@ def test_the_second_program_of_the_readme_brings_an_api_into_postgres(
         )
         assert running.poll() is None, output.read_text("utf-8")
         assert stored(postgres) == as_rows(api.records)
+        assert {request.headers["authorization"] for request in api.requests} == {"Bearer token"}
     finally:
         running.kill()
         running.wait()
@@ -75,6 +77,4 @@ def stored(postgres: Postgres) -> list[Row]:
 
 
 def test_the_readme_names_the_wheel_and_the_jar_that_are_built() -> None:
-    version = (ROOT / "version.txt").read_text(encoding="utf-8").strip()
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"epochal(?:-spark_2\.13)?-(\d[\w.]*?)(?:-py3|\.jar)", text)) == {version}
+    assert set(re.findall(r"epochal(?:-spark_2\.13)?-(\d[\w.]*?)(?:-py3|\.jar)", README.source)) == {VERSION}

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import count
 
 import epochal
+from epochal import Limits, jdbc, rest
+from epochal._start import OutputMode
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
 from support.databases import Database
@@ -22,13 +24,13 @@ HISTORY = "SELECT epoch, rows, digest FROM epochal_ledger_history ORDER BY epoch
 def run(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> Callable[..., None]:
     """Writes what the API has into a table, as append or upsert or as a complete aggregate, and ends."""
 
-    def run(table: str = "comments", output_mode: str = "append", mode: str | None = None, size: int = 10) -> None:
+    def run(table: str = "comments", output_mode: OutputMode = "append", upsert: bool = False, size: int = 10) -> None:
         frame: DataFrame = epochal.read.rest(
-            spark, api.url, schema=SCHEMA, pagination="offset", page_size=10, max_rows_per_batch=size
+            spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10), limits=Limits(rows=size)
         )
         if table == "counts":
             frame = frame.groupBy("postId").agg(count("*").alias("n"))
-        keys = {"comments": ["id"], "counts": ["postId"]}[table] if mode or output_mode == "update" else None
+        keys = {"comments": ["id"], "counts": ["postId"]}[table] if upsert or output_mode == "update" else None
         query = epochal.write.jdbc(
             frame,
             database.url,
@@ -36,10 +38,9 @@ def run(spark: SparkSession, api: Api, database: Database, checkpoint: Path) -> 
             table=table,
             sink_id=table,
             checkpoint=checkpoint,
-            available_now=True,
+            trigger="availableNow",
             output_mode=output_mode,
-            mode=mode,
-            key_columns=keys,  # type: ignore[arg-type]
+            mode=jdbc.Upsert(key_columns=keys) if keys else None,
         )
         with epochal.errors.named():
             finish(query)
@@ -104,16 +105,16 @@ def test_a_replayed_upsert_does_not_undo_what_others_wrote_since(
 ) -> None:
     create_comments(database, key="PRIMARY KEY")
     api.records = comments(1, 15)
-    run(mode="upsert")
+    run(upsert=True)
     database.execute("UPDATE comments SET name = 'corrected' WHERE id = 12")
     forget_last_commit(checkpoint)
-    run(mode="upsert")
+    run(upsert=True)
     assert [row[2] for row in stored(database) if row[1] == 12] == ["corrected"]
 
 
 @pytest.mark.parametrize("output_mode", ["update", "complete"])
 def test_a_replayed_aggregate_is_the_same(
-    output_mode: str, run: Callable[..., None], api: Api, database: Database, checkpoint: Path
+    output_mode: OutputMode, run: Callable[..., None], api: Api, database: Database, checkpoint: Path
 ) -> None:
     database.execute('CREATE TABLE counts ("postId" INTEGER PRIMARY KEY, "n" BIGINT)')
     api.records = comments(1, 33)

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
+from epochal import Budget, Http, Limits, Retry, Secret, rest
 from epochal.errors import from_spark
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, stored
@@ -18,14 +19,14 @@ from support.streams import drain, finish, rows_by_batch
 
 
 def read(spark: SparkSession, api: Api, **options: Any) -> DataFrame:
-    defaults: dict[str, Any] = {"schema": SCHEMA, "pagination": "offset", "page_size": 10}
+    defaults: dict[str, Any] = {"schema": SCHEMA, "pages": rest.Offset(size=10)}
     return epochal.read.rest(spark, api.url, **(defaults | options))
 
 
 def copy(frame: DataFrame, database: Sqlite, checkpoint: Path, **options: Any) -> list[int]:
     """Writes what there is into ``comments``; gives the rows of each batch."""
-    options = {"create_table": True, "sink_id": "comments", "available_now": True} | options
-    query = epochal.write.jdbc(frame, database.url, table="comments", checkpoint=checkpoint, **options)
+    given: dict[str, Any] = {"create_table": True, "sink_id": "comments", "trigger": "availableNow"} | options
+    query = epochal.write.jdbc(frame, database.url, table="comments", checkpoint=checkpoint, **given)
     finish(query)
     return rows_by_batch(query)
 
@@ -38,14 +39,14 @@ def test_a_batch_read_has_all_pages_in_the_order_of_the_api(spark: SparkSession,
 
 def test_pages_are_counted_from_the_first_page(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 25)
-    found = read(spark, api, pagination="page", streaming=False).collect()
+    found = read(spark, api, pages=rest.Page(size=10), streaming=False).collect()
     assert [row.id for row in found] == list(range(1, 26))
     assert {"1", "2", "3"} <= {request.params["page"] for request in api.requests}
 
 
 def test_without_pagination_one_answer_is_everything(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 25)
-    found = read(spark, api, pagination="none", page_size=None, streaming=False).collect()
+    found = read(spark, api, pages=rest.NoPages(), streaming=False).collect()
     assert [row.id for row in found] == list(range(1, 26))
     assert all(request.params == {} for request in api.requests)
 
@@ -53,7 +54,7 @@ def test_without_pagination_one_answer_is_everything(spark: SparkSession, api: A
 def test_records_are_found_by_a_json_pointer(spark: SparkSession, api: Api) -> None:
     api.records = comments(1, 12)
     api.wrap = lambda page: {"data": {"items": page}, "total": 12}
-    assert read(spark, api, records="/data/items", streaming=False).count() == 12
+    assert read(spark, api, records=rest.Json("/data/items"), streaming=False).count() == 12
 
 
 def test_headers_and_parameters_go_with_every_request(spark: SparkSession, api: Api) -> None:
@@ -67,10 +68,10 @@ def test_a_stream_goes_on_from_the_checkpoint_and_reads_only_what_is_new(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 35)
-    assert copy(read(spark, api, max_rows_per_batch=10), sqlite, checkpoint) == [10, 10, 10, 5]
+    assert copy(read(spark, api, limits=Limits(rows=10)), sqlite, checkpoint) == [10, 10, 10, 5]
     api.records += comments(36, 20)
     api.requests.clear()
-    assert copy(read(spark, api, max_rows_per_batch=10), sqlite, checkpoint) == [10, 10]
+    assert copy(read(spark, api, limits=Limits(rows=10)), sqlite, checkpoint) == [10, 10]
     assert stored(sqlite) == as_rows(api.records)
     assert min(int(request.params["_start"]) for request in api.requests) >= 30
 
@@ -91,7 +92,7 @@ def test_an_api_that_is_busy_for_a_while_is_asked_again(
 ) -> None:
     api.records = comments(1, 20)
     api.failures.extend([503, 429, 500])
-    copy(read(spark, api, retry_initial_delay=timedelta(milliseconds=1)), sqlite, checkpoint)
+    copy(read(spark, api, http=Http(retry=Retry(initial_delay=timedelta(milliseconds=1)))), sqlite, checkpoint)
     assert stored(sqlite) == as_rows(api.records)
 
 
@@ -99,7 +100,7 @@ def test_an_api_that_stays_down_fails_the_query_by_name(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.failures.extend([503] * 100)
-    frame = read(spark, api, retry_max_attempts=2, retry_initial_delay="1ms")
+    frame = read(spark, api, http=Http(retry=Retry(attempts=2, initial_delay="1ms")))
     with pytest.raises(epochal.HttpError, match=r"HTTP_STATUS.*503.*2 attempts"), epochal.errors.named():
         copy(frame, sqlite, checkpoint)
 
@@ -131,11 +132,11 @@ def test_a_record_that_does_not_fit_the_schema_fails_the_query_by_name(
 
 def test_a_record_that_does_not_fit_is_kept_or_dropped_as_the_mode_says(spark: SparkSession, api: Api) -> None:
     api.records = [*comments(1, 5), {"id": "none", "more": [1]}]
-    kept = read(spark, api, mode="PERMISSIVE", rescued_data_column="rest", streaming=False).collect()
+    kept = read(spark, api, records=rest.Json(mode="PERMISSIVE", rescued_column="rest"), streaming=False).collect()
     assert [row.id for row in kept] == [1, 2, 3, 4, 5, None]
     assert kept[-1]["_corrupt_record"] == '{"id": "none", "more": [1]}'
     assert kept[-1].rest == '{"more":[1]}'
-    assert read(spark, api, mode="DROPMALFORMED", streaming=False).count() == 5
+    assert read(spark, api, records=rest.Json(mode="DROPMALFORMED"), streaming=False).count() == 5
 
 
 def test_rows_tell_where_they_came_from(spark: SparkSession, api: Api) -> None:
@@ -161,7 +162,7 @@ def test_a_checkpoint_of_another_url_is_refused(
     api.records = comments(1, 5)
     copy(read(spark, api), sqlite, checkpoint)
     api.url += "/other"
-    with pytest.raises(epochal.CheckpointError, match=r"OFFSET_SOURCE_CHANGED.*other"), epochal.errors.named():
+    with pytest.raises(epochal.CheckpointError, match=r"SOURCE_CHANGED.*other"), epochal.errors.named():
         copy(read(spark, api), sqlite, checkpoint)
 
 
@@ -169,14 +170,16 @@ def test_a_checkpoint_of_another_url_is_refused(
     "secrets",
     [
         {"headers": {"Authorization": "Bearer s3cret"}, "params": {"api_key": "s3cret"}},
-        {"bearer_token": "s3cret", "api_key": "s3cret", "api_key_param": "key"},
-        {"user": "s3cret", "password": "s3cret"},
+        {"auth": [rest.Bearer("s3cret"), rest.ApiKey("s3cret", param="key")]},
+        {"auth": rest.Basic(user="s3cret", password="s3cret")},
         {
-            "oauth_token_url": "http://127.0.0.1:9/token",
-            "oauth_client_id": "me",
-            "oauth_client_secret": "s3cret",
-            "oauth_refresh_token": "s3cret",
-            "oauth_params": {"audience": "s3cret"},
+            "auth": rest.OAuth2(
+                token_url="http://127.0.0.1:9/token",
+                client_id="me",
+                client_secret="s3cret",
+                refresh_token="s3cret",
+                params={"audience": "s3cret"},
+            )
         },
     ],
     ids=["headers", "keys", "basic", "oauth"],
@@ -190,12 +193,12 @@ def test_secrets_are_neither_in_the_plan_nor_in_progress_nor_in_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     api.failures.extend([401] * 100)
-    frame = read(spark, api, retry_max_attempts=1, **secrets)
+    frame = read(spark, api, http=Http(retry=Retry(attempts=1)), **secrets)
     frame.explain(extended=True)
     query = epochal.write.jdbc(
         frame, sqlite.url, table="comments", checkpoint=checkpoint, create_table=True, password="s3cret"
     )
-    failed = "HTTP_UNREACHABLE" if "oauth_token_url" in secrets else "HTTP_STATUS"
+    failed = "HTTP_UNREACHABLE" if isinstance(secrets.get("auth"), rest.OAuth2) else "HTTP_STATUS"
     with pytest.raises(Exception, match=failed) as caught:
         query.awaitTermination(60)
     said = capsys.readouterr().out + str(caught.value) + str(from_spark(caught.value)) + str(query.recentProgress)
@@ -208,7 +211,11 @@ def test_a_token_in_a_file_goes_with_every_request(spark: SparkSession, api: Api
     token = tmp_path / "token"
     token.write_text("s3cret\n")
     found = read(
-        spark, api, bearer_token_file=str(token), max_concurrency=3, requests_per_second=200.5, streaming=False
+        spark,
+        api,
+        auth=rest.Bearer(Secret.file(token)),
+        http=Http(budget=Budget(max_concurrency=3, requests_per_second=200.5)),
+        streaming=False,
     )
     assert [row.id for row in found.collect()] == list(range(1, 26))
     assert {request.headers["authorization"] for request in api.requests} == {"Bearer s3cret"}
@@ -216,19 +223,19 @@ def test_a_token_in_a_file_goes_with_every_request(spark: SparkSession, api: Api
 
 def test_a_status_that_is_ignored_is_the_end(spark: SparkSession, api: Api) -> None:
     api.failures.extend([404] * 10)
-    assert read(spark, api, ignore_statuses=[404], streaming=False).count() == 0
+    assert read(spark, api, http=Http(ignore_statuses=[404]), streaming=False).count() == 0
 
 
 def test_progress_tells_the_lag(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
     api.records = comments(1, 30)
     query = epochal.write.jdbc(
-        read(spark, api, max_rows_per_batch=10),
+        read(spark, api, limits=Limits(rows=10)),
         sqlite.url,
         table="comments",
         checkpoint=checkpoint,
         create_table=True,
-        available_now=True,
+        trigger="availableNow",
     )
     finish(query)
-    sources = [dict(progress)["sources"][0] for progress in query.recentProgress]  # type: ignore[call-overload]
+    sources = [dict(progress)["sources"][0] for progress in query.recentProgress]
     assert any(source["metrics"] for source in sources)

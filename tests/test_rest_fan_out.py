@@ -10,15 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
+from epochal import Limits, rest
 from support.api import serve
 from support.data import SCHEMA, as_rows, stored
 from support.databases import Sqlite
 from support.pages import POSTS, PostsApi, posts
 from support.streams import finish, forget_last_commit, numbers
 
-KINDS: dict[str, dict[str, Any]] = {
-    "offset": {"pagination": "offset", "page_size": 4},
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after"},
+KINDS: dict[str, Any] = {
+    "offset": rest.Offset(size=4),
+    "cursor": rest.Cursor(next="/meta/next", param="after"),
 }
 
 
@@ -38,11 +39,11 @@ def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -
             spark,
             api.url,
             schema=SCHEMA,
-            records="/data",
+            records=rest.Json("/data"),
             params={"postId": "${post}"},
             partition_params=[{"post": post} for post in of],
-            max_rows_per_batch=7,
-            **KINDS[kind],
+            limits=Limits(rows=7),
+            pages=KINDS[kind],
         )
         query = epochal.write.jdbc(
             frame,
@@ -51,7 +52,7 @@ def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -
             checkpoint=checkpoint,
             sink_id="comments",
             create_table=True,
-            available_now=True,
+            trigger="availableNow",
         )
         with epochal.errors.named():
             finish(query)
@@ -78,11 +79,11 @@ def test_the_parameters_are_a_column_on_request(spark: SparkSession, api: PostsA
         spark,
         api.url + "?postId=${post}",
         schema=SCHEMA,
-        records="/data",
+        records=rest.Json("/data"),
         partition_params=[{"post": post} for post in POSTS],
         metadata_columns=["_params"],
         streaming=False,
-        **KINDS["cursor"],
+        pages=KINDS["cursor"],
     )
     assert frame.count() == 25
     assert frame.where("_params['post'] = CAST(postId AS STRING)").count() == 25

@@ -10,16 +10,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
+from epochal import Limits, rest
 from support.api import serve
 from support.data import SCHEMA, as_rows, comments, stored
 from support.databases import Sqlite
 from support.pages import ChainedApi
 from support.streams import finish, forget_last_commit, rows_by_batch
 
-KINDS: dict[str, dict[str, Any]] = {
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "has_more": "/meta/more"},
-    "keyset": {"pagination": "keyset", "key_field": "/id", "cursor_param": "since"},
-    "next-url": {"pagination": "next-url", "next_url": "/meta/url"},
+KINDS: dict[str, Any] = {
+    "cursor": rest.Cursor(next="/meta/next", param="after", has_more="/meta/more"),
+    "keyset": rest.Keyset(key="/id", param="since"),
+    "next-url": rest.NextUrl(next="/meta/url"),
 }
 
 
@@ -37,7 +38,11 @@ def copy(spark: SparkSession, pages: ChainedApi, sqlite: Sqlite, checkpoint: Pat
 
     def copy(kind: str, **options: Any) -> Any:
         frame: DataFrame = epochal.read.rest(
-            spark, pages.url, schema=SCHEMA, records="/data", **(KINDS[kind] | {"max_rows_per_batch": 7} | options)
+            spark,
+            pages.url,
+            schema=SCHEMA,
+            records=rest.Json("/data"),
+            **({"pages": KINDS[kind], "limits": Limits(rows=7)} | options),
         )
         query = epochal.write.jdbc(
             frame,
@@ -46,7 +51,7 @@ def copy(spark: SparkSession, pages: ChainedApi, sqlite: Sqlite, checkpoint: Pat
             checkpoint=checkpoint,
             sink_id="comments",
             create_table=True,
-            available_now=True,
+            trigger="availableNow",
         )
         with epochal.errors.named():
             finish(query)
@@ -84,16 +89,16 @@ def test_a_replay_comes_from_the_journal_and_writes_nothing_twice(
 def test_a_loop_is_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match="PAGINATION_LOOP"):
-        copy("cursor", cursor_param="cursor")
+        copy("cursor", pages=rest.Cursor(next="/meta/next", has_more="/meta/more"))
 
 
 def test_more_pages_than_max_pages_are_an_error_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match=r"TOO_MANY_PAGES.*more than 2 pages"):
-        copy("next-url", max_pages=2)
+        copy("next-url", pages=rest.NextUrl(next="/meta/url", max_pages=2))
 
 
 def test_a_link_to_another_host_is_refused_by_name(copy: Callable[..., Any], pages: ChainedApi) -> None:
     pages.records = comments(1, 25)
     with pytest.raises(epochal.RecordError, match=r"LINK_REFUSED.*names https://elsewhere.invalid/x as its"):
-        copy("next-url", next_url="/meta/elsewhere")
+        copy("next-url", pages=rest.NextUrl(next="/meta/elsewhere"))

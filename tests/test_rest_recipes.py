@@ -11,50 +11,46 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
+from epochal import Limits, Secret, rest
 from epochal._options import instant
 from support import shapes
 from support.databases import Sqlite
-from support.places import ROOT
+from support.documents import page
 from support.streams import finish, rows_by_batch
 
-TEXT = (ROOT / "docs" / "rest-recipes.md").read_text()
-RECIPES = dict(re.findall(r"^## (\w+).*?```python\n(.*?)```", TEXT, re.S | re.M))
-SHAPES: dict[str, shapes.Shape] = {
-    "GitHub": shapes.github,
-    "Stripe": shapes.stripe,
-    "Shopify": shapes.shopify,
-    "JSON": shapes.json_api,
-    "OData": shapes.odata,
-    "Elasticsearch": shapes.elasticsearch,
-    "Slack": shapes.slack,
-    "Airtable": shapes.airtable,
-    "Zendesk": shapes.zendesk,
-    "jsonplaceholder": shapes.jsonplaceholder,
-    "since": shapes.since_until,
-}
-
+#: By the stub that each names: ``<!-- needs: github -->``.
+RECIPES = {block.needs[0]: block.text for block in page("docs/rest-recipes.md").blocks("python") if block.needs}
 
 #: Windows begin a few seconds ago, and are short: their time must have passed when a recipe is read.
 START = instant(datetime.now(timezone.utc).replace(microsecond=0) - timedelta(seconds=10))
 
 
+class Environment:
+    """In place of a variable of the driver, which has none."""
+
+    @staticmethod
+    def env(name: str) -> Secret:
+        assert name == "TOKEN"
+        return Secret("secret")
+
+
 def frame(spark: SparkSession, recipe: str, server: shapes.Server) -> DataFrame:
     """What a recipe reads, from ``server`` in place of the API's own host, seven rows a batch."""
     there = f"http://{server.url.split('/')[2]}/"
-    program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    max_rows_per_batch=7,\n)", 1)
-    program = re.sub(r'window_start="[^"]*"', f'window_start="{START}"', program)
+    program = re.sub(r"https://[^/\"]+/", there, recipe).replace("\n)", "\n    limits=Limits(rows=7),\n)", 1)
+    program = re.sub(r'start="2026[^"]*"', f'start="{START}"', program)
     program = program.replace('"15m"', '"1s"').replace('"5m"', '"1s"').replace('"1h"', '"1m"')
-    names: dict[str, Any] = {"epochal": epochal, "spark": spark, "token": "secret"}
+    names: dict[str, Any] = {"epochal": epochal, "spark": spark, "Secret": Environment, "rest": rest, "Limits": Limits}
     exec(program, names)
     (found,) = [value for value in names.values() if isinstance(value, DataFrame)]
     return found
 
 
-def test_there_is_a_stub_for_each_recipe() -> None:
-    assert list(RECIPES) == list(SHAPES)
+def test_there_are_ten_recipes_and_one_by_time() -> None:
+    assert len(RECIPES) == 11
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_reads_each_record_once_and_goes_on_where_it_was(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -66,12 +62,12 @@ def test_a_recipe_reads_each_record_once_and_goes_on_where_it_was(
             checkpoint=checkpoint,
             create_table=True,
             sink_id="recipe",
-            available_now=True,
+            trigger="availableNow",
         )
         finish(query)
         return rows_by_batch(query)
 
-    with shapes.serving(SHAPES[name]) as server:
+    with shapes.serving(getattr(shapes, name)) as server:
         server.records = [{"id": n, "name": f"name {n}"} for n in range(1, 25)]
         assert copy() == [7, 7, 7, 3]
         server.records += [{"id": n, "name": f"name {n}"} for n in range(25, 42)]

@@ -13,15 +13,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
+from epochal import Http, Retry, rest
 from support.orders import Orders, Sent, serve
 from support.streams import finish, forget_last_commit
 
 NAMESPACE = uuid.UUID("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90")
-ONCE = {
+ONCE: dict[str, dict[str, Any]] = {
     "by place": {},
-    "by place, batches": {"batch_size": 4},
+    "by place, batches": {"batch": rest.Batch(rows=4)},
     "by columns": {"key_columns": ["id"]},
-    "by columns, batches": {"key_columns": ["id"], "batch_size": 4, "num_partitions": 2},
+    "by columns, batches": {"key_columns": ["id"], "batch": rest.Batch(rows=4, num_partitions=2)},
 }
 
 
@@ -38,9 +39,11 @@ def numbers(spark: SparkSession, count: int) -> DataFrame:
 
 def send(frame: DataFrame, orders: Orders, checkpoint: Path, **options: Any) -> str:
     """Sends all rows; the query's id."""
-    options = {"available_now": True, "retry_initial_delay": "1ms", "sink_id": "orders"} | options
+    url = options.pop("url", orders.url)
+    http = Http(retry=Retry(initial_delay="1ms"))
+    given: dict[str, Any] = {"trigger": "availableNow", "http": http, "sink_id": "orders"} | options
     with epochal.errors.named():
-        query = epochal.write.rest(frame, options.pop("url", orders.url), checkpoint=checkpoint, **options)
+        query = epochal.write.rest(frame, url, checkpoint=checkpoint, **given)
         finish(query)
     return str(query.id)
 
@@ -87,7 +90,7 @@ def test_templates_urls_and_results(spark: SparkSession, orders: Orders, checkpo
         checkpoint / "a",
         url=orders.url + "/{id}",
         method="PUT",
-        row_template='{"id": ${id}, "text": "no. ${id}: ${value}"}',
+        body=rest.Body(row_template='{"id": ${id}, "text": "no. ${id}: ${value}"}'),
         headers={"X-Token": "t"},
         params={"v": "1 2"},
     )
@@ -105,11 +108,10 @@ def test_templates_urls_and_results(spark: SparkSession, orders: Orders, checkpo
             numbers(spark, 10),
             orders,
             checkpoint / "b",
-            batch_size=3,
-            body="array",
-            results="/items",
-            result_status="/ok",
-            dead_letter_path=letters,
+            batch=rest.Batch(rows=3),
+            body=rest.Body(format="array"),
+            results=rest.Results(pointer="/items", status="/ok"),
+            dead_letters=rest.DeadLetters(path=letters),
         )
         forget_last_commit(checkpoint / "b")
     (letter,) = spark.read.json(str(letters)).collect()
@@ -118,7 +120,7 @@ def test_templates_urls_and_results(spark: SparkSession, orders: Orders, checkpo
 
 def test_errors_have_names(spark: SparkSession, orders: Orders, checkpoint: Path) -> None:
     frame = numbers(spark, 10)
-    with pytest.raises(epochal.OptionError, match=r"UNKNOWN_OPTION.*pageSize"), epochal.errors.named():
+    with pytest.raises(epochal.OptionError, match=r"OPTION_UNKNOWN.*pageSize"), epochal.errors.named():
         frame.writeStream.format("epochal-rest").option("url", orders.url).option("pageSize", 5).option(
             "checkpointLocation", str(checkpoint)
         ).start()
@@ -134,5 +136,5 @@ def test_errors_have_names(spark: SparkSession, orders: Orders, checkpoint: Path
 
 
 def test_a_batch_is_sent(spark: SparkSession, orders: Orders) -> None:
-    epochal.write.rest(spark.range(25), orders.url, batch_size=10)
+    epochal.write.rest(spark.range(25), orders.url, batch=rest.Batch(rows=10))
     assert orders.applied == Counter(range(25))

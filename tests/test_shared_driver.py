@@ -123,7 +123,7 @@ def test_a_client_reads_no_file_and_no_variable_of_the_driver_whatever_it_sets(
     server: str, place: Path, api: Api
 ) -> None:
     facts = ask(server, places(api, place), conf=OWN_SETTINGS)
-    assert [said.split()[0] for said in facts["read"]] == ["NOT_ALLOWED_HERE"] * len(places(api, place))
+    assert [said.split()[0] for said in facts["read"]] == ["OPTION_NOT_ALLOWED"] * len(places(api, place))
     assert api.requests == []
     assert not any(SECRET in said for said in facts["read"])
 
@@ -163,7 +163,7 @@ def test_a_client_writes_no_file_and_loads_no_class_of_the_driver(server: str, p
         ("epochal-rest", {"url": api.url, "deadLetterPath": str(place / "refused")}),
     ]
     said = ask(server, writes=writes, conf=OWN_SETTINGS)["written"]
-    assert [text.split()[0] for text in said] == ["NOT_ALLOWED_HERE"] * len(writes), said
+    assert [text.split()[0] for text in said] == ["OPTION_NOT_ALLOWED"] * len(writes), said
     assert api.requests == []
     assert sorted(path.name for path in place.iterdir()) == ["allowed", "secret"]
 
@@ -202,7 +202,7 @@ def test_what_the_owner_allows_works_and_nothing_beside_it(opened_server: str, p
         table = {"url": f"jdbc:sqlite:{allowed}/x.db", "dbtable": "t", "createTable": "true"}
         said = ask(opened_server, reads, writes=[("epochal-jdbc", table)])
         assert said["read"][:2] == ["2", "2"]
-        assert [text.split()[0] for text in said["read"][2:6]] == ["NOT_ALLOWED_HERE"] * 4, said
+        assert [text.split()[0] for text in said["read"][2:6]] == ["OPTION_NOT_ALLOWED"] * 4, said
         assert [text.split()[0] for text in said["read"][6:]] == ["SECRET_UNREADABLE"] * 5, said
         assert said["written"] == ["written"]
         tokens = {request.headers["authorization"] for request in api.requests}
@@ -221,5 +221,5 @@ def test_a_thrift_client_reads_no_file_of_the_driver(place: Path, api: Api, tmp_
                 "SELECT * FROM v",
             ],
         )
-    assert "EPOCHAL.NOT_ALLOWED_HERE" in told, told
+    assert "EPOCHAL.OPTION_NOT_ALLOWED" in told, told
     assert api.requests == []

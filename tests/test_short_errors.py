@@ -105,7 +105,7 @@ except epochal.SessionWithoutJarError as error:
 spark.addArtifacts(str(epochal.jar_path()))
 try:
     query = epochal.write.jdbc(epochal.read.random(spark, rows_per_batch=5, max_rows=5), "jdbc:sqlite:{tmp_path}/x.db",
-        table="t", create_table=True, checkpoint="{tmp_path}/checkpoint", available_now=True)
+        table="t", create_table=True, checkpoint="{tmp_path}/checkpoint", trigger="availableNow")
     query.awaitTermination()
 except epochal.SessionWithoutJarError as error:
     said.append(str(error))
@@ -123,8 +123,9 @@ quick = {{"spark.ui.enabled": False, "spark.log.level": "OFF"}}
 spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=quick)).getOrCreate()
 url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
 """
-    cells = [nbformat.v4.new_code_cell(code) for code in (first, *MISTAKES.values(), "spark.stop()")]
-    book = nbformat.v4.new_notebook(cells=cells)
+    v4: Any = nbformat.v4
+    cells = [v4.new_code_cell(code) for code in (first, *MISTAKES.values(), "spark.stop()")]
+    book = v4.new_notebook(cells=cells)
     nbclient.NotebookClient(book, timeout=600, kernel_name="python3", allow_errors=True).execute()
     shown = {}
     for name, cell in zip(MISTAKES, book.cells[1:-1], strict=True):

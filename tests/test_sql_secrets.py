@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ def filled(api: Api) -> Api:
     return api
 
 
-def run(session: str, api: Api, tmp_path: Path, described: bool) -> dict[str, list[str]]:
+def run(session: str, api: Api, tmp_path: Path, described: bool) -> dict[str, Any]:
     source = PROGRAM.format(
         session=session,
         statements=statements(api, tmp_path / "kept.db"),

@@ -31,7 +31,7 @@ def test_a_query_whose_first_batch_was_torn_starts_again(
     rows = epochal.read.random(spark, rows_per_batch=3, max_rows=6)
     if helper:
         query = epochal.write.jdbc(
-            rows, sqlite.url, table="t", create_table=True, checkpoint=checkpoint, available_now=True
+            rows, sqlite.url, table="t", create_table=True, checkpoint=checkpoint, trigger="availableNow"
         )
     else:
         options = {"url": sqlite.url, "dbtable": "t", "createTable": "true", "checkpointLocation": str(checkpoint)}

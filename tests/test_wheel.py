@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from email.parser import Parser
@@ -35,11 +36,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def run(*command: str) -> str:
+def run(*command: str, directory: Path | None = None) -> str:
     """Standard output of a command that must succeed, without what this process tells its children of Epochal."""
     unset = {"EPOCHAL_JAR", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -49,6 +52,15 @@ def test_the_wheel_carries_the_one_jar_of_its_version(wheel: Path) -> None:
         jars = [name for name in opened.namelist() if name.endswith(".jar")]
         assert jars == [f"epochal/jars/{JAR.name}"]
         assert opened.read(jars[0]) == JAR.read_bytes()
+
+
+def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    hatch = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path))
+    run(*hatch, "-t", "sdist", directory=ROOT / "python")
+    with tarfile.open(tmp_path / f"epochal-{VERSION}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    run(*hatch, "-t", "wheel", directory=tmp_path / f"epochal-{VERSION}")
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_is_typed_and_licensed(wheel: Path) -> None:
@@ -66,6 +78,16 @@ def test_spark_is_an_extra_and_needed_by_no_import(installed: Path, wheel: Path)
     needed = [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text]
     assert not any("pyspark" in text for text in needed)
     assert run(str(installed), "-I", "-c", "import epochal; print(epochal.__version__)") == VERSION
+
+
+def test_the_library_needs_nothing_and_the_command_line_says_what_to_install(installed: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        metadata = Parser().parsestr(opened.read(f"epochal-{VERSION}.dist-info/METADATA").decode())
+    assert [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text] == []
+    assert any("rich" in text and "cli" in text for text in metadata.get_all("Requires-Dist", []))
+    assert VERSION in run(str(installed), "-I", "-m", "epochal", "--version")
+    done = subprocess.run([str(installed), "-I", "-m", "epochal", "info"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "The command line needs rich: pip install 'epochal[cli]'\n")
 
 
 def test_the_installed_package_finds_its_jar(installed: Path) -> None:

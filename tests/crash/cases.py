@@ -36,7 +36,7 @@ class Shape:
     Attributes:
         columns: of the table.
         select: expressions over ``id``; grouped by ``k`` where ``grouped``.
-        write: arguments of ``epochal.write.jdbc``.
+        write: arguments of ``epochal.write.jdbc``, options by their own names.
         expected: rows by their first column.
     """
 
@@ -70,7 +70,7 @@ SHAPES = {
         "k BIGINT PRIMARY KEY, id BIGINT, body TEXT",
         (f"id % {KEYS} AS k", "id", BODY),
         _latest,
-        {"mode": "upsert", "key_columns": ["k"], "order_column": "id"},
+        {"mode": "upsert", "keyColumns": ["k"], "orderColumn": "id"},
     ),
     "bad": Shape("id BIGINT, body TEXT", ("id", "concat('nul ', char(0)) AS body"), lambda _: []),
     "wide": Shape(
@@ -78,7 +78,7 @@ SHAPES = {
         ("id", "concat('first ', value) AS a", "repeat(value, 2) AS b", "id / 7.0D AS c", "id * 2 AS d"),
         lambda _: [],
     ),
-    "update": Shape(_SUMS, _GROUP, _sums, {"output_mode": "update", "key_columns": ["k"]}, grouped=True),
+    "update": Shape(_SUMS, _GROUP, _sums, {"output_mode": "update", "keyColumns": ["k"]}, grouped=True),
     "complete": Shape(_SUMS, _GROUP, _sums, {"output_mode": "complete"}, grouped=True),
 }
 
@@ -115,7 +115,7 @@ class Case:
 TRANSPORTS: dict[str, Mapping[str, Any]] = {
     "inline": {"transport": "inline"},
     "staged": {"transport": "staged"},
-    "spill": {"transport": "auto", "inline_max_bytes": 900},
+    "spill": {"transport": "auto", "inlineMaxBytes": 900},
     "prepared": {"transport": "prepared"},
 }
 

@@ -3,7 +3,8 @@
 The first line has ``master``, ``conf`` and ``jvm``. Then:
 
 - ``start``: ``queries``, each with a ``name``, a ``shape`` of ``crash/cases.py``, ``source`` (for its ``frame``), or
-  ``rest`` (arguments of ``epochal.read.rest``), and ``write`` (arguments of ``epochal.write.jdbc``)
+  ``rest`` (settings of ``epochal.read.rest``), and ``write`` (of ``epochal.write.jdbc``), as ``support/helpers.py``
+  has them
 - ``status``: what became of all queries that were started
 - ``stop``: all of them
 - ``vitals``: the JVM's process id, and the bytes of its heap that are live after a full collection

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 import epochal
 from support.data import SCHEMA
+from support.helpers import arguments
 
-QUICK = {
+QUICK: dict[str, Any] = {
     "spark.ui.enabled": False,
     "spark.ui.showConsoleProgress": False,
     "spark.sql.shuffle.partitions": 2,
@@ -39,13 +40,13 @@ def main() -> None:
         return
     threading.Thread(target=end_with_the_test, daemon=True).start()
     size = settings["rows_per_batch"]
-    usual = {"pagination": "offset", "page_size": size, "max_rows_per_batch": size}
+    usual = {"pagination": "offset", "pageSize": size, "maxRowsPerBatch": size}
     reads = [target.pop("read", usual) for target in settings["targets"]]
     queries = [
         epochal.write.jdbc(
-            epochal.read.rest(spark, settings["api"], schema=SCHEMA, **read),
-            available_now=settings["available_now"],
-            **target,
+            epochal.read.rest(spark, settings["api"], schema=SCHEMA, **arguments(read)),
+            trigger="availableNow" if settings["available_now"] else None,
+            **arguments(target),
         )
         for read, target in zip(reads, settings["targets"], strict=True)
     ]

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from crash.cases import SHAPES, frame
+from support.helpers import arguments
 from support.running import Running
 
 
@@ -25,11 +26,13 @@ class Queries(Running):
         failed = {}
         for query in queries:
             if "rest" in query:
-                rows = epochal.read.rest(self._spark, **query["rest"])
+                rows = epochal.read.rest(self._spark, **arguments(query["rest"]))
             else:
                 rows = frame(self._spark, SHAPES[query["shape"]], **query.get("source", {}))
             try:
-                self._queries[query["name"]] = epochal.write.jdbc(rows, query_name=query["name"], **query["write"])
+                self._queries[query["name"]] = epochal.write.jdbc(
+                    rows, query_name=query["name"], **arguments(query["write"])
+                )
             except Exception as error:
                 failed[query["name"]] = str(_told(error))
         return failed

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import epochal
 from crash.job import QUICK, end_with_the_test
+from support.helpers import arguments
 
 
 def main() -> None:
@@ -26,7 +27,8 @@ def main() -> None:
     threading.Thread(target=end_with_the_test, daemon=True).start()
     rows = epochal.read.random(spark, rows_per_batch=40, max_rows=settings["rows"], num_partitions=2)
     queries = [
-        epochal.write.rest(rows.select("id", "value"), available_now=True, **target) for target in settings["targets"]
+        epochal.write.rest(rows.select("id", "value"), trigger="availableNow", **arguments(target))
+        for target in settings["targets"]
     ]
     for query in queries:
         query.awaitTermination()

@@ -41,7 +41,7 @@ class Scene:
 
     Attributes:
         url: of PostgreSQL, where it is not the database's own; tables are then named with their schema.
-        write: more arguments for ``epochal.write.jdbc``.
+        write: more settings of ``epochal.write.jdbc``.
     """
 
     cases: Sequence[Case]
@@ -71,10 +71,10 @@ class Scene:
             "url": self.url if pooled else database.url,
             "user": database.user,
             "table": f"{self.schema}.{case.name}" if pooled else case.name,
-            "sink_id": case.name,
+            "sinkId": case.name,
             "checkpoint": str(self.checkpoint(case)),
             **TRANSPORTS[case.transport],
-            "processing_time": PACE,
+            "trigger": PACE,
         }
         return {
             "name": case.name,
@@ -167,7 +167,7 @@ class Scene:
         A transport that shows an epoch in parts needs a moment for it.
         """
         for case in self.cases:
-            until(lambda case=case: not self.problems(case)[1], f"exact rows in {case.name}", 120)
+            until(lambda case=case: not self.problems(case)[1], f"exact rows in {case.name}", 120)  # type: ignore[misc]
         driver.assert_all_active()
 
 
@@ -235,8 +235,10 @@ class Runner:
 def prepared(postgres: Postgres) -> list[str]:
     """Prepared transactions that have touched the test's schema: a process that was killed may have left others."""
     found = postgres.query(
-        f"""SELECT DISTINCT gid FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction
-        JOIN pg_class AS c ON c.oid = relation WHERE c.relnamespace = '{postgres.schema}'::regnamespace"""
+        f"""SELECT DISTINCT gid FROM pg_prepared_xacts AS p
+        JOIN pg_locks AS own ON own.locktype = 'transactionid' AND own.transactionid = p.transaction AND own.pid IS NULL
+        JOIN pg_locks AS held ON held.virtualtransaction = own.virtualtransaction AND held.pid IS NULL
+        JOIN pg_class AS c ON c.oid = held.relation WHERE c.relnamespace = '{postgres.schema}'::regnamespace"""
     )
     return [gid for (gid,) in found]
 

@@ -109,8 +109,9 @@ def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
 
 #: The same path in every process, and another directory in each: as a driver's own disk is.
 OWN_DISK = """
+from epochal import rest
 frame = epochal.read.rest(
-    spark, os.environ["API"], pagination="cursor", next_cursor="/meta/next", cursor_param="after", records="/data",
+    spark, os.environ["API"], pages=rest.Cursor(next="/meta/next", param="after"), records=rest.Json("/data"),
     schema="id INT", fail_on_data_loss=False, num_partitions=2,
 )
 writer = frame.writeStream.format("memory").queryName("out").trigger(availableNow=True)
@@ -137,4 +138,4 @@ def test_a_checkpoint_on_the_drivers_own_disk_is_named_and_no_row_is_skipped(
             + textwrap.indent(OWN_DISK, " " * 12),
             API=api.url,
         )
-    assert facts == {"condition": "JOURNAL_UNSEEN", "rows": 0}
+    assert facts == {"condition": "JOURNAL_NOT_SHARED", "rows": 0}

@@ -52,7 +52,7 @@ class Scene:
                     "url": database.url,
                     "user": database.user,
                     "table": "comments",
-                    "sink_id": "comments",
+                    "sinkId": "comments",
                     "checkpoint": str(self.checkpoints[name]),
                 }
                 for name, database in self.databases.items()
@@ -135,7 +135,7 @@ def test_rows_equal_the_source_however_often_the_job_is_killed(scene: Scene) -> 
                 growth = draw.randrange(50, 150)
                 scene.grow(growth)
                 rows = len(scene.api.records) - draw.randrange(1, growth)
-                until(lambda rows=rows, job=job: scene.has(rows, job), f"{rows} rows in either table")
+                until(lambda rows=rows, job=job: scene.has(rows, job), f"{rows} rows in either table")  # type: ignore[misc]
             pause = draw.uniform(0, 3 if rows is None else 0.2)
             time.sleep(pause)
             job.assert_runs()

@@ -34,43 +34,43 @@ FAN_OUT: dict[str, Any] = {
 
 #: Batches end inside of pages, so that a restart goes on there.
 READS: dict[str, dict[str, Any]] = {
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
+    "cursor": {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after", "maxRowsPerBatch": 7},
     # A poll ends at each page.
     "cursor-pieces": {
         "pagination": "cursor",
-        "next_cursor": "/meta/next",
-        "cursor_param": "after",
-        "max_poll_bytes": 1,
+        "nextCursor": "/meta/next",
+        "cursorParam": "after",
+        "maxPollBytes": 1,
     },
-    "next-url": {"pagination": "next-url", "next_url": "/meta/url", "max_rows_per_batch": 3},
+    "next-url": {"pagination": "next-url", "nextUrl": "/meta/url", "maxRowsPerBatch": 3},
     "link-csv": {
         "pagination": "link",
-        "body_format": "csv",
+        "bodyFormat": "csv",
         "records": None,
         "params": {"format": "csv"},
-        "max_rows_per_batch": 7,
+        "maxRowsPerBatch": 7,
     },
-    "keyset": {"pagination": "keyset", "key_field": "/id", "cursor_param": "since", "max_rows_per_batch": 13},
-    "offset": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7},
-    "offset-journalled": {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
-    "page-journalled": {"pagination": "page", "page_size": 10, "max_rows_per_batch": 7, "journal": True},
+    "keyset": {"pagination": "keyset", "keyField": "/id", "cursorParam": "since", "maxRowsPerBatch": 13},
+    "offset": {"pagination": "offset", "pageSize": 10, "maxRowsPerBatch": 7},
+    "offset-journalled": {"pagination": "offset", "pageSize": 10, "maxRowsPerBatch": 7, "journal": True},
+    "page-journalled": {"pagination": "page", "pageSize": 10, "maxRowsPerBatch": 7, "journal": True},
     # Each window begins with what the ones before it had.
     "time-window": {
         "pagination": "time-window",
-        "window_start": instant(datetime.now(timezone.utc).replace(microsecond=0)),
-        "window_length": "500ms",
+        "windowStart": instant(datetime.now(timezone.utc).replace(microsecond=0)),
+        "windowLength": "500ms",
         "lag": "100ms",
         "overlap": "3s",
-        "key_columns": ["id"],
-        "window_format": "epoch-millis",
-        "window_pagination": "cursor",
-        "next_cursor": "/meta/next",
-        "cursor_param": "after",
-        "max_rows_per_batch": 7,
+        "keyColumns": ["id"],
+        "windowFormat": "epoch-millis",
+        "windowPagination": "cursor",
+        "nextCursor": "/meta/next",
+        "cursorParam": "after",
+        "maxRowsPerBatch": 7,
     },
-    "fan-out": FAN_OUT | {"pagination": "offset", "page_size": 10, "max_rows_per_batch": 7},
+    "fan-out": FAN_OUT | {"pagination": "offset", "pageSize": 10, "maxRowsPerBatch": 7},
     "fan-out-cursor": FAN_OUT
-    | {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after", "max_rows_per_batch": 7},
+    | {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after", "maxRowsPerBatch": 7},
 }
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
@@ -88,7 +88,7 @@ def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_t
         {
             "url": tables[name].url,
             "table": "comments",
-            "sink_id": "comments",
+            "sinkId": "comments",
             "checkpoint": str(tmp_path / f"checkpoint-{name}"),
             "read": {"records": "/data"} | read,
         }

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crash.cases import FULL
 from support.databases import Sqlite
 from support.drivers import Driver
+from support.seeds import FULL
 from support.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
@@ -44,10 +44,10 @@ def test_an_epoch_far_larger_than_messages_carry_goes_into_a_database_without_st
                 "write": {
                     "url": database.url,
                     "table": "wide",
-                    "sink_id": "wide",
+                    "sinkId": "wide",
                     "checkpoint": str(tmp_path / "checkpoint"),
-                    "available_now": True,
-                    "inline_max_bytes": INLINE,
+                    "trigger": "availableNow",
+                    "inlineMaxBytes": INLINE,
                 },
             }
         ]

@@ -84,6 +84,6 @@ def test_killed_at_random_moments_no_query_loses_or_repeats_a_row(
             runner.now.stop_queries()
             until_nothing_is_prepared(postgres)
             runner.scene.check_all()
-        postgres.execute(f"DROP SCHEMA {postgres.schema} CASCADE")
+        postgres.execute("SET lock_timeout = '60s'", f"DROP SCHEMA {postgres.schema} CASCADE")
     print(f"{phase.kills} processes killed, {phase.moments.total()} queries in them: {dict(phase.moments)}")
     assert phase.moments.total() == phase.kills * len(CASES)

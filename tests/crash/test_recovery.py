@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import epochal
 from crash.cases import ON_POSTGRES, ROWS_PER_BATCH, SHAPES, TRANSPORTS, Case, frame
 from crash.queries import Queries
-from crash.scene import Scene, until_nothing_is_prepared
+from crash.scene import Scene, prepared, until_nothing_is_prepared
 from support.databases import Postgres, new_postgres
 from support.postgres import Server
 from support.streams import drain, forget_last_commit
@@ -51,9 +51,9 @@ def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
     shutil.rmtree(scene.directory)
     here.start(scene.queries())
     for case in scene.cases:
-        assert "EPOCHAL.NEW_QUERY" in here.error_of(case.name)
+        assert "EPOCHAL.QUERY_CHANGED" in here.error_of(case.name)
     known = ",".join(row[0] for row in postgres.query("SELECT query_id FROM epochal_ledger"))
-    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"on_new_query": f"append:{known}"})
+    meant = Scene(scene.cases, scene.postgres, scene.directory, write={"onNewQuery": f"append:{known}"})
     for case in scene.cases:
         postgres.execute(f"TRUNCATE {case.name}")
     run(here, meant)
@@ -63,13 +63,12 @@ def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postg
     scene = new_scene(postgres, tmp_path, APPENDS)
     run(here, scene)
     for case in scene.cases:
-        other = {"sink_id": f"second_{case.name}", "checkpoint": str(tmp_path / case.name)}
-        second = scene.query(case, **other, available_now=True)
-        second["write"].pop("processing_time")
+        other = {"sinkId": f"second_{case.name}", "checkpoint": str(tmp_path / case.name)}
+        second = scene.query(case, **other, trigger="availableNow")
         second["source"] = {"max_rows": 2 * ROWS_PER_BATCH}
         here.start([second])
         assert "EPOCHAL.TARGET_SHARED" in here.error_of(case.name)
-        second["write"] |= {"on_new_query": f"append:{case.name}"}
+        second["write"] |= {"onNewQuery": f"append:{case.name}"}
         here.start([second])
         assert here.error_of(case.name) == ""
         first = (scene.epochs()[case] + 1) * ROWS_PER_BATCH
@@ -111,11 +110,11 @@ def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says
             user=postgres.user,
             table="drawn",
             sink_id="drawn",
-            **TRANSPORTS[case.transport],
+            options=TRANSPORTS[case.transport],
             checkpoint=checkpoint,
         )
         drain(query)
-        return [progress["sink"]["metrics"] for progress in query.recentProgress]  # type: ignore[index]
+        return [progress["sink"]["metrics"] for progress in query.recentProgress]
 
     write(3 * ROWS_PER_BATCH)
     before = postgres.query("SELECT * FROM drawn ORDER BY id")
@@ -128,12 +127,27 @@ def test_a_replay_of_a_plan_that_is_not_repeatable_keeps_the_first_rows_and_says
     assert len(postgres.query("SELECT * FROM drawn")) == 4 * ROWS_PER_BATCH
 
 
+def test_what_is_prepared_in_a_schema_is_seen(postgres: Postgres) -> None:
+    postgres.execute("CREATE TABLE t (id INT)")
+    assert prepared(postgres) == []
+    gid = f"seen_{postgres.schema}"
+    with postgres.connect() as connection:
+        connection.autocommit = True
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute(f"PREPARE TRANSACTION '{gid}'".encode())
+        try:
+            assert prepared(postgres) == [gid]
+        finally:
+            connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
+
+
 def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
     here: Queries, postgres: Postgres, tmp_path: Path
 ) -> None:
     scene = new_scene(postgres, tmp_path, [case for case in ON_POSTGRES if case.transport == "prepared"])
     for pause in range(6):
-        here.start([scene.query(case, processing_time=None) for case in scene.cases])
+        here.start([scene.query(case, trigger=None) for case in scene.cases])
         scene.advance(here, 1)
         time.sleep(0.07 * pause)  # somewhere in an epoch
         here.stop_queries()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from support.orders import Orders, serve
+from support.orders import Orders, Sent, serve
 from support.programs import Program
 from support.seeds import FULL, kill_seed
 from support.streams import forget_last_commit, numbers
@@ -27,10 +27,10 @@ ROWS = 250 * RUNS
 #: Name → whether the server honours keys, and the options of the query.
 WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "place": (True, {}),
-    "place-batches": (True, {"batch_size": 7}),
-    "columns": (True, {"key_columns": ["id"]}),
-    "columns-batches": (True, {"key_columns": ["id"], "batch_size": 7, "num_partitions": 2}),
-    "careless": (False, {"batch_size": 3}),
+    "place-batches": (True, {"batchSize": 7}),
+    "columns": (True, {"keyColumns": ["id"]}),
+    "columns-batches": (True, {"keyColumns": ["id"], "batchSize": 7, "numPartitions": 2}),
+    "careless": (False, {"batchSize": 3}),
 }
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
@@ -48,17 +48,22 @@ class Job(Program):
         self.send("go")
 
 
+def slowly(sent: Sent) -> tuple[int, Any]:
+    time.sleep(0.002)
+    return 201, {}
+
+
 def test_rows_are_there_once_however_often_the_job_is_killed(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     print(f"\nseed {SEED}, {RUNS} runs")
     with ExitStack() as stack:
         apis = {name: stack.enter_context(serve(Orders(honours=honours))) for name, (honours, _) in WAYS.items()}
         for orders in apis.values():
-            orders.reply = lambda sent: (time.sleep(0.002), (201, {}))[1]
+            orders.reply = slowly
         settings = {
             "rows": ROWS,
             "targets": [
-                {"url": apis[name].url, "sink_id": name, "checkpoint": str(tmp_path / name), **options}
+                {"url": apis[name].url, "sinkId": name, "checkpoint": str(tmp_path / name), **options}
                 for name, (_, options) in WAYS.items()
             ],
         }
@@ -78,7 +83,7 @@ def test_rows_are_there_once_however_often_the_job_is_killed(tmp_path: Path) -> 
             before = count()
             job.go()
             goal = before + draw.randrange(1, 300)
-            until(lambda goal=goal, job=job: count() >= goal or job.ended(), f"{goal} rows")
+            until(lambda goal=goal, job=job: count() >= goal or job.ended(), f"{goal} rows")  # type: ignore[misc]
             time.sleep(draw.uniform(0, 0.3))
             job.kill()
             for name in WAYS:

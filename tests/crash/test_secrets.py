@@ -26,7 +26,7 @@ PASSWORD = f"{MARK}-password"
 PROPERTY = f"{MARK}-property"
 ROLE = "marked"
 PAGES = ("/jobs/", "/stages/", "/environment/", "/executors/", "/SQL/", "/StreamingQuery/")
-QUICK_END = {"retry_max_attempts": 2, "retry_initial_delay": "10ms"}
+QUICK_END = {"retry.maxAttempts": 2, "retry.initialDelay": "10ms"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
     server, made = database
     events = tmp_path / "events"
     events.mkdir()
-    login = {"user": ROLE, "password": PASSWORD, "connection": {"sslpassword": PROPERTY}}
+    login = {"user": ROLE, "password": PASSWORD, "connection.sslpassword": PROPERTY}
     scene = Scene(ON_POSTGRES, made, tmp_path, write=login)
     scene.create()
     made.execute(
@@ -70,15 +70,15 @@ def test_secrets_are_in_no_output_page_event_or_checkpoint_at_debug_level(
         server.start()
         scene.outlive_crash(driver)
         told = [
-            start(driver, scene.query(append, table="one", sink_id="constraint")),
-            start(driver, scene.query(append, table="missing", sink_id="missing")),
-            start(driver, scene.query(append, sink_id="shared")),
+            start(driver, scene.query(append, table="one", sinkId="constraint")),
+            start(driver, scene.query(append, table="missing", sinkId="missing")),
+            start(driver, scene.query(append, sinkId="shared")),
             start(driver, scene.query(append, password=f"{PASSWORD}-wrong", **QUICK_END)),
-            start(driver, scene.query(append, connection={"socketFactory": PROPERTY}, **QUICK_END)),
+            start(driver, scene.query(append, **{"connection.socketFactory": PROPERTY}, **QUICK_END)),
             start(driver, scene.query(append, url=f"jdbc:postgresql://127.0.0.1:{free_port()}/x", **QUICK_END)),
             start(
                 driver,
-                scene.query(append, table="one", sink_id="bad", on_new_query="append:constraint") | {"shape": "bad"},
+                scene.query(append, table="one", sinkId="bad", onNewQuery="append:constraint") | {"shape": "bad"},
             ),
         ]
         for error, expected in zip(

@@ -52,9 +52,9 @@ SHORT_MEMORY = {
 }
 
 CRAWLS: dict[str, dict[str, Any]] = {
-    "followed": {"pagination": "next-url", "next_url": "/meta/url"},
-    "cursor": {"pagination": "cursor", "next_cursor": "/meta/next", "cursor_param": "after"},
-    "counted": {"pagination": "offset", "page_size": 100, "journal": True},
+    "followed": {"pagination": "next-url", "nextUrl": "/meta/url"},
+    "cursor": {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after"},
+    "counted": {"pagination": "offset", "pageSize": 100, "journal": True},
 }
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(int(MINUTES * 60) + 900)]
@@ -64,14 +64,14 @@ def crawl(name: str, api: ChainedApi, database: Database, directory: Path) -> di
     """The command that starts a crawl: what it reads has to be journalled first."""
     return {
         "name": f"crawl_{name}",
-        "rest": CRAWLS[name] | {"url": api.url, "records": "/data", "schema": SCHEMA, "max_rows_per_batch": 1000},
+        "rest": CRAWLS[name] | {"url": api.url, "records": "/data", "schema": SCHEMA, "maxRowsPerBatch": 1000},
         "write": {
             "url": database.url,
             "user": database.user,
             "table": f"crawl_{name}",
-            "sink_id": f"crawl_{name}",
+            "sinkId": f"crawl_{name}",
             "checkpoint": str(directory / "checkpoints" / f"crawl_{name}"),
-            "processing_time": f"{PACE_SECONDS} seconds",
+            "trigger": f"{PACE_SECONDS} seconds",
         },
     }
 
@@ -81,7 +81,7 @@ def test_nothing_grows_with_time_and_every_row_is_there_once(tmp_path: Path) -> 
     conf = SHORT_MEMORY | {"spark.local.dir": str(tmp_path / "tmp")}
     with postgres_support.server(autovacuum_naptime="5s") as server, serve(ChainedApi(comments(1, 10))) as api:
         postgres = new_postgres(server.dsn, "soak")
-        scene = Scene(CASES, postgres, tmp_path, write={"processing_time": f"{PACE_SECONDS} seconds"})
+        scene = Scene(CASES, postgres, tmp_path, write={"trigger": f"{PACE_SECONDS} seconds"})
         scene.create()
         tables: dict[str, Database] = {
             "followed": Sqlite(tmp_path / "followed.db"),

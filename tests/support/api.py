@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 Record = dict[str, Any]
@@ -63,8 +63,11 @@ class Api:
         return 200, json.dumps(self.wrap(self.page(request.params))).encode(), {}
 
 
+Served = TypeVar("Served", bound=Api)
+
+
 @contextmanager
-def serve(api: Api) -> Iterator[Api]:
+def serve(api: Served) -> Iterator[Served]:
     """Serves ``api`` on a free port of 127.0.0.1; its ``url`` tells where."""
 
     class Handler(BaseHTTPRequestHandler):

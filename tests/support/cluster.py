@@ -69,8 +69,8 @@ def cluster() -> Iterator[Cluster]:
                 "SPARK_LOCAL_IP": host,
                 "SPARK_WORKER_DIR": str(place / name),
             }
-            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name.split('-')[0]}"]
-            command += ["--host", host, "--port", "0", "--webui-port", "0", *arguments]
+            command: list[str | Path] = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name.split('-')[0]}"]
+            command += ["--host", host, "--port", "0", "--webui-port", "0", *map(str, arguments)]
             with log.open("wb") as output:
                 process = subprocess.Popen(
                     ["sh", "-c", _GUARD, "sh", *command],
@@ -89,7 +89,6 @@ def cluster() -> Iterator[Cluster]:
 
         log = daemon("master.Master", HOSTS[0])
         found = until(lambda: says(log, r"Starting Spark master at (spark://\S+)"), "the master")
-        assert found
         for number, host in enumerate(HOSTS, 1):
             daemon(f"worker.Worker-{number}", host, "--cores", str(CORES), "--memory", "700m", found[1])
         for host in HOSTS:

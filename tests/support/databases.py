@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,18 +17,24 @@ Row = tuple[Any, ...]
 class Database(Protocol):
     """An empty database of the test's own."""
 
-    url: str
-    user: str | None
+    @property
+    def url(self) -> str: ...
 
+    @property
+    def user(self) -> str | None: ...
+
+    @abstractmethod
     def query(self, sql: str) -> list[Row]:
         """All rows of a statement; it commits."""
 
+    @abstractmethod
     def together(self, *queries: str) -> list[list[Row]]:
         """The rows of several queries, all of one moment."""
 
     def execute(self, *statements: str) -> None:
         """Runs statements in one transaction."""
 
+    @abstractmethod
     def tables(self) -> set[str]:
         """The names of all tables."""
 

@@ -6,12 +6,13 @@ Loading and verifying Spark's classes is half of what such a JVM does before its
 from __future__ import annotations
 
 import tempfile
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 
 def main() -> None:
-    conf = {
+    conf: dict[str, Any] = {
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
         "spark.sql.shuffle.partitions": 2,
@@ -26,7 +27,8 @@ def main() -> None:
             query = writer.option("checkpointLocation", f"{checkpoints}/{sink}").trigger(availableNow=True).start()
             query.awaitTermination(60)
         spark.createDataFrame([(1, "a")], "id INT, name STRING").selectExpr("count(*)").collect()
-    jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
+    gateway: Any = spark.sparkContext._gateway
+    jvm = gateway.proc
     spark.stop()
     jvm.stdin.close()
     jvm.wait(timeout=120)  # It writes the archive at its end.

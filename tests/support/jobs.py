@@ -13,8 +13,9 @@ class Job(Program):
     """``crash/job.py``. It waits for ``go``.
 
     Args:
-        settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (arguments of
-            ``epochal.write.jdbc``, and in ``read`` those of ``epochal.read.rest`` where they are not the usual ones).
+        settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (settings of
+            ``epochal.write.jdbc``, and in ``read`` those of ``epochal.read.rest`` where they are not the usual ones; as
+            ``support/helpers.py`` has them).
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 #: By condition and route, the code of a script or a notebook's cell.
 MISTAKES = {
-    "OPTION_INVALID helper": 'epochal.read.rest(spark, url, schema="id INT", pagination="ofset")',
-    "UNKNOWN_OPTION load": """
+    "OPTION_INVALID helper": 'epochal.read.rest(spark, url, schema="id INT", pages="offset")',
+    "OPTION_INVALID value": "epochal.rest.Offset(size=0)",
+    "OPTION_UNKNOWN load": """
 rows = spark.readStream.format("epochal-rest").options(url=url, pagesiz="1").schema("id INT").load()
 rows.schema
 """,
@@ -34,7 +35,7 @@ query.awaitTermination()
     "RECORD_INVALID awaitTermination": """
 query = epochal.write.jdbc(
     epochal.read.rest(spark, bad, schema="id INT"), f"jdbc:sqlite:{place}/d.db", table="t", create_table=True,
-    checkpoint=f"{place}/d", available_now=True
+    checkpoint=f"{place}/d", trigger="availableNow"
 )
 query.awaitTermination()
 """,

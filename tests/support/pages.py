@@ -69,7 +69,7 @@ class ChainedApi(Api):
 def as_csv(records: list[Record]) -> bytes:
     """Comments in CSV, with a header."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS)
+    writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS)
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue().encode()

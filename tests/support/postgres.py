@@ -57,7 +57,7 @@ class Server:
         rules = self._data / "pg_hba.conf"
         rules.write_text(f"{access}\n{rules.read_text('utf-8')}", "utf-8")
         self.port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
         self.start()
 
     @property
@@ -124,12 +124,12 @@ class Server:
 def server(access: str = "", **settings: str) -> Iterator[Server]:
     """Starts a server, with settings of its own; ends it and removes its data."""
     home = Path(tempfile.mkdtemp(prefix="epochal-postgres-"))
-    made = None
+    made: Server | None = None
     try:
         made = Server(home, access, settings)
         yield made
     finally:
-        if made:
+        if made is not None:
             made.stop()
         shutil.rmtree(home, ignore_errors=True)
 

@@ -94,7 +94,8 @@ def odata(server: Server, request: Request) -> Page:
 def elasticsearch(server: Server, request: Request) -> Page:
     """Hits after the sort values in the body of the request."""
     asked = json.loads(request.body)
-    records = server.after(*asked.get("search_after", [None]), asked["size"])
+    (last,) = asked.get("search_after", [None])
+    records = server.after(last, asked["size"])
     hits = [{"_id": str(record["id"]), "_source": record, "sort": [record["id"]]} for record in records]
     return {"took": 1, "hits": {"total": {"value": len(server.records)}, "hits": hits}}, {}
 

@@ -23,7 +23,7 @@ def finish(query: StreamingQuery, timeout: int = 120) -> None:
 
 def rows_by_batch(query: StreamingQuery) -> list[int]:
     """Rows of each batch that had any, in order."""
-    progress: list[dict[str, Any]] = [dict(p) for p in query.recentProgress]  # type: ignore[arg-type]
+    progress: list[dict[str, Any]] = [dict(p) for p in query.recentProgress]
     return [p["numInputRows"] for p in progress if p["numInputRows"]]
 
 

@@ -14,7 +14,7 @@ def told(ui: str, application: str) -> dict[str, str]:
     """The answers of the status API, by their names."""
     pages = {}
     for part in _PARTS:
-        with urlopen(f"{ui}/api/v1/applications/{application}/{part}", timeout=30) as answer:
+        with urlopen(f"{ui}/api/v1/applications/{application}/{part}", timeout=300) as answer:
             pages[part] = answer.read().decode()
     return pages
 

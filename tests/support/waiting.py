@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str, timeout: float = 300.0) -> T:
+def until(condition: Callable[[], T | None], what: str, timeout: float = 300.0) -> T:
     """The first true value of ``condition``; an AssertionError that names ``what`` when it stays false."""
     deadline = time.monotonic() + timeout
     while not (value := condition()):

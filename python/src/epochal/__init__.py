@@ -1,15 +1,25 @@
 """Exactly-once connectors for Spark Structured Streaming.
 
 >>> import epochal
+>>> from epochal import Limits, Secret, rest
 >>> spark = epochal.configure(SparkSession.builder.appName("comments")).getOrCreate()  # doctest: +SKIP
->>> comments = epochal.read.rest(spark, url, schema="id INT, name STRING", pagination="offset")  # doctest: +SKIP
+>>> comments = epochal.read.rest(  # doctest: +SKIP
+...     spark,
+...     "https://api.example.com/comments",
+...     pages=rest.Offset(size=100),
+...     auth=rest.Bearer(Secret.env("TOKEN")),
+...     schema="id INT, name STRING",
+...     limits=Limits(rows=10_000),
+... )
 >>> query = epochal.write.jdbc(  # doctest: +SKIP
 ...     comments, "jdbc:sqlite:comments.db", table="comments", checkpoint="checkpoint", sink_id="comments"
 ... )
 """
 
-from epochal import _convert, _traceback, errors, read, write
+from epochal import _convert, _traceback, errors, jdbc, read, rest, write
 from epochal._session import check_version, configure, jar_path
+from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
+from epochal._values.secret import Secret
 from epochal._version import VERSION as __version__
 from epochal.errors import (
     CheckpointError,
@@ -28,6 +38,7 @@ from epochal.errors import (
     RecordError,
     RowError,
     SchemaError,
+    ServerError,
     SessionWithoutJarError,
     SinkError,
     SinkFencedError,
@@ -38,6 +49,7 @@ from epochal.errors import (
 )
 
 __all__ = [
+    "Budget",
     "CheckpointError",
     "ConfigurationError",
     "ConnectUnsupportedError",
@@ -48,27 +60,41 @@ __all__ = [
     "EpochGapError",
     "EpochRegressedError",
     "EpochalError",
+    "Http",
     "HttpError",
+    "Limits",
     "ModeError",
     "OptionError",
+    "Proxy",
     "RecordError",
+    "Retry",
     "RowError",
     "SchemaError",
+    "Secret",
+    "ServerError",
     "SessionWithoutJarError",
     "SinkError",
     "SinkFencedError",
     "SinkIdentityError",
     "SourceError",
     "TableError",
+    "Tls",
     "VersionMismatchError",
     "__version__",
     "check_version",
     "configure",
     "errors",
     "jar_path",
+    "jdbc",
     "read",
+    "rest",
     "write",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _convert.install()
 _traceback.install()

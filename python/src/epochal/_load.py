@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from epochal import _names
+from epochal._form import Form
+from epochal._options import OptionValue
 from epochal.errors import named
 
 if TYPE_CHECKING:
@@ -13,17 +16,27 @@ if TYPE_CHECKING:
 
 
 def load(
-    spark: SparkSession, source: str, options: dict[str, str], schema: str | StructType | None, streaming: bool
+    spark: SparkSession,
+    form: Form,
+    given: Mapping[str, Any],
+    more: Mapping[str, OptionValue] | None,
+    schema: str | StructType | None,
+    streaming: bool,
 ) -> DataFrame:
     """A plain ``DataStreamReader`` call, or with ``streaming=False`` a ``DataFrameReader`` one.
 
     Options are checked before it returns, on a Connect session too, which asks its server with the first action only.
 
+    Args:
+        given: the arguments of the helper that are options.
+        more: options by the jar's own names.
+
     Raises:
         EpochalError: what the source refuses, by its condition.
     """
-    with _names.helper(), named():
-        reader = (spark.readStream if streaming else spark.read).format(source).options(**options)
+    options = form.options(given, more)
+    with _names.helper(form, given), named():
+        reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)
         frame = (reader if schema is None else reader.schema(schema)).load()
         _ = frame.schema
         return frame

@@ -1,115 +1,172 @@
-"""Options by the names that Python gives them, in the texts of errors."""
+"""Options in the texts of errors, as somebody who uses the helpers writes them."""
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
-from typing import Any, Final
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-#: Arguments whose options have other names.
-ALIASES: Final = {"table": "dbtable", "checkpoint": "checkpointLocation"}
+if TYPE_CHECKING:
+    from epochal._form import Form
+    from epochal._values.kind import Kind
+    from epochal._values.value import Value
 
-#: Arguments for a family of options.
-FAMILIES: Final = {
-    "headers": "headers.*",
-    "params": "params.*",
-    "connection": "connection.*",
-    "oauth_params": "oauth.params.*",
-    "signer": "signer.*",
-}
-
-_depth: ContextVar[int] = ContextVar("depth", default=0)
-_runs: set[str] = set()
-_helped = False
+_helping: ContextVar[str | None] = ContextVar("helping", default=None)
+#: The sink's format of each run that a helper started.
+_runs: dict[str, str] = {}
+#: By format, the classes of the values that were given last: of several that have an option, the one that is meant.
+_given: dict[str, tuple[type[Value], ...]] = {}
 #: A value, or one of several with commas and no spaces between them.
 _VALUE = r"[^\s,;()'\"?]*[^\s,;()'\".:?]"
 _RUN = re.compile(r"runId = ([0-9a-f-]{36})")
 
 
-def option_name(argument: str) -> str:
-    """``retry_max_attempts`` → ``retry.maxAttempts``; ``rows_per_second`` → ``rowsPerSecond``."""
-    if argument in ALIASES | FAMILIES:
-        return (ALIASES | FAMILIES)[argument]
-    family, _, rest = argument.partition("_")
-    if family in ("retry", "oauth", "tls"):
-        return f"{family}.{option_name(rest)}"
-    return re.sub(r"_(.)", lambda match: match[1].upper(), argument)
+class Spelling(NamedTuple):
+    """How an option is written.
+
+    Attributes:
+        name: without its value.
+        argument: with its value, which stands for ``{}``.
+        kind: None where the value is a class.
+        classes: by the option's text, where that is chosen by a class.
+    """
+
+    name: str
+    argument: str
+    kind: Kind | None
+    classes: Mapping[str, str] | None = None
+
+    def with_value(self, value: str) -> str:
+        if self.classes is not None:
+            return self.argument.format(self.classes.get(value.lower(), f'"{value}"'))
+        return self.argument.format(self.kind.literal(value) if self.kind else value)
 
 
 @contextmanager
-def helper() -> Iterator[None]:
-    """Errors within are read by somebody who wrote Python arguments."""
-    global _helped
-    _helped = True
-    token = _depth.set(_depth.get() + 1)
+def helper(form: Form, given: Mapping[str, Any]) -> Iterator[None]:
+    """Errors within are read by somebody who called a helper with these arguments."""
+    _given[form.format] = form.kinds(given)
+    token = _helping.set(form.format)
     try:
         yield
     finally:
-        _depth.reset(token)
+        _helping.reset(token)
 
 
-def started(run_id: object) -> None:
+def started(run_id: object, form: Form) -> None:
     """Errors of this query, too."""
-    _runs.add(str(run_id))
+    _runs[str(run_id)] = form.format
 
 
-def are_pythons(message: str, before_start: bool) -> bool:
-    """Whether the reader of a message wrote Python arguments: in a helper, or of a query that a helper started.
+def formats(message: str, before_start: bool, of_source: bool) -> Sequence[str]:
+    """The formats whose helpers the reader of a message has called, the likeliest one first; none, if they called none.
 
     Args:
         before_start: whether it is of the kind that a plain call of Spark's raises before anything runs.
+        of_source: whether it is of the kind that sources raise.
     """
-    if _depth.get() > 0:
-        return True
-    if match := _RUN.search(message):
-        return match[1] in _runs
-    return _helped and not before_start
+    from epochal._forms import FORMS
+
+    sources = [name for name, form in FORMS.items() if form.is_source]
+    if helping := _helping.get():
+        return (helping, *(name for name in sources if name != helping))
+    match = _RUN.search(message)
+    sink = _runs.get(match[1]) if match else None
+    if match and sink is None:
+        return ()
+    if sink is None and (before_start or not _given):
+        return ()
+    sinks = [sink] if sink else [name for name in _given if name not in sources]
+    return (*sources, *sinks) if of_source else (*sinks, *sources)
 
 
-def in_python(text: str) -> str:
-    """``Set onNewQuery=append`` → ``Set on_new_query="append"``."""
-    arguments, pattern = _known()
+def in_python(text: str, formats: Sequence[str]) -> str:
+    """``Set pageSize=10`` → ``Set pages=rest.Offset(size=10)``. A word such as *records* alone stays what it is."""
+    from epochal._forms import FORMS
+
+    known: dict[str, Spelling] = {}
+    for name in reversed(formats):
+        known |= spellings(FORMS[name], _given.get(name, FORMS[name].unset))
     text = re.sub(r"\b([Tt]he )option (?='[\w.]+')", r"\1argument ", text)
     text = re.sub(r"\.schema\((\"[^\"]*\")\)", r"schema=\1", text)
-    text = text.replace(".trigger(availableNow=True)", "available_now=True")
-    text = re.sub(r"\.trigger\(processingTime=(\"[^\"]*\")\)", r"processing_time=\1", text)
+    text = text.replace(".trigger(availableNow=True)", 'trigger="availableNow"')
+    text = re.sub(r"\.trigger\(processingTime=(\"[^\"]*\")\)", r"trigger=\1", text)
 
     def replaced(match: re.Match[str]) -> str:
-        name, hint = arguments[match["name"]]
-        return name if match["value"] is None else f"{name}={_literal(match['value'], hint)}"
+        name, value, spelling = match["name"], match["value"], known[match["name"]]
+        if value is not None:
+            return spelling.with_value(value)
+        is_word = name.islower() and name.isalpha() and "(" in spelling.name
+        quoted = text[match.start() - 1 : match.start()] == "'"
+        return name if is_word and not quoted else spelling.name
 
-    return pattern.sub(replaced, text)
-
-
-@cache
-def _known() -> tuple[dict[str, tuple[str, str]], re.Pattern[str]]:
-    """By option, its argument and that one's type; and what finds an option in a text, alone or with a value."""
-    from epochal import read, write
-
-    functions: list[Callable[..., Any]] = [read.random, read.rest, write.rest, write.jdbc]
-    arguments = {
-        option_name(name): (name, str(parameter.annotation))
-        for function in functions
-        for name, parameter in inspect.signature(function).parameters.items()
-        if name not in FAMILIES and name not in ("spark", "df", "streaming")
-    }
-    names = "|".join(re.escape(name) for name in sorted(arguments, key=len, reverse=True))
-    return arguments, re.compile(
-        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>{_VALUE}(?:,{_VALUE})*)|(?![\w=-]|\.\w))"
+    names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    return re.sub(
+        rf"(?<![\w./?&-])(?P<name>{names})(?:=(?P<value>{_VALUE}(?:,{_VALUE})*)|(?![\w=-]|\.\w))", replaced, text
     )
 
 
-def _literal(value: str, hint: str) -> str:
-    if "bool" in hint and value in ("true", "false"):
-        return value.capitalize()
-    if re.match(r"(int|float)\b", hint):
-        return value
-    if "Sequence[str]" in hint:
-        return "[" + ", ".join(f'"{one}"' for one in value.split(",")) + "]"
-    if hint.startswith("Mapping") and all(":" in pair for pair in value.split(",")):
-        return "{" + ", ".join('"{}": "{}"'.format(*pair.split(":", 1)) for pair in value.split(",")) + "}"
-    return f'"{value}"'
+def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelling]:
+    """By option, how a helper's user writes it.
+
+    Args:
+        given: classes of values that come before others that have the option, too.
+    """
+    from epochal._values.kind import FAMILY
+
+    found: dict[str, Spelling] = {}
+    for name, option in form.plain.items():
+        if option.kind is not FAMILY:
+            _add(found, option.name, name, f"{name}={{}}", option.kind)
+    for name, kinds in form.values.items():
+        chosen = _by_class(kinds)
+        for kind in kinds:
+            for fixed in kind._fixed:
+                found.setdefault(fixed, Spelling(name, f"{name}={{}}", None, chosen))
+        for kind in sorted(kinds, key=lambda kind: given.index(kind) if kind in given else len(given)):
+            _add_fields(found, kind, f"{name}={{}}", given)
+    return found
+
+
+def _add_fields(found: dict[str, Spelling], kind: type[Value], outer: str, given: Sequence[type[Value]]) -> None:
+    from epochal._values.kind import FAMILY
+    from epochal._values.value import option_of
+
+    for one in fields(kind):
+        option = option_of(one)
+        inner = outer.replace("{}", f"{_shown(kind)}({one.name}={{}})")
+        if option is None:
+            if chosen := one.metadata["chooses"]:
+                classes = _by_class(one.metadata["part"])
+                found.setdefault(chosen, Spelling(f"{_shown(kind)}({one.name}=…)", inner, None, classes))
+            for part in one.metadata["part"]:
+                if part in given or not part._fixed:
+                    _add_fields(found, part, inner, given)
+        elif option.kind is not FAMILY:
+            _add(found, option.name, f"{_shown(kind)}({one.name}=…)", inner, option.kind)
+
+
+def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind: Kind) -> None:
+    from epochal._values.kind import SECRET
+    from epochal._values.secret import SPELLED
+
+    found.setdefault(option, Spelling(name, argument, kind))
+    if kind is SECRET:
+        for suffix, written in SPELLED.items():
+            if suffix:
+                found.setdefault(
+                    f"{option}{suffix}", Spelling(argument.format(written), argument.format(written), None)
+                )
+
+
+def _by_class(kinds: Sequence[type[Value]]) -> dict[str, str]:
+    return {text: f"{_shown(kind)}(…)" for kind in kinds for text in kind._fixed.values()}
+
+
+def _shown(kind: type[Value]) -> str:
+    from epochal._values.value import shown
+
+    return shown(kind)

@@ -18,7 +18,8 @@ Location = str | os.PathLike[str]
 #: Statuses of HTTP responses: numbers and classes, ``[429, "5xx"]``, or the text that lists them.
 Statuses = Iterable[int | str] | str
 
-_Value = (
+#: What `options={…}` takes.
+OptionValue = (
     str
     | bool
     | int
@@ -32,7 +33,7 @@ _Value = (
 )
 
 
-def text(value: _Value) -> str:
+def text(value: OptionValue) -> str:
     """The text that the jar reads for a value of Python."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -47,7 +48,7 @@ def text(value: _Value) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, Mapping):
-        return ",".join(f"{_name(left, ',:')}:{_name(right, ',:')}" for left, right in value.items())
+        return ",".join(f"{_name(str(left), ',:')}:{_name(str(right), ',:')}" for left, right in value.items())
     return ",".join(_name(str(name), ",") for name in value)
 
 
@@ -71,11 +72,3 @@ def milliseconds(value: timedelta) -> int:
 def instant(value: datetime) -> str:
     """ISO 8601 in UTC; a ``datetime`` without a zone is local time."""
     return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-
-
-def given(values: Mapping[str, _Value | None], **families: Mapping[str, str] | None) -> dict[str, str]:
-    """The options that are set, as texts. A family's members get its name and a dot in front."""
-    options = {name: text(value) for name, value in values.items() if value is not None}
-    for family, members in families.items():
-        options.update({f"{family}.{name}": value for name, value in (members or {}).items()})
-    return options

@@ -11,12 +11,13 @@
     │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
     │   └── ModeError                 a trigger or an output mode that the format does not have
     ├── CheckpointError               the checkpoint's offsets belong to something else
-    ├── SourceError
-    │   ├── DataLossError             rows that were promised are gone from the source
+    ├── ServerError                   the server of a source or a sink
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
+    │   └── DatabaseError             the database cannot be reached, says no, or failed
+    ├── SourceError                   what the source reads
+    │   ├── DataLossError             rows that were promised are gone from the source
     │   └── RecordError               the API's response does not fit the schema or the pagination
-    └── SinkError
-        ├── DatabaseError             the database cannot be reached or failed
+    └── SinkError                     what the sink writes
         ├── TableError                the table, its columns, types or keys do not fit the query
         ├── RowError                  a row cannot be stored or sent, is refused, or swallowed
         ├── EpochError                the ledger does not expect this epoch
@@ -61,6 +62,7 @@ __all__ = [
     "RecordError",
     "RowError",
     "SchemaError",
+    "ServerError",
     "SessionWithoutJarError",
     "SinkError",
     "SinkFencedError",
@@ -71,6 +73,10 @@ __all__ = [
     "from_spark",
     "named",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class EpochalError(Exception):
@@ -155,16 +161,27 @@ class CheckpointError(EpochalError):
     """The checkpoint's offsets cannot be read, belong to another source, or its journal cannot be written."""
 
 
+class ServerError(EpochalError):
+    """The server that a source reads from, or a sink writes to, cannot be reached, says no, or failed."""
+
+
+class HttpError(ServerError):
+    """The API cannot be reached, is too slow, responds with an error, or with too much."""
+
+
+class DatabaseError(ServerError):
+    """The database cannot be reached, has no driver here, or failed.
+
+    Nothing of the epoch was written, but after ``COMMIT_UNKNOWN`` it may have been.
+    """
+
+
 class SourceError(EpochalError):
-    """A source could not deliver."""
+    """A source could not deliver what it reads."""
 
 
 class DataLossError(SourceError):
     """Rows between two offsets are gone from the source."""
-
-
-class HttpError(SourceError):
-    """The API cannot be reached, is too slow, responds with an error, or with too much."""
 
 
 class RecordError(SourceError):
@@ -172,11 +189,7 @@ class RecordError(SourceError):
 
 
 class SinkError(EpochalError):
-    """A sink could not commit. Nothing of the epoch was written, but after ``COMMIT_UNKNOWN`` it may have been."""
-
-
-class DatabaseError(SinkError):
-    """The database cannot be reached, has no driver here, or failed."""
+    """A sink could not commit what it was given. Nothing of the epoch was written."""
 
 
 class TableError(SinkError):
@@ -212,21 +225,21 @@ class SinkFencedError(SinkError):
 
 
 _TYPES: dict[str, type[EpochalError]] = {
-    "UNKNOWN_OPTION": OptionError,
+    "OPTION_UNKNOWN": OptionError,
     "OPTION_REQUIRED": OptionError,
     "OPTION_INVALID": OptionError,
-    "OPTIONS_CONFLICT": OptionError,
+    "OPTION_CONFLICT": OptionError,
     "SCHEMA_REQUIRED": SchemaError,
-    "SCHEMA_NOT_INFERRED": SchemaError,
+    "SCHEMA_INFERENCE_FAILED": SchemaError,
     "SCHEMA_CHANGED": SchemaError,
     "SCHEMA_INVALID": SchemaError,
     "SCHEMA_MISMATCH": SchemaError,
     "SCHEMA_UNSUPPORTED": SchemaError,
     "TRIGGER_UNSUPPORTED": ModeError,
     "MODE_UNSUPPORTED": ModeError,
-    "OFFSET_VERSION": CheckpointError,
+    "OFFSET_VERSION_UNSUPPORTED": CheckpointError,
     "OFFSET_INVALID": CheckpointError,
-    "OFFSET_SOURCE_CHANGED": CheckpointError,
+    "SOURCE_CHANGED": CheckpointError,
     "DATA_LOSS": DataLossError,
     "HTTP_UNREACHABLE": HttpError,
     "HTTP_TIMEOUT": HttpError,
@@ -236,7 +249,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "OAUTH_REFUSED": HttpError,
     "HTTP_RESPONSE_TOO_LARGE": HttpError,
     "HTTP_BODY_INVALID": HttpError,
-    "RESPONSE_NOT_KEPT": HttpError,
+    "RESPONSE_FILE_FAILED": HttpError,
     "PAGINATION_MISMATCH": RecordError,
     "PAGINATION_LOOP": RecordError,
     "CONTINUATION_MISSING": RecordError,
@@ -245,7 +258,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TOO_MANY_PAGES": RecordError,
     "LINK_REFUSED": RecordError,
     "JOURNAL_UNWRITABLE": CheckpointError,
-    "JOURNAL_UNSEEN": CheckpointError,
+    "JOURNAL_NOT_SHARED": CheckpointError,
     "RECORDS_NOT_FOUND": RecordError,
     "CSV_HEADER_MISMATCH": RecordError,
     "RECORD_INVALID": RecordError,
@@ -258,7 +271,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "SECRET_UNREADABLE": OptionError,
     "TLS_INVALID": OptionError,
     "SIGNER_INVALID": OptionError,
-    "NOT_ALLOWED_HERE": OptionError,
+    "OPTION_NOT_ALLOWED": OptionError,
     "DRIVER_MISSING": DatabaseError,
     "COMMIT_UNKNOWN": DatabaseError,
     "TABLE_MISSING": TableError,
@@ -268,34 +281,34 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TYPE_UNSUPPORTED": TableError,
     "KEY_COLUMNS_REQUIRED": TableError,
     "KEY_NOT_UNIQUE": TableError,
-    "KEY_COMPARED_OTHERWISE": TableError,
+    "KEY_COMPARISON_MISMATCH": TableError,
     "DUPLICATE_KEYS": RowError,
     "BAD_ROW": RowError,
     "TOO_MANY_BAD_ROWS": RowError,
     "ROWS_DROPPED": RowError,
     "STAGING_LOST": RowError,
-    "ROWS_FILE_LOST": RowError,
+    "ROW_FILE_LOST": RowError,
     "ROW_TOO_LARGE": RowError,
     "ROW_REFUSED": RowError,
     "TOO_MANY_REFUSED_ROWS": RowError,
-    "RESULTS_INVALID": RowError,
+    "ROW_RESULTS_INVALID": RowError,
     "ORDER_NOT_REPEATABLE": ModeError,
-    "EPOCH_DEALT_ANEW": EpochChangedError,
+    "EPOCH_PARTITIONING_CHANGED": EpochChangedError,
     "DEAD_LETTERS_UNWRITABLE": OptionError,
-    "MESSAGE_CORRUPTED": RowError,
+    "COMMIT_MESSAGE_CORRUPTED": RowError,
     "EPOCH_TOO_LARGE": EpochError,
     "EPOCH_GAP": EpochGapError,
     "EPOCH_REGRESSED": EpochRegressedError,
-    "EPOCH_RANGE_CHANGED": EpochChangedError,
+    "EPOCH_OFFSETS_CHANGED": EpochChangedError,
     "EPOCH_CONTENT_CHANGED": EpochChangedError,
-    "NEW_QUERY": SinkIdentityError,
+    "QUERY_CHANGED": SinkIdentityError,
     "LEDGER_EMPTY": SinkIdentityError,
     "TARGET_SHARED": SinkIdentityError,
     "TARGET_CHANGED": SinkIdentityError,
     "TRIGGER_CHANGED": SinkIdentityError,
     "SINK_FENCED": SinkFencedError,
-    "LEDGER_VERSION": SinkIdentityError,
-    "QUERY_UNKNOWN": SinkError,
+    "LEDGER_VERSION_UNSUPPORTED": SinkIdentityError,
+    "QUERY_NOT_FOUND": SinkError,
     "SESSION_WITHOUT_JAR": SessionWithoutJarError,
     "VERSION_MISMATCH": VersionMismatchError,
     "SPARK_UNSUPPORTED": VersionMismatchError,
@@ -337,9 +350,10 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         condition, problem, hint = match.groups()
         kind = _TYPES.get(condition, EpochalError)
         hint = _SQLSTATE.sub("", hint).rstrip()
-        if _names.are_pythons(message, before_start=issubclass(kind, ConfigurationError)):
-            problem = _names.in_python(problem) if issubclass(kind, ConfigurationError | TableError) else problem
-            hint = _names.in_python(hint)
+        of_source = issubclass(kind, SourceError | HttpError | CheckpointError)
+        if known := _names.formats(message, issubclass(kind, ConfigurationError), of_source):
+            problem = _names.in_python(problem, known) if issubclass(kind, ConfigurationError | TableError) else problem
+            hint = _names.in_python(hint, known)
         return kind(condition, problem, hint)
     if _NOT_FOUND.search(message):
         remote = "connect" in type(exc).__module__.split(".")

@@ -1,17 +1,23 @@
 """Sinks: plain ``DataStreamWriter`` and ``DataFrameWriter`` calls with typed arguments.
 
-Every argument but the DataFrame and ``url`` is keyword-only and named like the jar's option, in snake case (``table``
-is ``dbtable``, ``checkpoint`` is ``checkpointLocation``). ``None`` means "not set": the default of the jar holds.
+Every argument but the DataFrame and ``url`` is keyword-only. ``None`` means "not set": the default of the jar holds.
+With a ``checkpoint`` the DataFrame is a stream, and the started query is returned; without one it is a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, overload
 
-from epochal._options import Duration, Location, Size, given
-from epochal._rest_sink import rest
+from epochal._forms import JDBC, REST_SINK, Method
+from epochal._options import Location, OptionValue
 from epochal._start import OutputMode, Stream, start
+from epochal._trigger import Trigger
+from epochal._values import rows as _rows
+from epochal._values.auth import AnyAuth
+from epochal._values.http import Http, Retry
+from epochal._values.secret import Secret
+from epochal._values.table import AnyMode, Columns, Connection, DeadLetters, Ledger, Transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["jdbc", "rest"]
 
-_Mode = Literal["append", "upsert", "changes"]
-_Transport = Literal["auto", "inline", "staged", "prepared"]
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @overload
@@ -30,43 +37,21 @@ def jdbc(
     *,
     table: str,
     checkpoint: Location,
+    trigger: Trigger | None = None,
     output_mode: OutputMode = "append",
-    available_now: bool = False,
-    processing_time: Duration | None = None,
     query_name: str | None = None,
     sink_id: str | None = None,
-    mode: _Mode | None = None,
-    key_columns: Sequence[str] | None = None,
-    order_column: str | None = None,
-    key_comparison: Literal["exact", "database"] | None = None,
-    update_columns: Sequence[str] | None = None,
-    op_column: str | None = None,
-    column_map: Mapping[str, str] | None = None,
-    add_columns: bool | None = None,
-    dead_letter_table: str | None = None,
-    max_bad_rows: int | None = None,
+    mode: AnyMode | None = None,
     create_table: bool | None = None,
-    nul_character: Literal["error", "strip", "replace"] | None = None,
+    columns: Columns | None = None,
+    dead_letters: DeadLetters | None = None,
     user: str | None = None,
-    password: str | None = None,
-    password_file: Location | None = None,
-    password_env: str | None = None,
-    driver: str | None = None,
-    connection: Mapping[str, str] | None = None,
-    max_connections: int | None = None,
-    on_new_query: str | None = None,
-    on_ledger_empty: str | None = None,
-    on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    trusted_owners: Sequence[str] | None = None,
-    transport: _Transport | None = None,
-    inline_max_bytes: Size | None = None,
-    spill_directory: Location | None = None,
-    batch_size: int | None = None,
-    lock_timeout: Duration | None = None,
-    retry_max_attempts: int | None = None,
-    retry_initial_delay: Duration | None = None,
-    retry_max_delay: Duration | None = None,
-    retry_deadline: Duration | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+    ledger: Ledger | None = None,
+    transport: Transport | None = None,
+    retry: Retry | None = None,
+    options: Mapping[str, OptionValue] | None = None,
 ) -> StreamingQuery: ...
 @overload
 def jdbc(
@@ -75,35 +60,17 @@ def jdbc(
     *,
     table: str,
     checkpoint: None = None,
-    mode: _Mode | None = None,
-    key_columns: Sequence[str] | None = None,
-    order_column: str | None = None,
-    key_comparison: Literal["exact", "database"] | None = None,
-    update_columns: Sequence[str] | None = None,
-    op_column: str | None = None,
-    column_map: Mapping[str, str] | None = None,
-    add_columns: bool | None = None,
-    dead_letter_table: str | None = None,
-    max_bad_rows: int | None = None,
+    mode: AnyMode | None = None,
     create_table: bool | None = None,
-    nul_character: Literal["error", "strip", "replace"] | None = None,
+    columns: Columns | None = None,
+    dead_letters: DeadLetters | None = None,
     user: str | None = None,
-    password: str | None = None,
-    password_file: Location | None = None,
-    password_env: str | None = None,
-    driver: str | None = None,
-    connection: Mapping[str, str] | None = None,
-    max_connections: int | None = None,
-    trusted_owners: Sequence[str] | None = None,
-    transport: _Transport | None = None,
-    inline_max_bytes: Size | None = None,
-    spill_directory: Location | None = None,
-    batch_size: int | None = None,
-    lock_timeout: Duration | None = None,
-    retry_max_attempts: int | None = None,
-    retry_initial_delay: Duration | None = None,
-    retry_max_delay: Duration | None = None,
-    retry_deadline: Duration | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+    ledger: Ledger | None = None,
+    transport: Transport | None = None,
+    retry: Retry | None = None,
+    options: Mapping[str, OptionValue] | None = None,
 ) -> None: ...
 def jdbc(
     df: DataFrame,
@@ -111,45 +78,34 @@ def jdbc(
     *,
     table: str,
     checkpoint: Location | None = None,
+    trigger: Trigger | None = None,
     output_mode: OutputMode = "append",
-    available_now: bool = False,
-    processing_time: Duration | None = None,
     query_name: str | None = None,
     sink_id: str | None = None,
-    mode: _Mode | None = None,
-    key_columns: Sequence[str] | None = None,
-    order_column: str | None = None,
-    key_comparison: Literal["exact", "database"] | None = None,
-    update_columns: Sequence[str] | None = None,
-    op_column: str | None = None,
-    column_map: Mapping[str, str] | None = None,
-    add_columns: bool | None = None,
-    dead_letter_table: str | None = None,
-    max_bad_rows: int | None = None,
+    mode: AnyMode | None = None,
     create_table: bool | None = None,
-    nul_character: Literal["error", "strip", "replace"] | None = None,
+    columns: Columns | None = None,
+    dead_letters: DeadLetters | None = None,
     user: str | None = None,
-    password: str | None = None,
-    password_file: Location | None = None,
-    password_env: str | None = None,
-    driver: str | None = None,
-    connection: Mapping[str, str] | None = None,
-    max_connections: int | None = None,
-    on_new_query: str | None = None,
-    on_ledger_empty: str | None = None,
-    on_epoch_mismatch: Literal["fail", "keep"] | None = None,
-    trusted_owners: Sequence[str] | None = None,
-    transport: _Transport | None = None,
-    inline_max_bytes: Size | None = None,
-    spill_directory: Location | None = None,
-    batch_size: int | None = None,
-    lock_timeout: Duration | None = None,
-    retry_max_attempts: int | None = None,
-    retry_initial_delay: Duration | None = None,
-    retry_max_delay: Duration | None = None,
-    retry_deadline: Duration | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+    ledger: Ledger | None = None,
+    transport: Transport | None = None,
+    retry: Retry | None = None,
+    options: Mapping[str, OptionValue] | None = None,
 ) -> StreamingQuery | None:
     """Writes a DataFrame into a database table: a streaming one exactly once, a batch in one transaction.
+
+    >>> query = epochal.write.jdbc(  # doctest: +SKIP
+    ...     comments,
+    ...     "jdbc:postgresql://db/warehouse",
+    ...     table="comments",
+    ...     mode=jdbc.Upsert(key_columns=["id"]),
+    ...     user="loader",
+    ...     password=Secret.env("DB_PASSWORD"),
+    ...     checkpoint="/data/checkpoints/comments",
+    ...     trigger="1 minute",
+    ... )
 
     Args:
         df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
@@ -158,46 +114,22 @@ def jdbc(
             class path.
         table: the table, with its schema where it needs one.
         checkpoint: directory of the query's state. Exactly-once needs the same one after a restart.
-        output_mode: ``"update"`` upserts by ``key_columns``; ``"complete"`` replaces the table's rows every time.
-        available_now: whether to write what there is now, in batches, and end.
-        processing_time: time from the start of one micro-batch to the next; unset, as fast as possible.
+        trigger: ``"availableNow"`` writes what there is now, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
+            is the time from the start of one micro-batch to the next; unset, as fast as possible.
+        output_mode: ``"update"`` upserts by the keys of ``mode``; ``"complete"`` replaces the table's rows every time.
         query_name: the query's name in Spark's UI and in ``spark.streams``.
         sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.
-        mode: ``"upsert"`` replaces rows of equal ``key_columns`` in an append query; ``"changes"`` also deletes them.
-        key_columns: names of the columns that identify a row.
-        order_column: of rows with equal keys in one epoch, the one greatest in this column wins.
-        key_comparison: ``"database"`` accepts keys that the database takes for equal though they differ in Spark.
-        update_columns: names of the only columns that are replaced where the key is there already; unset, all others.
-        op_column: the column that says what a row does: insert (i, c, r), update (u) or delete (d); not stored itself.
-        column_map: the DataFrame's columns whose names differ from the table's, and those names.
-        add_columns: whether the table gets the DataFrame's columns that it lacks, nullable.
-        dead_letter_table: the table for rows that cannot be stored; unset, such a row fails its epoch.
-        max_bad_rows: rows of one epoch that it takes at the most.
+        mode: what rows do: ``jdbc.Append``, ``jdbc.Upsert``, ``jdbc.Changes``; unset, they are added.
         create_table: whether to make a missing table from the DataFrame's schema.
-        nul_character: what becomes of U+0000 in texts: ``"error"`` makes the row a bad row.
-        user: database user.
-        password: its password; secret.
-        password_file: a file with it that the driver reads for every connection, instead of ``password``.
-        password_env: the driver's environment variable that holds it, instead of ``password``.
-        driver: class of the JDBC driver, where the URL does not imply it.
-        connection: properties for the driver; secret.
-        max_connections: connections that the driver, and each executor, may hold; tasks wait for a free one.
-        on_new_query: ``"append:<id>"`` accepts the one other query, sink or table that an error named by this id.
-        on_ledger_empty: ``"write:<epoch>"`` or ``"skip:<epoch>"`` says of the epoch that an error named whether it
-            is to be written, or is in the table already.
-        on_epoch_mismatch: what to do when an epoch is replayed with other rows and its offsets cannot be read.
-        trusted_owners: PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows.
-        transport: how rows come from the tasks to the database: in commit messages (``"inline"``), by staging tables
-            (``"staged"``), by prepared transactions (``"prepared"``); unset, by what an epoch's size asks for.
-        inline_max_bytes: bytes of one epoch that may travel in Spark's commit messages.
-        spill_directory: a directory that the driver and all executors reach, for files of rows that are too many for
-            commit messages, where the database has no staging; unset, the checkpoint.
-        batch_size: rows of one INSERT batch.
-        lock_timeout: how long to wait for the ledger's lock.
-        retry_max_attempts: tries in all, the first one included.
-        retry_initial_delay: upper bound of the first delay; it doubles with every try.
-        retry_max_delay: upper bound of any delay.
-        retry_deadline: time for all tries together.
+        columns: how the query's columns become the table's.
+        dead_letters: where rows go that cannot be stored; unset, such a row fails its epoch.
+        user: name to log in with.
+        password: its password; secret. The driver reads a ``Secret.file`` for every connection.
+        connection: how the database is connected to.
+        ledger: what is accepted that the ledger refuses.
+        transport: how rows travel from the tasks to the database.
+        retry: how often what failed for a while is tried again.
+        options: options by the jar's own names, such as ``{"batchSize": 500}``.
 
     Returns:
         The started query; None for a batch, which is then written.
@@ -208,49 +140,145 @@ def jdbc(
         DatabaseError: the database cannot be reached.
         SinkError: the ledger refuses the query. See ``epochal.errors`` for all of them.
     """
-    options = given(
-        {
-            "url": url,
-            "dbtable": table,
-            "sinkId": sink_id,
-            "mode": mode,
-            "keyColumns": key_columns,
-            "orderColumn": order_column,
-            "keyComparison": key_comparison,
-            "updateColumns": update_columns,
-            "opColumn": op_column,
-            "columnMap": column_map,
-            "addColumns": add_columns,
-            "deadLetterTable": dead_letter_table,
-            "maxBadRows": max_bad_rows,
-            "createTable": create_table,
-            "nulCharacter": nul_character,
-            "user": user,
-            "password": password,
-            "passwordFile": password_file,
-            "passwordEnv": password_env,
-            "driver": driver,
-            "maxConnections": max_connections,
-            "onNewQuery": on_new_query,
-            "onLedgerEmpty": on_ledger_empty,
-            "onEpochMismatch": on_epoch_mismatch,
-            "trustedOwners": trusted_owners,
-            "transport": transport,
-            "inlineMaxBytes": inline_max_bytes,
-            "spillDirectory": spill_directory,
-            "batchSize": batch_size,
-            "lockTimeout": lock_timeout,
-            "retry.maxAttempts": retry_max_attempts,
-            "retry.initialDelay": retry_initial_delay,
-            "retry.maxDelay": retry_max_delay,
-            "retry.deadline": retry_deadline,
-        },
-        connection=connection,
-    )
-    return start(
-        df,
-        "epochal-jdbc",
-        "epochal.write.jdbc",
-        options,
-        Stream(checkpoint, output_mode, available_now, processing_time, query_name),
-    )
+    given = {
+        "url": url,
+        "table": table,
+        "sink_id": sink_id,
+        "mode": mode,
+        "create_table": create_table,
+        "columns": columns,
+        "dead_letters": dead_letters,
+        "user": user,
+        "password": Secret(password) if isinstance(password, str) else password,
+        "connection": connection,
+        "ledger": ledger,
+        "transport": transport,
+        "retry": retry,
+    }
+    return start(df, JDBC, given, options, Stream(checkpoint, trigger, output_mode, query_name))
+
+
+@overload
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: Location,
+    trigger: Trigger | None = None,
+    output_mode: OutputMode = "append",
+    query_name: str | None = None,
+    sink_id: str | None = None,
+    method: Method | None = None,
+    body: _rows.Body | None = None,
+    batch: _rows.Batch | None = None,
+    key_columns: Sequence[str] | None = None,
+    idempotency_header: str | None = None,
+    results: _rows.Results | None = None,
+    dead_letters: _rows.DeadLetters | None = None,
+    auth: AnyAuth | Sequence[AnyAuth] | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    http: Http | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> StreamingQuery: ...
+@overload
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: None = None,
+    sink_id: str | None = None,
+    method: Method | None = None,
+    body: _rows.Body | None = None,
+    batch: _rows.Batch | None = None,
+    key_columns: Sequence[str] | None = None,
+    idempotency_header: str | None = None,
+    results: _rows.Results | None = None,
+    dead_letters: _rows.DeadLetters | None = None,
+    auth: AnyAuth | Sequence[AnyAuth] | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    http: Http | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> None: ...
+def rest(
+    df: DataFrame,
+    url: str,
+    *,
+    checkpoint: Location | None = None,
+    trigger: Trigger | None = None,
+    output_mode: OutputMode = "append",
+    query_name: str | None = None,
+    sink_id: str | None = None,
+    method: Method | None = None,
+    body: _rows.Body | None = None,
+    batch: _rows.Batch | None = None,
+    key_columns: Sequence[str] | None = None,
+    idempotency_header: str | None = None,
+    results: _rows.Results | None = None,
+    dead_letters: _rows.DeadLetters | None = None,
+    auth: AnyAuth | Sequence[AnyAuth] | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    http: Http | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> StreamingQuery | None:
+    """Sends the rows of a DataFrame to an API, at least once: once, where it honours idempotency keys.
+
+    >>> query = epochal.write.rest(  # doctest: +SKIP
+    ...     orders,
+    ...     "https://api.example.com/orders",
+    ...     key_columns=["id"],
+    ...     batch=rest.Batch(rows=100),
+    ...     auth=rest.Bearer(Secret.env("TOKEN")),
+    ...     checkpoint="/data/checkpoints/orders",
+    ... )
+
+    Args:
+        df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
+            stay unset).
+        url: where rows are sent. ``{name}`` stands for a column's value, encoded (one row a request).
+        checkpoint: directory of the query's state; keep it over restarts.
+        trigger: ``"availableNow"`` sends what there is now, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
+            is the time from the start of one micro-batch to the next; unset, as fast as possible.
+        output_mode: ``"update"`` sends the rows that have changed, ``"complete"`` all of them.
+        query_name: the query's name in Spark's UI and in ``spark.streams``.
+        sink_id: the sink's name in its keys; unset, the query's id, which lives in the checkpoint.
+        method: ``"POST"`` unless given.
+        body: what a request holds; unset, a row as a JSON object, or with ``batch`` its rows as an array.
+        batch: requests of several rows; unset, a request has one.
+        key_columns: columns that identify a row: idempotency keys are made of their values, and not of its place.
+        idempotency_header: the header that carries the key, or ``"none"``.
+        results: where a response says of each row whether it was accepted; unset, its status counts for all.
+        dead_letters: where rows go that the server refuses; unset, such a row fails its epoch.
+        auth: who asks: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``, ``rest.Signer``; a list
+            where a key or a signer goes with another one.
+        headers: request headers; secret.
+        params: query parameters that stay the same; secret.
+        http: time limits, retries, TLS, proxy and budget of requests.
+        options: options by the jar's own names, such as ``{"batchSize": 500}``.
+
+    Returns:
+        The started query; None for a batch, which is then sent.
+
+    Raises:
+        OptionError: an option is missing, wrong, or does not go with a batch.
+        HttpError: the API cannot be reached, or says no.
+        RowError: a row cannot be sent, or the API refuses it. See ``epochal.errors`` for all of them.
+    """
+    given = {
+        "url": url,
+        "sink_id": sink_id,
+        "method": method,
+        "body": body,
+        "batch": batch,
+        "key_columns": key_columns,
+        "idempotency_header": idempotency_header,
+        "results": results,
+        "dead_letters": dead_letters,
+        "auth": auth,
+        "headers": headers,
+        "params": params,
+        "http": http,
+    }
+    return start(df, REST_SINK, given, options, Stream(checkpoint, trigger, output_mode, query_name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ class Target(Protocol):
     """A database that the demo writes to."""
 
     @property
+    @abstractmethod
     def url(self) -> str:
         """JDBC URL, without a password."""
 
@@ -33,6 +35,7 @@ class Target(Protocol):
     def clear(self) -> None:
         """Removes what earlier demos left."""
 
+    @abstractmethod
     def query(self, sql: str) -> list[Row]:
         """All rows; none when the table does not exist yet."""
 

@@ -54,9 +54,8 @@ def run(settings: Settings) -> None:
         spark,
         settings.api,
         schema=SCHEMA,
-        pagination="offset",
-        page_size=settings.rows_per_batch,
-        max_rows_per_batch=settings.rows_per_batch,
+        pages=epochal.rest.Offset(size=settings.rows_per_batch),
+        limits=epochal.Limits(rows=settings.rows_per_batch),
     )
     query = epochal.write.jdbc(
         comments,
@@ -67,7 +66,7 @@ def run(settings: Settings) -> None:
         create_table=True,
         sink_id=settings.sink_id,
         checkpoint=settings.checkpoint,
-        available_now=settings.available_now,
+        trigger="availableNow" if settings.available_now else None,
     )
     with epochal.errors.named():
         query.awaitTermination()

@@ -43,7 +43,7 @@ private[epochal] object OptionsDocument {
       "# Options",
       "",
       "Generated from the declarations in the code by `make docs`. Names are matched whatever their case; an unknown name is",
-      "refused. Python arguments are the same names in snake_case, `retry.deadline` is `retry_deadline`.",
+      "refused. How each is written in Python is in [python.md](python.md#options).",
       "",
       "A duration is a whole number with `ms`, `s`, `m`, `h` or `d` (`30s`, `10 minutes`), never without a unit; in Python a `timedelta` too. A size is a number of",
       "bytes, or one with `k`, `m` or `g` (powers of 1024). Several names have commas between them; in Python they are a list.",

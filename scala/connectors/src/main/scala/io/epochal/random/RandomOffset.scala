@@ -1,7 +1,7 @@
 package io.epochal.random
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset}
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 
 import io.epochal.core.offset.OffsetFormat
 
@@ -39,11 +39,7 @@ final case class RandomPosition(
   def at(end: Long): RandomPosition = copy(rows = end, partitions = Vector.empty)
 }
 
-/** What Spark holds: compared, logged and handed back as its JSON. */
-final case class RandomOffset(source: String, position: RandomPosition) extends Offset {
-  override val json: String = RandomOffset.toJson(source, position)
-}
-
+/** The JSON of a position: what Spark logs, compares and hands back. */
 object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, version = 2) {
 
   override protected def versionOf: RandomPosition => Int = position => if (position.rowZero.isEmpty) 1 else 2

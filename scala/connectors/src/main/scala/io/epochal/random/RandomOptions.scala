@@ -37,8 +37,8 @@ final case class RandomOptions(
     RandomPosition(0, startedAt, rowZero = unset.map(RandomOptions.micros))
   }
 
-  def toOffset(position: RandomPosition): RandomOffset =
-    RandomOffset(if (position.rowZero.isEmpty) firstSource else source, position)
+  def toJson(position: RandomPosition): String =
+    RandomOffset.toJson(if (position.rowZero.isEmpty) firstSource else source, position)
 
   def fromJson(json: String): Either[EpochalException, RandomPosition] =
     RandomOffset.fromJson(source, json).left.flatMap { error =>

@@ -1,28 +1,23 @@
 package io.epochal.random
 
 import java.time.Clock
-import java.util
 
-import scala.jdk.CollectionConverters._
-
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
-import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.connector.read.streaming.{ContinuousStream, MicroBatchStream}
-import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder}
-import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** `format("epochal-random")`: random strings at a given rate. The teaching connector.
   *
-  * It plays every role of a Data Source V2 stream, one file each, and every source here has the same files:
+  * What every source needs is in [[io.epochal.kit.source]]: the roles of a Data Source V2 stream, offsets in the checkpoint, limits,
+  * AvailableNow, lag. A connector has the rest, and every source here has the same files:
   *
-  *   - `RandomProvider` (this file): what Spark finds by name; options are checked here, before a query starts
+  *   - `RandomProvider` (this file): what Spark finds by name; says which options, columns and modes there are
   *   - [[RandomOptions]]: the options, declared once
   *   - [[RandomOffset]]: the position in the stream and its JSON
-  *   - [[RandomStream]]: the driver's part; says what there is and splits it into partitions
+  *   - [[RandomSource]]: the driver's part; says what there is and splits it into partitions
   *   - [[RandomReader]]: the executors' part; makes the rows of one partition
   *
   * [[RandomPlan]] and [[RandomStrings]] hold what is peculiar to this source, as pure functions.
@@ -31,29 +26,20 @@ import io.epochal.core.error.Conditions
   * characters; `timestamp TIMESTAMP` grows with the id. None is ever NULL. A row is a pure function of its id and the
   * options: a replay gives the same rows.
   */
-final class RandomProvider extends TableProvider with DataSourceRegister {
+final class RandomProvider extends SourceProvider[RandomOptions](RandomOptions.group) {
 
-  override def shortName(): String = RandomOptions.Format
+  override protected def options(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
+    RandomOptions.read(raw)
 
-  /** Makes Spark hand a schema of the user's to `getTable`, where it can be refused in words of ours. */
-  override def supportsExternalMetadata(): Boolean = true
+  override protected def schema(options: RandomOptions): StructType = RandomProvider.schema
 
-  /** Asked only where the user gave no schema. */
-  override def inferSchema(options: CaseInsensitiveStringMap): StructType = RandomProvider.schema
-
-  /** Called once when the DataFrame is built: the place to refuse bad options. */
-  override def getTable(
-      schema: StructType,
-      partitioning: Array[Transform],
-      properties: util.Map[String, String]
-  ): Table = {
-    if (schema != RandomProvider.schema)
+  override protected def table(schema: StructType, options: RandomOptions): Table =
+    if (schema == RandomProvider.schema) RandomProvider.table(options, Clock.systemUTC())
+    else
       throw Conditions.SchemaUnsupported(
         "format" -> RandomOptions.Format,
         "columns" -> RandomProvider.schema.toDDL,
         "schema" -> schema.toDDL)
-    new RandomTable(RandomOptions.read(properties.asScala.toMap).fold(throw _, identity), Clock.systemUTC())
-  }
 }
 
 object RandomProvider {
@@ -66,36 +52,36 @@ object RandomProvider {
       StructField("timestamp", TimestampType, nullable = false)
     )
   )
+
+  private[random] def table(options: RandomOptions, clock: Clock): Table =
+    new SourceTable(RandomOptions.Format, schema, () => () => new RandomScan(options, clock), continuous = true)
 }
 
-/** What can be read, and in which modes. */
-final private[random] class RandomTable(options: RandomOptions, clock: Clock) extends Table with SupportsRead {
+/** What the table is read by: a batch, or the source of a stream. */
+final private class RandomScan(options: RandomOptions, clock: Clock)
+    extends SourceScan[RandomPosition](s"${RandomOptions.Format}[${options.source}]", RandomProvider.schema, clock) {
 
-  override def name(): String = RandomOptions.Format
+  override protected def batch: Batch = new RandomBatch(options, spark.defaultParallelism)
 
-  override def columns(): Array[Column] =
-    RandomProvider.schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
-
-  // Spark 4.0 asks only this one.
-  override def schema(): StructType = RandomProvider.schema
-
-  override def capabilities(): util.Set[TableCapability] =
-    util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
-
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new RandomScan(options, clock)
+  override protected def source(checkpoint: InitialOffset): Source[RandomPosition] =
+    new RandomSource(options, spark.defaultParallelism, clock)
 }
 
-/** One reading of the table: Spark asks it for the stream (or batch) of the mode that the query runs in. */
-final private class RandomScan(options: RandomOptions, clock: Clock) extends Scan {
+/** The batch read: the first `maxRows` rows. */
+final private class RandomBatch(options: RandomOptions, defaultPartitions: => Int) extends Batch {
 
-  override def readSchema(): StructType = RandomProvider.schema
+  override def planInputPartitions(): Array[InputPartition] = {
+    val rows = options.maxRows.getOrElse(throw needsEnd)
+    val begin = options.begin(0)
+    RandomPlan.slices(begin, begin.at(rows), options.numPartitions.getOrElse(defaultPartitions)).toArray
+  }
 
-  /** Shown in plans and in every progress. */
-  override def description(): String = s"${RandomOptions.Format}[${options.source}]"
+  override def createReaderFactory(): PartitionReaderFactory = new RandomReaderFactory(options)
 
-  override def toBatch: Batch = new RandomBatch(options)
-
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = RandomStream(options, checkpoint, clock)
-
-  override def toContinuousStream(checkpoint: String): ContinuousStream = RandomStream(options, checkpoint, clock)
+  private def needsEnd = Conditions.OptionRequired(
+    "format" -> RandomOptions.Format,
+    "option" -> RandomOptions.MaxRows.name,
+    "doc" -> "a batch read must end",
+    "example" -> RandomOptions.MaxRows.example
+  )
 }

@@ -37,8 +37,15 @@ final class RoomsSuite extends AnyFunSuite {
       .that()
       .resideInAnyPackage("io.epochal.kit..", "io.epochal.core..")
       .should()
+      .dependOnClassesThat(resideInAPackage("io.epochal..").and(not(resideInAnyPackage(ground: _*)))))
+
+  rule("the kit knows no database")(
+    noClasses()
+      .that()
+      .resideInAPackage("io.epochal.kit..")
+      .should()
       .dependOnClassesThat()
-      .resideInAnyPackage(connectors ++ formats: _*))
+      .resideInAnyPackage("java.sql..", "javax.sql.."))
 
   rule("only kit.engine knows what Spark does not promise to keep")(
     noClasses()
@@ -51,7 +58,6 @@ final class RoomsSuite extends AnyFunSuite {
 
 private object RoomsSuite {
   val ground: Seq[String] = Seq("io.epochal.core..", "io.epochal.kit..")
-  val connectors: Seq[String] = Seq("io.epochal.random..", "io.epochal.rest..", "io.epochal.jdbc..")
   val formats: Seq[String] = Seq("io.epochal.formats..")
 
   /** Spark's own, beyond the API of connectors. */

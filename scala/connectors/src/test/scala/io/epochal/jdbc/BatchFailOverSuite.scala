@@ -12,7 +12,7 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{Failpoint, Failpoints}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 
 /** A batch write whose COMMIT is not answered has nothing but its transaction's id to be known by (K7). */
 final class BatchFailOverSuite extends SinkSuite(Postgres) {

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{ConnectionPool, Failpoints}
+import io.epochal.core.failpoint.Failpoints
+import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.testkit.Epoch

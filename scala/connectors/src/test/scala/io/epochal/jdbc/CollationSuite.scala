@@ -20,7 +20,7 @@ final class CollationSuite extends SinkSuite(Postgres13) {
       def rows(pairs: (Long, String)*) = pairs.map { case (id, word) => InternalRow(id, fromString(word)) }
       write(f, f.newRun(query, options), 0, rows(1L -> "a", 2L -> "b"))
       f.database.execute("ALTER TABLE t ALTER word TYPE text COLLATE ci")
-      assert(refused(Conditions.KeyComparedOtherwise)(f.newRun(query, options)).values("comparison") == "collation ci")
+      assert(refused(Conditions.KeyComparisonMismatch)(f.newRun(query, options)).values("comparison") == "collation ci")
       val accepted = options + ("keyComparison" -> "database")
       write(f, f.newRun(query, accepted), 1, rows(3L -> "A", 4L -> "a", 5L -> "c"))
       assert(f.stored().sorted == Seq(2L, 4L, 5L))

@@ -10,7 +10,8 @@ import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{Failpoint, Failpoints, InlineMessage}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.kit.sink.transport.InlineMessage
 import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends InlineFaults(Sqlite)
@@ -153,7 +154,7 @@ abstract class InlineFaults(databases: TestDatabases) extends CommitFaults(datab
     val epoch = new Epoch(0, f.newRun(query).newWrite(), 1)
     val message = epoch.task(0, 0, numbers(f, 0 until 10)).asInstanceOf[InlineMessage]
     message.chunks(0)(7) = (message.chunks(0)(7) + 1).toByte
-    refused(Conditions.MessageCorrupted)(epoch.commit(Seq(message)))
+    refused(Conditions.CommitMessageCorrupted)(epoch.commit(Seq(message)))
     holds(f, 0 until 0)
   }
 

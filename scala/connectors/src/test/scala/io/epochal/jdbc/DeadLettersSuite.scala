@@ -7,8 +7,8 @@ import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.database.Failpoints
 
 final class SqliteDeadLettersSuite extends DeadLetters(Sqlite)
 final class StagedDeadLettersSuite extends DeadLetters(PostgresBy.staged)
@@ -93,12 +93,12 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
 
   on("without deadLetterTable the first bad row fails its epoch", table) { f =>
     refused(Conditions.BadRow)(write(f, f.newRun(query), 0, Seq(f.row(0), bad(1))))
-    refused(Conditions.OptionsConflict)(f.newRun(query, Map("maxBadRows" -> "3")))
+    refused(Conditions.OptionConflict)(f.newRun(query, Map("maxBadRows" -> "3")))
   }
 
   on("a table of other columns, and the target itself, are refused", table, "CREATE TABLE bad (id BIGINT)") { f =>
     assert(refused(Conditions.ColumnMissing)(f.newRun(query, lenient)).values("column") == "sink_id")
-    refused(Conditions.OptionsConflict)(f.newRun(query, Map("deadLetterTable" -> "t")))
+    refused(Conditions.OptionConflict)(f.newRun(query, Map("deadLetterTable" -> "t")))
   }
 
   onSchema(

@@ -22,7 +22,7 @@ final class DriverRisksSuite extends AnyFunSuite {
 
   private def refused(body: => Any): EpochalException = {
     val error = intercept[EpochalException](body)
-    assert(error.condition == Conditions.NotAllowedHere, error.getMessage)
+    assert(error.condition == Conditions.OptionNotAllowed, error.getMessage)
     error
   }
 

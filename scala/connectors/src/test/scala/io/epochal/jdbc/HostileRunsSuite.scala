@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{ConnectionPool, Database, Dialect, Failpoints}
+import io.epochal.core.failpoint.Failpoints
+import io.epochal.jdbc.database.{ConnectionPool, Database, Dialect}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 import io.epochal.testkit.Epoch
@@ -18,7 +19,7 @@ final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
 
   on("a key with a collation is refused: what the table takes for equal, the epoch's rows do not show") { f =>
     f.database.execute("CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
-    refused(Conditions.KeyComparedOtherwise)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
+    refused(Conditions.KeyComparisonMismatch)(f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word")))
     f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
     write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))

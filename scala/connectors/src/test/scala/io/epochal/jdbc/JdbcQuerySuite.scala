@@ -10,7 +10,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.jdbc.database.Failpoints
+import io.epochal.core.failpoint.Failpoints
 
 final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
 
@@ -216,7 +216,7 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
         database.execute("CREATE TABLE t (id BIGINT, value INT)")
         refused(Conditions.ColumnMissing)(start(rows(10).select("id", "length"), database, checkpoint))
         refused(Conditions.ColumnTypeMismatch)(start(rows(10).select("id", "value"), database, checkpoint))
-        refused(Conditions.UnknownOption)(
+        refused(Conditions.OptionUnknown)(
           start(rows(10).select("id"), database, checkpoint, options = Map("keyColum" -> "id")))
         refused(Conditions.TableMissing)(start(rows(10), database, checkpoint, options = Map("dbtable" -> "tt")))
         refused(Conditions.ModeUnsupported)(

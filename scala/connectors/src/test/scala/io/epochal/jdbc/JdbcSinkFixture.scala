@@ -3,19 +3,19 @@ package io.epochal.jdbc
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
-import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.{BatchWrite, WriteBuilder}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.ledger.TriggerMode
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.kit.engine.{RunningQuery, SinkEngine}
+import io.epochal.kit.engine.RunningQuery
+import io.epochal.kit.sink.TransactionalWriteBuilder
+import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{SinkFixture, SinkRun}
 
 /** The sink without a Spark session: the table `t` of a database, a checkpoint, and an engine that says what the test says. */
@@ -58,22 +58,10 @@ object JdbcSinkFixture {
 /** One start of a query. */
 final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, running: RunningQuery) extends SinkRun {
 
-  private val engine = new SinkEngine {
-    override def runningQuery(id: String): Right[Nothing, RunningQuery] = Right(running)
-    override def hadoop: Configuration = new Configuration(false)
-    override def maxResultBytes: Option[Long] = None
-  }
-
-  private val info = new LogicalWriteInfo {
-    override def options(): CaseInsensitiveStringMap = CaseInsensitiveStringMap.empty()
-    override def queryId(): String = JdbcRun.this.queryId
-    override def schema(): StructType = JdbcRun.this.schema
-  }
-
   /** Checked as at the start of a query. */
   val table: JdbcTable = {
     val dialect = Dialect.of(options.connection.url).get
-    val made = new JdbcTable(options, dialect, schema, engine)
+    val made = new JdbcTable(options, dialect, schema, new TestEngine(running))
     made.check()
     made
   }
@@ -88,7 +76,7 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
   override def newWrite(): StreamingWrite = builder(running.outputMode == OutputMode.Complete).build().toStreaming
 
   private def builder(truncate: Boolean): WriteBuilder = {
-    val builder = table.newWriteBuilder(info).asInstanceOf[JdbcWriteBuilder]
+    val builder = table.newWriteBuilder(new TestWriteInfo(queryId, schema)).asInstanceOf[TransactionalWriteBuilder]
     if (truncate) builder.truncate() else builder
   }
 }

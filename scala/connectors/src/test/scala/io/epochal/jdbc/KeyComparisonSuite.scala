@@ -86,7 +86,7 @@ abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databa
       .map(sql => if (sql.count(_ == '(') > sql.count(_ == ')')) s"$sql)" else sql)
 
     onSchema(s"$what as key is refused by name before the query writes", schema, ddl: _*) { f =>
-      val error = refused(Conditions.KeyComparedOtherwise)(f.newRun(query, keyed))
+      val error = refused(Conditions.KeyComparisonMismatch)(f.newRun(query, keyed))
       assert(error.values("column") == "word" && error.values("comparison") == by)
       f.newRun(query, Map("sinkId" -> "sink"))
     }

@@ -65,7 +65,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     write(f, run, 1, numbers(f, 10 until 20))
     refused(Conditions.EpochGap)(write(f, run, 3, numbers(f, 20 until 30)))
     refused(Conditions.EpochRegressed)(write(f, run, 0, numbers(f, 0 until 10)))
-    refused(Conditions.EpochRangeChanged)(write(f, run, 1, numbers(f, 10 until 20), offsets = "other"))
+    refused(Conditions.EpochOffsetsChanged)(write(f, run, 1, numbers(f, 10 until 20), offsets = "other"))
     holds(f, 0 until 20)
   }
 
@@ -99,8 +99,8 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
   on("a query takes a sink over, and the one that returns goes on where it was", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     write(f, f.newRun(query), 1, numbers(f, 10 until 20))
-    refused(Conditions.NewQuery)(write(f, f.newRun(otherQuery), 0, numbers(f, 20 until 30)))
-    refused(Conditions.NewQuery)(write(f, f.newRun(otherQuery, append("another")), 0, numbers(f, 20 until 30)))
+    refused(Conditions.QueryChanged)(write(f, f.newRun(otherQuery), 0, numbers(f, 20 until 30)))
+    refused(Conditions.QueryChanged)(write(f, f.newRun(otherQuery, append("another")), 0, numbers(f, 20 until 30)))
     write(f, f.newRun(otherQuery, append(query)), 0, numbers(f, 20 until 30), offsets = "of the other")
     assert(ledger(f, "last_epoch") == 0L)
     val back = f.newRun(query, append(otherQuery))
@@ -132,7 +132,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     val left = append(query)
     write(f, f.newRun(otherQuery, left), 0, numbers(f, 10 until 20), offsets = "of the other")
     write(f, f.newRun(otherQuery, left), 1, numbers(f, 20 until 30), offsets = "of the other")
-    val error = refused(Conditions.NewQuery)(write(f, f.newRun(third, left), 0, numbers(f, 10 until 20)))
+    val error = refused(Conditions.QueryChanged)(write(f, f.newRun(third, left), 0, numbers(f, 10 until 20)))
     assert(error.getMessage.contains(s"onNewQuery=append:$otherQuery"))
     holds(f, 0 until 30)
   }
@@ -237,7 +237,7 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
   on("a ledger written by a newer release is refused", table) { f =>
     write(f, f.newRun(query), 0, numbers(f, 0 until 10))
     f.database.execute("UPDATE epochal_ledger SET v = 2")
-    refused(Conditions.LedgerVersion)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
+    refused(Conditions.LedgerVersionUnsupported)(write(f, f.newRun(query), 1, numbers(f, 10 until 20)))
   }
 
   on("a row of the ledger that was deleted under a run is missed", table) { f =>

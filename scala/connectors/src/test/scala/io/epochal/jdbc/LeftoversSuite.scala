@@ -2,7 +2,8 @@ package io.epochal.jdbc
 
 import scala.util.Using
 
-import io.epochal.jdbc.database.Failpoints
+import io.epochal.core.error.Conditions
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.testkit.Epoch
 
 /** Prepared transactions that a run, a ledger or a server has left to others. */
@@ -32,7 +33,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
   }
 
   on(
-    "a task of an older run that hangs in its COPY does not keep its keys from the next run",
+    "a task of an older run that hangs in its COPY does not keep its keys from the next run, and says why it ended",
     "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)") { f =>
     f.logOffsets(0, """{"epoch":0,"offsets":"same"}""")
     val hanging = f.newRun(query, prepared).newWrite().createStreamingWriterFactory(() => 1).createWriter(0, 0, 0)
@@ -40,6 +41,7 @@ final class PreparedLeftoversSuite extends SinkSuite(Postgres) {
       numbers(f, 0 until 50000).foreach(hanging.write)
       write(f, f.newRun(query, prepared + ("lockTimeout" -> "2s")), 0, numbers(f, 0 until 10))
       holds(f, 0 until 10)
+      refused(Conditions.SinkFenced)(hanging.commit())
     } finally hanging.close()
   }
 

@@ -60,6 +60,8 @@ sealed abstract class MysqlServer(name: String) {
       s"--port=$port",
       s"--socket=$home/socket",
       s"--pid-file=$home/pid",
+      // Another server that starts would remove this one's temporary tables from a directory of all.
+      s"--tmpdir=$home",
       "--innodb-buffer-pool-size=64M",
       "--max-allowed-packet=16M",
       // The worst that a server can be set to.

@@ -3,16 +3,14 @@ package io.epochal.jdbc
 import java.nio.file.Files
 import java.sql.SQLException
 
-import org.apache.hadoop.conf.Configuration
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.jdbc.database.{Database, Dialect}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.postgres.PostgresDialect
-import io.epochal.jdbc.transport.{BulkTransport, Transports}
+import io.epochal.jdbc.transport.Transports
 import io.epochal.kit.access.Secret
-import io.epochal.kit.engine.{RunningQuery, SinkEngine}
 
 final class PasswordSuite extends AnyFunSuite {
 
@@ -31,7 +29,7 @@ final class PasswordSuite extends AnyFunSuite {
   /** Logs in as a query does before it starts. */
   private def look(more: (String, String)*): Unit = {
     val asked = options(more: _*)
-    new Database(Dialect.of(h2).get, asked, () => ()).look(_ => ())
+    new Database(Dialect.of(h2).get, asked, () => ()).inspect(_ => ())
   }
 
   test("the password is read from a file, without the line break at its end, anew for every connection") {
@@ -79,7 +77,7 @@ final class PasswordSuite extends AnyFunSuite {
   test("the password has one place only") {
     Seq("password" -> "a", "passwordFile" -> "b", "passwordEnv" -> "c")
       .combinations(2)
-      .foreach(two => refused(Conditions.OptionsConflict)(options(two: _*)))
+      .foreach(two => refused(Conditions.OptionConflict)(options(two: _*)))
   }
 
   test("a password from a file is in no text, nor when it is read for the executors") {
@@ -99,17 +97,8 @@ final class PasswordSuite extends AnyFunSuite {
     val postgres =
       options("url" -> "jdbc:postgresql://127.0.0.1/x", "passwordFile" -> file.toString, "transport" -> "staged")
     val database = new Database(PostgresDialect, postgres, () => ())
-    val transport = Transports.choose(database, run = null, tasks = 2, NoEngine, None)
+    val transport = Transports.bulk(database, database.bulk.get, run = null, tasks = 2, limit = 0L)
     Files.delete(file)
-    transport match {
-      case bulk: BulkTransport => assert(bulk.options.connection.password.map(_.read()).contains(secret))
-      case other               => fail(s"not in bulk: $other")
-    }
-  }
-
-  private object NoEngine extends SinkEngine {
-    override def runningQuery(queryId: String): Either[EpochalException, RunningQuery] = fail("not asked")
-    override def hadoop: Configuration = fail("not asked")
-    override def maxResultBytes: Option[Long] = None
+    assert(transport.options.connection.password.map(_.read()).contains(secret))
   }
 }

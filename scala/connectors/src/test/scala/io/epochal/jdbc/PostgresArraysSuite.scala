@@ -14,7 +14,7 @@ import io.epochal.core.error.Conditions
 /** Arrays, with a real PostgreSQL as the judge. */
 final class PostgresArraysSuite extends SinkSuite(Postgres) {
 
-  private val kinds = Kind.scalars
+  private val kinds = PostgresKind.scalars
   private val schema = StructType(
     StructField("id", LongType) +: kinds.indices.map(i => StructField(s"c$i", ArrayType(kinds(i).spark))))
   private val ddl =

@@ -21,17 +21,17 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
   private val scalars = Seq(
     BooleanType -> Gen.oneOf(true, false),
     ByteType -> Gen.choose(Byte.MinValue, Byte.MaxValue),
-    IntegerType -> Kind.ints,
-    LongType -> Kind.longs,
-    FloatType -> Kind.floats,
-    DoubleType -> Kind.doubles,
-    DecimalType(12, 3) -> Kind.decimals(12, 3),
-    DecimalType(38, 20) -> Kind.decimals(38, 20),
-    StringType -> Kind.texts,
+    IntegerType -> PostgresKind.ints,
+    LongType -> PostgresKind.longs,
+    FloatType -> PostgresKind.floats,
+    DoubleType -> PostgresKind.doubles,
+    DecimalType(12, 3) -> PostgresKind.decimals(12, 3),
+    DecimalType(38, 20) -> PostgresKind.decimals(38, 20),
+    StringType -> PostgresKind.texts,
     BinaryType -> Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)).map(_.toArray),
-    DateType -> Kind.days,
-    TimestampType -> Kind.micros,
-    TimestampNTZType -> Kind.micros
+    DateType -> PostgresKind.days,
+    TimestampType -> PostgresKind.micros,
+    TimestampNTZType -> PostgresKind.micros
   )
 
   private def nullable(values: Gen[Any]): Gen[Any] = Gen.frequency(9 -> values, 1 -> Gen.const(null))
@@ -45,7 +45,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
     ArrayType(element._1) -> Gen.listOf(nullable(element._2)).map(values => new GenericArrayData(values.toArray[Any]))
 
   private def map(value: (DataType, Gen[Any])): (DataType, Gen[Any]) =
-    MapType(StringType, value._1) -> Gen.listOf(Gen.zip(Kind.texts, nullable(value._2))).map { entries =>
+    MapType(StringType, value._1) -> Gen.listOf(Gen.zip(PostgresKind.texts, nullable(value._2))).map { entries =>
       val (keys, values) = entries.distinctBy(_._1).unzip
       new ArrayBasedMapData(new GenericArrayData(keys.toArray[Any]), new GenericArrayData(values.toArray[Any]))
     }

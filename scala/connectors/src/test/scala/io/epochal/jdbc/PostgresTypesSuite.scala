@@ -15,7 +15,7 @@ import io.epochal.core.error.Conditions
 /** What was written reads back equal, with a real PostgreSQL as the judge of our binary encoding. */
 final class PostgresTypesSuite extends SinkSuite(Postgres) {
 
-  private val kinds = Kind.scalars
+  private val kinds = PostgresKind.scalars
 
   private val schema = StructType(
     StructField("id", LongType) +: kinds.indices.map(i => StructField(s"c$i", kinds(i).spark)))
@@ -102,7 +102,8 @@ final class PostgresTypesSuite extends SinkSuite(Postgres) {
 
   onSchema("intervals arrive with the very months, days and microseconds", intervals, intervalTable) { f =>
     val value = for {
-      micros <- Kind.longs; months <- Kind.ints; days <- Gen.choose(-1000000, 1000000); time <- Kind.longs
+      micros <- PostgresKind.longs; months <- PostgresKind.ints; days <- Gen.choose(-1000000, 1000000);
+      time <- PostgresKind.longs
     } yield (micros, months, new CalendarInterval(months, days, time))
     val extremes = Seq(
       (Long.MaxValue, Int.MaxValue, new CalendarInterval(Int.MaxValue, 0, Long.MaxValue)),

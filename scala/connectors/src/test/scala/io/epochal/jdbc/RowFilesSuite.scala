@@ -7,7 +7,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.{Failpoints, FileMessage, InlineMessage}
+import io.epochal.core.failpoint.Failpoints
+import io.epochal.kit.sink.transport.{FileMessage, InlineMessage}
 import io.epochal.testkit.Epoch
 
 final class SqliteRowFilesSuite extends RowFilesChecks(Sqlite)
@@ -80,14 +81,14 @@ abstract class RowFilesChecks(databases: TestDatabases) extends SinkSuite(databa
     val bytes = whole.clone()
     bytes(bytes.length - 20) = (bytes(bytes.length - 20) + 1).toByte
     Files.write(file, bytes)
-    refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
+    refused(Conditions.CommitMessageCorrupted)(changed.commit(Seq(first)))
     Files.write(file, bytes.take(bytes.length - 100))
-    refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
+    refused(Conditions.CommitMessageCorrupted)(changed.commit(Seq(first)))
     // A whole chunk more than the task wrote.
     Files.write(file, whole ++ whole.take(4 + ByteBuffer.wrap(whole).getInt(0)))
-    refused(Conditions.MessageCorrupted)(changed.commit(Seq(first)))
+    refused(Conditions.CommitMessageCorrupted)(changed.commit(Seq(first)))
     Files.delete(file)
-    refused(Conditions.RowsFileLost)(changed.commit(Seq(first)))
+    refused(Conditions.RowFileLost)(changed.commit(Seq(first)))
     holds(f, 0 until 0)
   }
 

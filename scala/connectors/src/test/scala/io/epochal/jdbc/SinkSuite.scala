@@ -5,7 +5,7 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Condition, EpochalException}
-import io.epochal.jdbc.database.Failpoints
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.testkit.{Epoch, SinkRun}
 
 /** A suite over one kind of database, with the sink driven by hand: no Spark session. */

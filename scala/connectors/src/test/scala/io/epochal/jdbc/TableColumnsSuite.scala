@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
-import io.epochal.jdbc.database.Failpoints
+import io.epochal.core.failpoint.Failpoints
 
 final class SqliteTableColumnsSuite extends TableColumns(Sqlite)
 final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.staged))
@@ -64,7 +64,7 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
         "is 'wrd', which is not one of the query's columns id, word. Hint: Did you mean keyColumns=id,word?"))
     val to = refused(Conditions.ColumnMissing)(f.newRun(query, wrong("id:coment_id,word:\"full text\"")))
     assert(to.getMessage.contains("as 'coment_id'") && to.getMessage.contains("columnMap=id:comment_id"))
-    refused(Conditions.OptionsConflict)(f.newRun(query, wrong("id:word")))
+    refused(Conditions.OptionConflict)(f.newRun(query, wrong("id:word")))
     refused(Conditions.OptionInvalid)(f.newRun(query, wrong("id=comment_id")))
   }
 
@@ -131,8 +131,8 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     write(f, run, 1, Seq(row(1, "ONE", "7.25"), row(2, "two", "2.25")))
     assert(text(f, "id, word, price") == Seq("1 one 7.25", "2 two 2.25"))
     def wrong(more: (String, String)*): Map[String, String] = Map("keyColumns" -> "id") ++ more
-    refused(Conditions.OptionsConflict)(f.newRun(query, wrong("updateColumns" -> "id,word")))
-    refused(Conditions.OptionsConflict)(f.newRun(query, Map("updateColumns" -> "word")))
+    refused(Conditions.OptionConflict)(f.newRun(query, wrong("updateColumns" -> "id,word")))
+    refused(Conditions.OptionConflict)(f.newRun(query, Map("updateColumns" -> "word")))
     val error = refused(Conditions.OptionInvalid)(f.newRun(query, wrong("updateColumns" -> "prise")))
     assert(error.values("option") == "updateColumns" && error.getMessage.contains("Did you mean updateColumns=price?"))
   }

@@ -3,11 +3,10 @@ package io.epochal.random
 import java.nio.file.Path
 import java.time.Instant
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.kit.source.{InitialOffset, ManualClock}
+import io.epochal.kit.source.{ManualClock, SourceOffset}
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source, a row a second, over a clock that moves by hand. */
@@ -27,18 +26,16 @@ final class RandomConformanceSuite extends SourceChecks {
     override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, "seed" -> "1")
 
     private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream = {
-      val options = RandomOptions.read(Map("rowsPerSecond" -> "1", extra)).fold(throw _, identity)
       // The rows count from the begin, whenever the query first starts.
-      val initial = new InitialOffset(checkpoint.toString, new Configuration())
-      initial.orElse(options.toOffset(options.begin(begin.toEpochMilli)).json)
-      new RandomStream(options, initial, 2, clock)
+      val _ = RandomStreams.over(new ManualClock(begin), checkpoint, "rowsPerSecond" -> "1", extra).initialOffset()
+      RandomStreams.over(clock, checkpoint, "rowsPerSecond" -> "1", extra)
     }
 
     override def makeAvailable(rows: Int): Unit = clock.advance(rows.toLong)
 
     override def rowsBefore(offset: Offset): Long = offset match {
-      case random: RandomOffset => random.position.delivered
-      case other                => fail(s"not an offset of ours: $other")
+      case SourceOffset(position: RandomPosition, _) => position.delivered
+      case other                                     => fail(s"not an offset of ours: $other")
     }
   }
 }

@@ -70,9 +70,9 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       options("sourceId" -> quotes) -> quotes
     ).foreach { case (read, source) =>
       val old = read.fromJson(first(source)).fold(throw _, identity)
-      assert(read.rowZero(old) == 0 && read.toOffset(old).json == first(source))
-      val now = read.toOffset(read.begin(7))
-      assert(read.rowZero(now.position) == 946684800000000L && read.fromJson(now.json) == Right(now.position))
+      assert(read.rowZero(old) == 0 && read.toJson(old) == first(source))
+      val now = read.begin(7)
+      assert(read.rowZero(now) == 946684800000000L && read.fromJson(read.toJson(now)) == Right(now))
     }
     val told = options("startTimestamp" -> "2026-01-01T00:00:00Z")
     assert(told.rowZero(told.begin(7)) == 1767225600000000L)
@@ -82,9 +82,9 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         .left
         .toOption
         .map(_.condition)
-        .contains(Conditions.OffsetSourceChanged))
-    val now = options().toOffset(options().begin(7))
-    assert(told.fromJson(now.json).left.toOption.map(_.condition).contains(Conditions.OffsetSourceChanged))
+        .contains(Conditions.SourceChanged))
+    val now = options().toJson(options().begin(7))
+    assert(told.fromJson(now).left.toOption.map(_.condition).contains(Conditions.SourceChanged))
   }
 
   test("a row exists from its due time on, and not before") {
@@ -127,9 +127,9 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("options that cannot hold together are refused by name") {
     def condition(options: (String, String)*) = RandomOptions.read(options.toMap).left.toOption.map(_.condition)
-    assert(condition("rowsPerSecond" -> "1", "rowsPerBatch" -> "1").contains(Conditions.OptionsConflict))
-    assert(condition("minLength" -> "9", "maxLength" -> "3").contains(Conditions.OptionsConflict))
-    assert(condition("rowsPerSecnd" -> "1").contains(Conditions.UnknownOption))
+    assert(condition("rowsPerSecond" -> "1", "rowsPerBatch" -> "1").contains(Conditions.OptionConflict))
+    assert(condition("minLength" -> "9", "maxLength" -> "3").contains(Conditions.OptionConflict))
+    assert(condition("rowsPerSecnd" -> "1").contains(Conditions.OptionUnknown))
     assert(condition("numPartitions" -> "0").contains(Conditions.OptionInvalid))
     assert(condition("startTimestamp" -> "yesterday").contains(Conditions.OptionInvalid))
   }

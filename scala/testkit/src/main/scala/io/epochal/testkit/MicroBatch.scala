@@ -17,8 +17,9 @@ object MicroBatch {
 
   /** All rows between two offsets, partition after partition, each as its values. */
   def read(stream: MicroBatchStream, schema: StructType, start: Offset, end: Offset): Seq[Seq[Any]] = {
-    val partitions = stream.planInputPartitions(start, end).toSeq
+    // Spark may ask for the factory first: it must not know what was planned.
     val factory = stream.createReaderFactory()
+    val partitions = stream.planInputPartitions(start, end).toSeq
     partitions.flatMap { partition =>
       Using.resource(factory.createReader(Serialization.copy(partition))) { reader =>
         Iterator.continually(reader).takeWhile(_.next()).map(_.get().copy().toSeq(schema)).toVector

@@ -81,7 +81,7 @@ trait SinkChecks extends AnyFunSuite with Refusals {
 
   check("an epoch that comes again with other offsets is an error, and nothing is written") { target =>
     target.write(target.fixture.newRun(query), 0, 0 until 10)
-    refused(Conditions.EpochRangeChanged) {
+    refused(Conditions.EpochOffsetsChanged) {
       target.write(target.fixture.newRun(query), 0, 10 until 20, offsets = "other")
     }
     target.shouldHold(0 until 10)
@@ -161,7 +161,7 @@ trait SinkChecks extends AnyFunSuite with Refusals {
 
   check("another query on the same sink is an error, and nothing is written") { target =>
     target.write(target.fixture.newRun(query), 0, 0 until 10)
-    refused(Conditions.NewQuery) {
+    refused(Conditions.QueryChanged) {
       target.write(target.fixture.newRun("5b3c9f0e-0000-4000-8000-000000000002"), 0, 10 until 20)
     }
     target.shouldHold(0 until 10)

@@ -60,7 +60,7 @@ trait SourceChecks extends AnyFunSuite with Refusals {
   check("an offset of a later version is refused, naming both versions") { (fixture, checkpoint) =>
     val (stream, _, end) = started(fixture, checkpoint, 7)
     val version = "\"v\":(\\d+)".r.findFirstMatchIn(end.json).getOrElse(fail(s"no version in ${end.json}")).group(1)
-    val error = refused(Conditions.OffsetVersion) {
+    val error = refused(Conditions.OffsetVersionUnsupported) {
       stream.deserializeOffset(end.json.replace(s"\"v\":$version", "\"v\":4711"))
     }
     // The newest that is read; an offset may be written in an older one.
@@ -71,10 +71,10 @@ trait SourceChecks extends AnyFunSuite with Refusals {
   check("an offset of another source is refused") { (fixture, checkpoint) =>
     val (stream, start, end) = started(fixture, checkpoint, 7)
     val foreign = fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1"))
-    refused(Conditions.OffsetSourceChanged) {
+    refused(Conditions.SourceChanged) {
       foreign.planInputPartitions(foreign.deserializeOffset(start.json), foreign.deserializeOffset(end.json))
     }
-    refused(Conditions.OffsetSourceChanged)(stream.deserializeOffset(foreign.initialOffset().json))
+    refused(Conditions.SourceChanged)(stream.deserializeOffset(foreign.initialOffset().json))
   }
 
   check("what is no offset is refused") { (fixture, checkpoint) =>

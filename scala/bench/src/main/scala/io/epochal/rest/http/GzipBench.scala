@@ -7,7 +7,7 @@ import java.util.zip.{GZIPInputStream, GZIPOutputStream}
 
 import org.openjdk.jmh.annotations._
 
-import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.kit.record.Body
 
 /** A megabyte of JSON out of gzip: our decoder, and the JDK's. */
 @State(Scope.Thread)
@@ -17,7 +17,7 @@ import io.epochal.rest.http.request.BodyBuffer
 @Measurement(iterations = 5, time = 1)
 @Fork(1)
 class GzipBench {
-  private val buffer = new BodyBuffer
+  private val buffer = new Body
   private var compressed: Array[Byte] = _
 
   @Setup def setUp(): Unit = {
@@ -38,7 +38,7 @@ class GzipBench {
   @Benchmark def jdk(): Int = read(new GZIPInputStream(new ByteArrayInputStream(compressed), 16 << 10))
 
   private def read(in: InputStream): Int = {
-    buffer.readFrom(in, BodyBuffer.MaxBytes): Unit
+    buffer.readFrom(in, Body.MaxBytes): Unit
     in.close()
     buffer.length
   }

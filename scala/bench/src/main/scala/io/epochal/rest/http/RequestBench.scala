@@ -6,7 +6,8 @@ import java.util.concurrent.{Executors, TimeUnit}
 import com.sun.net.httpserver.HttpServer
 import org.openjdk.jmh.annotations._
 
-import io.epochal.rest.http.request.{BodyBuffer, HttpCall, HttpCounters}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.request.{HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
 /** A request for a small page, and all that stands around it, to a server in the same JVM. */
@@ -17,7 +18,7 @@ import io.epochal.rest.source.paging.RestOptions
 @Measurement(iterations = 5, time = 2)
 @Fork(1)
 class RequestBench {
-  private val buffer = new BodyBuffer
+  private val buffer = new Body
   private val call = HttpCall("GET", "/c")
   private var server: HttpServer = _
   private var client: HttpClient = _

@@ -9,10 +9,11 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.{Claim, LedgerRow}
+import io.epochal.core.ledger.LedgerRow
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{ConnectionPool, Database, Transaction}
 import io.epochal.jdbc.sql.{Blocker, Writer}
+import io.epochal.kit.sink.{LedgerState, Run}
 
 /** Looks, while a claim waits for a lock, for whom it waits (K15).
   *
@@ -21,9 +22,14 @@ import io.epochal.jdbc.sql.{Blocker, Writer}
   * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
   * error names it. Nor is any for a claim that the ledger will refuse: the run that it waits for is the rightful one.
   *
-  * A claim that succeeds sooner than `grace` costs no look: a predecessor that is well gets that long to end its transaction.
+  * A claim that succeeds sooner than `grace` costs no check: a predecessor that is well gets that long to end its transaction.
   */
-final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, schema: String, run: Run) {
+final private[jdbc] class ClaimWatch(
+    database: Database,
+    ledger: LedgerTable,
+    schema: String,
+    run: Run,
+    decide: LedgerState => Either[EpochalException, LedgerRow]) {
   import ClaimWatch._
 
   private val dialect = database.dialect
@@ -50,25 +56,25 @@ final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, sc
     def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
     var goesOn = wait(grace)
     while (goesOn) {
-      try look(session, done)
+      try check(session, done)
       catch {
-        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", told(error))
+        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", redacted(error))
       }
       goesOn = wait(Pause)
     }
   }
 
-  private def look(session: Long, done: CountDownLatch): Unit =
+  private def check(session: Long, done: CountDownLatch): Unit =
     ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
       Transaction.run(connection, dialect, Pause) { _ =>
         ledger.row(connection, run.sinkId).foreach { row =>
           val successor = Writer.of(schema, run.sinkId, row.generation)
-          val decided = decide(connection, row)
-          refused = decided.flatMap(_.left.toOption)
+          val decision = decided(connection, row)
+          refused = decision.flatMap(_.left.toOption)
           val (ours, others) = dialect
             .blockers(connection, session, successor)
             .partition(blocker =>
-              decided.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+              decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
           if (done.getCount > 0) {
             ours.foreach { blocker =>
               log.warn(
@@ -84,15 +90,12 @@ final private[jdbc] class ClaimWatch(database: Database, ledger: LedgerTable, sc
     }
 
   /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
-  private def decide(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] = {
-    val options = database.options
-    dialect.find(connection, options.table).map { table =>
-      val claim = Claim(run.sinkId, run.queryId, run.runId, table.target, row.server, options.onNewQuery)
-      Claim.decide(claim, Some(row), Nil)
-    }
-  }
+  private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
+    dialect
+      .find(connection, database.options.table)
+      .map(table => decide(LedgerState(table.target, row.server, Some(row))))
 
-  private def told(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
+  private def redacted(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
 
   private def grace: Duration = {
     val third = database.options.lockTimeout.dividedBy(3)

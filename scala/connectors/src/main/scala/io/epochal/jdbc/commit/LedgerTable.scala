@@ -2,9 +2,9 @@ package io.epochal.jdbc.commit
 
 import java.sql.{Connection, ResultSet}
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
-import io.epochal.jdbc.database.{BoundTable, Dialect, Trust}
+import io.epochal.jdbc.database.{BoundTable, BulkRun, Dialect, Trust}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.{Ddl, Sql}
@@ -95,6 +95,16 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
         (rows.getLong(1), rows.getString(2)))
       .headOption
 
+  /** What a run is to be told if another may write. Without a lock. */
+  def fenced(connection: Connection, run: BulkRun): Option[EpochalException] = {
+    val current = owner(connection, run.sinkId)
+    Option.when(!run.isCurrent(current))(
+      Conditions.SinkFenced(
+        "sinkId" -> run.sinkId,
+        "generation" -> run.generation,
+        "current" -> current.fold("none")(_._1.toString)))
+  }
+
   /** The sink's row, without a lock; None where there is no ledger, too. */
   def row(connection: Connection, sinkId: String): Option[LedgerRow] =
     if (exists(connection))
@@ -179,18 +189,14 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
       row.sinkId): Unit
   }
 
-  /** Writes an epoch that was applied, provided that the table is still the one that the row names, with columns of the
+  /** Writes the epoch that the row has applied last, provided that the table is still the one that the row names, with columns of the
     * types that the rows were encoded for. The load holds a lock on the table: this stays so until the COMMIT.
     *
     * @return
     *   false when it is not: the transaction must be rolled back
     */
-  def record(
-      connection: Connection,
-      row: LedgerRow,
-      applied: AppliedEpoch,
-      table: BoundTable,
-      shape: String): Boolean = {
+  def record(connection: Connection, row: LedgerRow, table: BoundTable, shape: String): Boolean = {
+    val applied = row.last.get
     val changed = Sql.update(
       connection,
       sql"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, $rowCount = ?,
@@ -236,7 +242,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
   private def read(rows: ResultSet): LedgerRow = {
     val version = rows.getLong("v")
     if (version > Version)
-      throw Conditions.LedgerVersion(
+      throw Conditions.LedgerVersionUnsupported(
         "url" -> place,
         "sinkId" -> rows.getString("sink_id"),
         "found" -> version,

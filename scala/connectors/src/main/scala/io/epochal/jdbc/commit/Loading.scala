@@ -3,24 +3,27 @@ package io.epochal.jdbc.commit
 import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
-import io.epochal.jdbc.database.{BadRows, BulkRun, Database, DeadLetter, Loaded, Shipment}
+import io.epochal.jdbc.database.{BulkRun, Database, Loaded}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.table.{AddedColumns, DeadLetterTable}
+import io.epochal.kit.sink.row.DeadLetter
+import io.epochal.kit.sink.transport.Shipment
 
 /** Brings what tasks put out into the table, and checks that all of it is there (K13).
   *
-  * @param sinkId
-  *   None for a batch write
+  * @param whole
+  *   the rows are all that the table is to hold
   */
-final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Boolean, sinkId: Option[String]) {
+final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boolean) {
 
   private val bound = run.table
   private val options = database.options
   private val dialect = database.dialect
+  private val sinkId = Option.unless(run.once)(run.sinkId)
 
   def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
     AddedColumns.add(connection, dialect, options.table, bound)
-    if (truncate) clear(connection, epoch)
+    if (whole) clear(connection, epoch)
     if (shipment.stored > 0)
       bring(connection, shipment, epoch) match {
         case Loaded.Rows(stored, expected) => compare(stored, expected, bound.table.name, epoch)
@@ -50,27 +53,16 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, truncate: Bo
   }
 
   private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
-    try
-      database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
-        case Some(bulk) => bulk.load(connection, run, shipment, epoch)
-        case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
-      }
-    finally shipment.release()
+    database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
+      case Some(bulk) => bulk.load(connection, run, shipment, epoch)
+      case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
+    }
 
   private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
-    val limit = options.rows.maxBadRows
-    if (letters.size > limit) throw BadRows.tooMany(epoch, BadRows.limitText(limit), letters.head)
     val stored = dialect.writing(connection)(
       DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
     compare(stored, letters.size.toLong, table, epoch)
   }
-
-  /** The table is not the one any more that the rows were encoded for. */
-  def targetReplaced: EpochalException = Conditions.TargetChanged(
-    "sinkId" -> run.sinkId,
-    "known" -> bound.table.target,
-    "accept" -> bound.table.target.id,
-    "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types")
 
   private def compare(stored: Long, expected: Long, table: QualifiedName, epoch: String): Unit =
     if (stored != expected) throw Loading.dropped(stored, expected, epoch, table)

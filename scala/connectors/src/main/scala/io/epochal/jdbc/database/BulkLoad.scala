@@ -7,6 +7,7 @@ import scala.annotation.unused
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.jdbc.sql.Writer
+import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** A run, as what its tasks leave in the database names it.
   *
@@ -72,6 +73,11 @@ trait BulkLoad extends Serializable {
     *   of this attempt alone
     */
   def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy
+
+  /** In a task whose connection was lost, on another: whether a newer run has claimed the sink, which ends the transactions
+    * of older ones.
+    */
+  def fenced(connection: Connection, run: BulkRun): Option[EpochalException]
 
   /** In the committing transaction: brings the rows of the attempts named, and no others, into the table, and compares
     * their numbers with the messages (K13).

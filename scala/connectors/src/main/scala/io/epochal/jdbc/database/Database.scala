@@ -14,7 +14,7 @@ import io.epochal.jdbc.sql.Writer
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
   *
   * @param onRetry
-  *   told of each failure that is tried again
+  *   is called with each failure that is retried
   */
 final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: () => Unit) {
 
@@ -56,9 +56,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     catch { case NonFatal(error) => throw explain(step, error) }
 
   /** Runs `body` on a connection of its own; again only where the server is there and takes none yet: a wrong place, or
-    * password, is told at once.
+    * password, fails at once.
     */
-  def look[A](body: Connection => A): A = {
+  def inspect[A](body: Connection => A): A = {
     val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
       if (ConnectionPool.sqlErrors(error).exists(dialect.opensLater)) Verdict.Retry else Verdict.GiveUp

@@ -14,9 +14,10 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.row.{EncodedRows, RowFormat}
-import io.epochal.jdbc.sql.{Blocker, Writer}
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.sink.TransactionOutcome
+import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** All that differs from database to database. The rest of the sink names none.
   *
@@ -220,7 +221,7 @@ trait Dialect {
 
   /** Empties the table so that other transactions see it full until the commit (K10). */
   final def clear(connection: Connection, table: QualifiedName): Unit = writing(connection) {
-    Using.resource(connection.createStatement())(_.executeUpdate(s"DELETE FROM ${quote(table)}")): Unit
+    Sql.run(connection, s"DELETE FROM ${quote(table)}")
   }
 
   /** Whether the transaction sees no row in the table. */
@@ -287,14 +288,6 @@ object DatabaseFailure {
   final case class TooManyConnections(setting: String) extends DatabaseFailure
 }
 
-sealed trait TransactionOutcome
-
-object TransactionOutcome {
-  case object Committed extends TransactionOutcome
-  case object Aborted extends TransactionOutcome
-  case object InProgress extends TransactionOutcome
-}
-
 /** What a load did. */
 sealed trait Loaded
 
@@ -321,12 +314,18 @@ final case class JdbcDriver(className: String, artifact: Option[String] = None)
 /** A dialect of Epochal's own: asked after those of users. */
 private[jdbc] trait BuiltInDialect { this: Dialect => }
 
+/** Takes any URL: asked after all others. */
+private[jdbc] trait LastDialect extends BuiltInDialect { this: Dialect => }
+
 object Dialect {
 
-  /** The dialect for a URL: users' own first, then Epochal's in the order of their file in `META-INF/services`. */
-  def of(url: String): Option[Dialect] = {
-    val (own, users) = registered.partition(_.isInstanceOf[BuiltInDialect])
-    (users ++ own).find(_.handles(url))
+  /** The dialect for a URL: users' own come before Epochal's. */
+  def of(url: String): Option[Dialect] = registered.sortBy(turn).find(_.handles(url))
+
+  private def turn(dialect: Dialect): Int = dialect match {
+    case _: LastDialect    => 2
+    case _: BuiltInDialect => 1
+    case _                 => 0
   }
 
   private def registered: Seq[Dialect] =

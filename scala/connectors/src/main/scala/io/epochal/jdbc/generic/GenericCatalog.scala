@@ -5,7 +5,6 @@ import java.util.Locale
 
 import scala.util.Using
 
-import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{TargetColumn, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
@@ -21,7 +20,10 @@ private[generic] object GenericCatalog {
       (found, kind) <- tables(connection, schema, table) if found.table == table && found.schema == schema
     } yield (found, kind)).headOption.map { case (found, kind) =>
       if (!kind.endsWith("TABLE") || kind.contains("TEMPORARY"))
-        unsupported(s"write to $found", s"it is a ${kind.toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
+        throw JdbcOptions.unsupported(
+          s"write to $found",
+          s"it is a ${kind.toLowerCase(Locale.ROOT)}",
+          "Name an ordinary table.")
       TargetTable(found, Target(found.toString, None), columns(connection, found), Nil)
     }
   }
@@ -48,18 +50,18 @@ private[generic] object GenericCatalog {
     val product = metadata.getDatabaseProductName
     val quote = String.valueOf(metadata.getIdentifierQuoteString).trim
     if (!metadata.supportsTransactions)
-      unsupported(s"write to $product", "it has no transactions", "Write to a database that has them.")
+      throw JdbcOptions.unsupported(
+        s"write to $product",
+        "it has no transactions",
+        "Write to a database that has them.")
     if (quote != "\"")
-      unsupported(s"write to $product", s"it does not quote names by SQL's rule, but with '$quote'", Own)
-    if (product.startsWith("Oracle")) unsupported(s"write to $product", "it keeps an empty text as NULL", Own)
+      throw JdbcOptions.unsupported(
+        s"write to $product",
+        s"it does not quote names by SQL's rule, but with '$quote'",
+        Own)
+    if (product.startsWith("Oracle"))
+      throw JdbcOptions.unsupported(s"write to $product", "it keeps an empty text as NULL", Own)
   }
-
-  private def unsupported(mode: String, reason: String, suggestion: String): Nothing =
-    throw Conditions.ModeUnsupported(
-      "format" -> JdbcOptions.Format,
-      "mode" -> mode,
-      "reason" -> reason,
-      "suggestion" -> suggestion)
 
   private def current(connection: Connection): String =
     if (hasSchemas(connection)) Option(connection.getSchema).getOrElse("")

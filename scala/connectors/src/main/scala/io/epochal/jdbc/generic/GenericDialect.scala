@@ -12,23 +12,23 @@ import java.util.Locale
 
 import org.apache.spark.sql.types.DataType
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.{
   BoundTable,
-  BuiltInDialect,
   ColumnType,
   Dialect,
   JdbcDriver,
+  LastDialect,
   LedgerDialect,
   Loaded,
   TargetTable
 }
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** Any database whose driver is on the class path, by what JDBC and standard SQL promise. To be extended where a database
   * can do more.
@@ -47,12 +47,10 @@ class GenericDialect extends Dialect {
     if (options.upsert) Left(upsert(options)) else DeadLetterTable.refused(options, name)
 
   private def upsert(options: JdbcOptions): EpochalException =
-    Conditions.ModeUnsupported(
-      "format" -> JdbcOptions.Format,
-      "mode" -> s"replace rows by keyColumns in ${options.connection.place}",
-      "reason" -> "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
-      "suggestion" -> "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md)."
-    )
+    JdbcOptions.unsupported(
+      s"replace rows by keyColumns in ${options.connection.place}",
+      "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
+      "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md).")
 
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     GenericCatalog.find(connection, name)
@@ -91,9 +89,9 @@ class GenericDialect extends Dialect {
     */
   override def verdict(error: SQLException): Verdict = {
     val state = Option(error.getSQLState).getOrElse("")
-    val passing = error.isInstanceOf[SQLTransientException] || losesConnection(error) ||
+    val transient = error.isInstanceOf[SQLTransientException] || losesConnection(error) ||
       Seq("40", "53", "57P", "HYT").exists(state.startsWith) || state == "55P03"
-    if (passing && state != "08004") Verdict.Retry else Verdict.GiveUp
+    if (transient && state != "08004") Verdict.Retry else Verdict.GiveUp
   }
 
   override def losesConnection(error: SQLException): Boolean =
@@ -135,4 +133,4 @@ private[generic] object GenericLedger extends LedgerDialect {
 }
 
 /** For every JDBC URL that no other dialect takes. */
-final class AnyDialect extends GenericDialect with BuiltInDialect
+final class AnyDialect extends GenericDialect with LastDialect

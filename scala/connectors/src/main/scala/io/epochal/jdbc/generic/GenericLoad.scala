@@ -2,11 +2,10 @@ package io.epochal.jdbc.generic
 
 import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLSyntaxErrorException}
 
-import io.epochal.core.error.Conditions
 import io.epochal.jdbc.database.{BoundTable, Dialect, Loaded, WriteMode}
 import io.epochal.jdbc.insert.InsertBatches
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.row.EncodedRows
+import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
   * the driver's batches.
@@ -25,11 +24,7 @@ private[generic] object GenericLoad {
   ): Loaded = table.mode match {
     case WriteMode.Append => Loaded.Rows(insert(dialect, connection, table, rows, batchSize), rows.rows)
     case _ =>
-      throw Conditions.ModeUnsupported(
-        "format" -> JdbcOptions.Format,
-        "mode" -> "replace rows",
-        "reason" -> "the dialect of this database has no statement for it",
-        "suggestion" -> "Append.")
+      throw JdbcOptions.unsupported("replace rows", "the dialect of this database has no statement for it", "Append.")
   }
 
   private def insert(

@@ -5,8 +5,8 @@ import java.sql.{Connection, PreparedStatement, SQLException, Statement}
 import scala.util.Using
 
 import io.epochal.jdbc.database.{BoundTable, Operation}
-import io.epochal.jdbc.row.EncodedRows
 import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.sink.row.EncodedRows
 
 /** INSERTs of encoded rows ([[RowBytes]]), for databases without a bulk load.
   *

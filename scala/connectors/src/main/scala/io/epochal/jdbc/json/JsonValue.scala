@@ -4,8 +4,9 @@ import java.util.HexFormat
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, StoredText}
+import io.epochal.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
+import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 
 /** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
   *

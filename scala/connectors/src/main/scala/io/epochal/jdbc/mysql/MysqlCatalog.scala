@@ -3,7 +3,6 @@ package io.epochal.jdbc.mysql
 import java.sql.{Connection, ResultSet}
 import java.util.Locale
 
-import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
@@ -68,11 +67,7 @@ private[mysql] object MysqlCatalog {
       .headOption
 
   private def refuse(name: QualifiedName, reason: String, suggestion: String): Nothing =
-    throw Conditions.ModeUnsupported(
-      "format" -> JdbcOptions.Format,
-      "mode" -> s"write to $name",
-      "reason" -> reason,
-      "suggestion" -> suggestion)
+    throw JdbcOptions.unsupported(s"write to $name", reason, suggestion)
 
   /** The collation for texts that are keys. */
   def exactCollation(connection: Connection): String = {
@@ -84,12 +79,10 @@ private[mysql] object MysqlCatalog {
     MysqlType.ExactCollations
       .find(there.contains)
       .getOrElse(
-        throw Conditions.ModeUnsupported(
-          "format" -> JdbcOptions.Format,
-          "mode" -> "make a table with a text as key",
-          "reason" -> s"MySQL ${MysqlVersion.of(connection).text} has no collation that compares texts as Spark does (8.0.17 has)",
-          "suggestion" -> "Upgrade the server; or make the table yourself and set keyComparison=database."
-        ))
+        throw JdbcOptions.unsupported(
+          "make a table with a text as key",
+          s"MySQL ${MysqlVersion.of(connection).text} has no collation that compares texts as Spark does (8.0.17 has)",
+          "Upgrade the server; or make the table yourself and set keyComparison=database."))
   }
 
   /** Each with what makes it loose as a key. */

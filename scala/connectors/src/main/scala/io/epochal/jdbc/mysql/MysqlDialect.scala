@@ -5,8 +5,6 @@ import java.sql.{Connection, SQLException}
 import java.time.Duration
 import java.util.HexFormat
 
-import scala.util.Using
-
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.EpochalException
@@ -25,10 +23,10 @@ import io.epochal.jdbc.database.{
 }
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.jdbc.table.DeadLetterTable
+import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
 class MysqlDialect extends Dialect with BuiltInDialect {
@@ -92,8 +90,8 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
     val seconds = math.max(1L, lockTimeout.toSeconds)
-    execute(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-    execute(
+    Sql.run(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    Sql.run(
       connection,
       sql"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
          |/*M!100301 idle_transaction_timeout = ${math
@@ -101,7 +99,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
          |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
          |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
     )
-    execute(connection, "START TRANSACTION")
+    Sql.run(connection, "START TRANSACTION")
     None
   }
 
@@ -118,11 +116,8 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def end(connection: Connection, blocker: Blocker): Unit = MysqlSessions.end(connection, blocker)
 
   // By statements, since the driver's automatic commit stays on: to switch it costs two round trips.
-  override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
-  override def rollback(connection: Connection): Unit = execute(connection, "ROLLBACK")
-
-  private[mysql] def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+  override def commit(connection: Connection): Unit = Sql.run(connection, "COMMIT")
+  override def rollback(connection: Connection): Unit = Sql.run(connection, "ROLLBACK")
 
   override def verdict(error: SQLException): Verdict =
     if (MysqlErrors.passes(error)) Verdict.Retry else Verdict.GiveUp

@@ -4,9 +4,9 @@ import java.sql.{Connection, SQLException}
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
-import io.epochal.jdbc.row.EncodedRows
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[mysql] object MysqlLoad {
@@ -81,7 +81,7 @@ private[mysql] object MysqlLoad {
     // A temporary table neither commits the transaction nor can be named twice in a statement.
     override protected def create(connection: Connection, table: BoundTable): Unit = {
       discard(connection)
-      MysqlDialect.execute(
+      Sql.run(
         connection,
         sql"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
            |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false"""
@@ -98,13 +98,13 @@ private[mysql] object MysqlLoad {
       val unique = distinct == rows
       val source = if (unique) incoming else ordered
       if (!unique)
-        MysqlDialect.execute(
+        Sql.run(
           connection,
           s"CREATE TEMPORARY TABLE $source (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB SELECT w.* FROM ${winners(table, upsert)} w")
       val names = list(table.columnNames)
       val on = upsert.keys.map(MysqlDialect.quote).map(k => s"t.$k = s.$k").mkString(" AND ")
       val sets = upsert.updated.map(MysqlDialect.quote).map(c => s"t.$c = s.$c")
-      MysqlDialect.execute(
+      Sql.run(
         connection,
         s"UPDATE $source s STRAIGHT_JOIN ${target(table)} t ON $on SET ${(sets :+ s"s.${found(table)} = 1").mkString(", ")}")
       val changed = one(connection, s"SELECT count(*) FROM $source WHERE ${found(table)} = 1")
@@ -122,6 +122,6 @@ private[mysql] object MysqlLoad {
 
     /** Also what a transaction left that was rolled back: temporary tables stay with the session. */
     private def discard(connection: Connection): Unit =
-      MysqlDialect.execute(connection, s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
+      Sql.run(connection, s"DROP TEMPORARY TABLE IF EXISTS $incoming, $ordered")
   }
 }

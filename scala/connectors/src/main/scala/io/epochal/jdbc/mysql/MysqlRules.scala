@@ -53,15 +53,15 @@ private[mysql] object MysqlRules extends ValueRules {
   }
 
   private def text(kind: MysqlType): ValueCheck = {
-    val mostBytes = kind.bytes.getOrElse(Int.MaxValue)
-    val mostCharacters = if (kind.name.endsWith("char")) kind.length.getOrElse(Int.MaxValue) else Int.MaxValue
+    val maxBytes = kind.bytes.getOrElse(Int.MaxValue)
+    val maxCharacters = if (kind.name.endsWith("char")) kind.length.getOrElse(Int.MaxValue) else Int.MaxValue
     val cutsSpaces = kind.name == "char"
     (row, c) => {
       val length = row.length(c)
-      if (length > mostCharacters &&
-        UTF8String.fromAddress(row.base, row.address(c), length).numChars > mostCharacters)
-        s"it is longer than the column's $mostCharacters characters"
-      else if (length > mostBytes) s"it has $length bytes, and the column holds at most $mostBytes"
+      if (length > maxCharacters &&
+        UTF8String.fromAddress(row.base, row.address(c), length).numChars > maxCharacters)
+        s"it is longer than the column's $maxCharacters characters"
+      else if (length > maxBytes) s"it has $length bytes, and the column holds at most $maxBytes"
       else if (cutsSpaces && length > 0 &&
         Memory.getByte(row.base, row.address(c) + length - 1) == ' ')
         "it ends in a space, which a CHAR column does not keep"

@@ -114,7 +114,7 @@ private[mysql] object MysqlSessions {
     for {
       id <- blocker.process
       if Sql.query(connection, s"SELECT IS_USED_LOCK('${blocker.key}')")(_.getLong(1)).head == id
-    } MysqlDialect.execute(connection, s"KILL $id")
+    } Sql.run(connection, s"KILL $id")
 
   /** InnoDB's name for the session of a transaction that has none. */
   private val NoSession = 0L

@@ -4,7 +4,7 @@ import java.sql.Connection
 
 import scala.math.Ordering.Implicits._
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.EpochalException
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 
@@ -24,12 +24,10 @@ final private[mysql] case class MysqlVersion(text: String) {
     Either.cond(
       numbers.forall(_ >= oldest),
       (),
-      Conditions.ModeUnsupported(
-        "format" -> JdbcOptions.Format,
-        "mode" -> s"write to $product $text",
-        "reason" -> s"the oldest $product that it knows is ${oldest._1}.${oldest._2}",
-        "suggestion" -> "Upgrade the server."
-      )
+      JdbcOptions.unsupported(
+        s"write to $product $text",
+        s"the oldest $product that it knows is ${oldest._1}.${oldest._2}",
+        "Upgrade the server.")
     )
   }
 }

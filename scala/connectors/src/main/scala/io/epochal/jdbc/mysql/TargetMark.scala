@@ -59,9 +59,7 @@ private[mysql] object TargetMark {
     // Whether a backslash needs another one depends on sql_mode.
     if (marked.length <= LongestComment && !marked.contains("\\"))
       try
-        MysqlDialect.execute(
-          connection,
-          s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
+        Sql.run(connection, s"ALTER TABLE ${MysqlDialect.quote(table)} COMMENT = '${marked.replace("'", "''")}'")
       catch { case error: SQLException if MysqlErrors.denied(error) => () }
   }
 }

@@ -23,7 +23,7 @@ private[jdbc] object DriverRisks {
   /** @return
     *   the settings, with what keeps the driver from files that it looks for by itself
     * @throws EpochalException
-    *   NOT_ALLOWED_HERE
+    *   OPTION_NOT_ALLOWED
     */
   def check(settings: ConnectionSettings, access: DriverAccess): ConnectionSettings = {
     val found = settings.properties.toSeq.map { case (name, value) =>

@@ -3,16 +3,16 @@ package io.epochal.jdbc.option
 import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
+import io.epochal.kit.sink.{IdentityOptions, SinkSettings}
 
 /** What a query asked of the sink, checked.
   *
-  * @param sinkId
-  *   None: the query's id
+  * @param sink
+  *   what any transactional sink is asked
   * @param upsert
   *   whether rows replace those of the same key, or remove them (`mode=changes`)
   * @param keyColumns
@@ -21,7 +21,7 @@ import io.epochal.kit.access.{DriverAccess, Secret}
 final case class JdbcOptions(
     connection: ConnectionSettings,
     table: TableName,
-    sinkId: Option[String],
+    sink: SinkSettings,
     upsert: Boolean,
     keyColumns: Seq[String],
     orderColumn: Option[String],
@@ -29,13 +29,8 @@ final case class JdbcOptions(
     keyComparison: KeyComparison,
     createTable: Boolean,
     nulCharacter: NulCharacter,
-    onNewQuery: OnNewQuery,
-    onLedgerEmpty: OnLedgerEmpty,
-    onEpochMismatch: OnEpochMismatch,
     trustedOwners: Seq[String],
     transport: TransportChoice,
-    inlineMaxBytes: Long,
-    spillDirectory: Option[String],
     batchSize: Int,
     lockTimeout: Duration,
     retry: RetrySettings
@@ -87,17 +82,6 @@ object JdbcOptions {
     "Connections that one JVM, the driver or an executor, may hold to the database with one login; tasks wait for a free one. Unset: 16 on PostgreSQL, 8 on others, 2 on SQLite.",
     sample = Some("4")
   )
-  private val sinkIdType = new OptionType[String](
-    "string",
-    s"a text that is not empty and does not begin with ${IdentityOptions.BatchPrefix}",
-    "comments"
-  )(text => Option(text).filter(t => t.nonEmpty && !t.startsWith(IdentityOptions.BatchPrefix)), identity)
-
-  val SinkId: OptionSpec[String] = OptionSpec(
-    "sinkId",
-    sinkIdType,
-    "Name of this sink in the ledger; keeps its identity when the checkpoint is lost. Unset: the query's id. Streaming only.",
-    sample = Some("comments"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
     OptionType.oneOf("append", "upsert", "changes"),
@@ -130,23 +114,6 @@ object JdbcOptions {
     "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
     Some(NulCharacter.Error)
   )
-  val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
-    "onNewQuery",
-    IdentityOptions.onNewQuery,
-    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing.",
-    Some(OnNewQuery.Fail)
-  )
-  val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
-    "onLedgerEmpty",
-    IdentityOptions.onLedgerEmpty,
-    "When the ledger knows no epoch of a query that is at a later one than its first: fail says so, write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are in the table. It counts for that epoch only.",
-    Some(OnLedgerEmpty.Fail)
-  )
-  val EpochMismatch: OptionSpec[String] = OptionSpec(
-    "onEpochMismatch",
-    OptionType.oneOf("fail", "keep"),
-    "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
-    Some("fail"))
   val TrustedOwners: OptionSpec[Seq[String]] = OptionSpec(
     "trustedOwners",
     OptionType.names,
@@ -193,16 +160,16 @@ object JdbcOptions {
       Driver,
       Connection,
       MaxConnections,
-      SinkId,
+      IdentityOptions.SinkId,
       Mode,
       KeyColumns,
       OrderColumn,
       Comparison) ++ RowOptions.all ++ Seq(
       CreateTable,
       NulText,
-      NewQuery,
-      LedgerEmpty,
-      EpochMismatch,
+      IdentityOptions.NewQuery,
+      IdentityOptions.LedgerEmpty,
+      IdentityOptions.EpochMismatch,
       TrustedOwners,
       TransportName,
       InlineMaxBytes,
@@ -242,7 +209,15 @@ object JdbcOptions {
     } yield JdbcOptions(
       reached,
       values(DbTable),
-      values.get(SinkId),
+      SinkSettings(
+        values.get(IdentityOptions.SinkId),
+        values(IdentityOptions.NewQuery),
+        values(IdentityOptions.LedgerEmpty),
+        values(IdentityOptions.EpochMismatch),
+        values(InlineMaxBytes),
+        values.get(SpillDirectory),
+        rows.badRowLimit
+      ),
       upsert,
       keys,
       values.get(OrderColumn),
@@ -250,17 +225,16 @@ object JdbcOptions {
       values(Comparison),
       values(CreateTable),
       values(NulText),
-      values(NewQuery),
-      values(LedgerEmpty),
-      if (values(EpochMismatch) == "keep") OnEpochMismatch.Keep else OnEpochMismatch.Fail,
       values.get(TrustedOwners).getOrElse(Nil),
       values(TransportName),
-      values(InlineMaxBytes),
-      values.get(SpillDirectory),
       values(BatchSize),
       values(LockTimeout),
       RetryOptions.settings(values)
     )
+
+  /** What the sink, or a database, cannot do, why, and what to do instead. */
+  private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
+    Conditions.ModeUnsupported("format" -> Format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 
   private def password(values: OptionValues): Option[Secret] =
     values
@@ -282,11 +256,10 @@ object JdbcOptions {
     Either.cond(
       !asynchronous,
       (),
-      Conditions.ModeUnsupported(
-        "format" -> Format,
-        "mode" -> "run with asynchronous progress tracking",
-        "reason" -> "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
-        "suggestion" -> "Leave asyncProgressTrackingEnabled out.")
+      unsupported(
+        "run with asynchronous progress tracking",
+        "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
+        "Leave asyncProgressTrackingEnabled out.")
     )
   }
 }

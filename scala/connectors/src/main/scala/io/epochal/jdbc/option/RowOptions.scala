@@ -22,7 +22,11 @@ final case class RowOptions(
     addColumns: Boolean,
     deadLetterTable: Option[TableName],
     maxBadRows: Int
-)
+) {
+
+  /** Bad rows that an epoch may have; None: the first one fails it. */
+  def badRowLimit: Option[Int] = deadLetterTable.map(_ => maxBadRows)
+}
 
 object RowOptions {
 

@@ -1,8 +1,9 @@
 package io.epochal.jdbc.postgres
 
 import io.epochal.jdbc.database.{BoundColumn, Operation}
-import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, RowEncoder, RowFormat}
+import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *

@@ -2,8 +2,9 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.row.{BadValue, ChunkedBytes, NulCharacter, SparkTime}
+import io.epochal.jdbc.row.{NulCharacter, SparkTime}
 import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 
 /** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
   *

@@ -2,13 +2,11 @@ package io.epochal.jdbc.postgres
 
 import java.sql.Connection
 
-import scala.util.Using
-
-import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{BulkRun, TaskAttempt}
+import io.epochal.jdbc.database.BulkRun
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.sink.transport.TaskAttempt
 
 /** Id of a prepared transaction: `epochal_<sink>_<generation>_<epoch>_<partition>_<attempt>_<token>`.
   *
@@ -21,11 +19,9 @@ final private[postgres] case class Gid(sink: String, generation: Long, rest: Str
 
 private[postgres] object Gid {
   def of(run: BulkRun, attempt: TaskAttempt, token: String): Gid = Gid(
-    sink(run),
+    run.writer.sink,
     run.generation,
     s"${attempt.epoch}_${attempt.partition}_${attempt.taskId}_${token.replace("-", "").take(16)}")
-
-  def sink(run: BulkRun): String = StagingRegistry.hash(s"${run.table.table.name.schema}\n${run.sinkId}")
 
   private val Form = "epochal_([0-9a-f]{16})_(\\d+)_([0-9a-f_]+)".r
 
@@ -41,12 +37,13 @@ private[postgres] object Gid {
 final private[postgres] class DecidedTransactions(run: BulkRun) {
   private val table = QualifiedName(run.table.table.name.schema, "epochal_prepared")
   private val decided = PostgresDialect.quote(table)
-  private val ledger = new LedgerTable(PostgresDialect, run.table.trust, "")
+  private val ledger = PostgresBulk.ledger(run)
 
   def create(connection: Connection): Unit =
     if (!exists(connection))
-      Using.resource(connection.createStatement())(_.execute(
-        s"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)")): Unit
+      Sql.run(
+        connection,
+        s"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)")
 
   /** Those of this sink that the server holds prepared. */
   def prepared(connection: Connection): Seq[Gid] =
@@ -54,7 +51,7 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
       .query(
         connection,
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, ?)",
-        s"epochal_${Gid.sink(run)}_")(_.getString(1))
+        s"epochal_${run.writer.sink}_")(_.getString(1))
       .flatMap(Gid.parse)
 
   /** Decides an epoch. Those of the epoch before have been committed, or this one would not be decided; but a replica that

@@ -1,7 +1,7 @@
 package io.epochal.jdbc.postgres
 
-import io.epochal.jdbc.row.ChunkedBytes
 import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
+import io.epochal.kit.sink.row.ChunkedBytes
 
 /** PostgreSQL's inet and cidr:
   *

@@ -3,8 +3,9 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.jdbc.json.{JsonValue, StoredJson}
-import io.epochal.jdbc.row.{ChunkedBytes, NulCharacter}
+import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.engine.memory.UnsafeLayout
+import io.epochal.kit.sink.row.ChunkedBytes
 
 /** A text that is JSON. In jsonb a version (1) goes before it. */
 final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {

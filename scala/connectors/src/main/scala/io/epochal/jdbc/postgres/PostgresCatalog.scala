@@ -3,7 +3,6 @@ package io.epochal.jdbc.postgres
 import java.sql.{Connection, ResultSet}
 import java.util.Locale
 
-import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
@@ -73,24 +72,20 @@ private[postgres] object PostgresCatalog {
       ) { rows =>
         val name = QualifiedName(rows.getString("nspname"), rows.getString("relname"))
         if (!Set("r", "p")(rows.getString("relkind")))
-          throw Conditions.ModeUnsupported(
-            "format" -> JdbcOptions.Format,
-            "mode" -> s"write to $name",
-            "reason" -> "it is a view or a foreign table, whose rows are not under this database's transactions",
-            "suggestion" -> "Name the table itself.")
+          throw JdbcOptions.unsupported(
+            s"write to $name",
+            "it is a view or a foreign table, whose rows are not under this database's transactions",
+            "Name the table itself.")
         if (rows.getBoolean("fleeting"))
-          throw Conditions.ModeUnsupported(
-            "format" -> JdbcOptions.Format,
-            "mode" -> s"write to $name",
-            "reason" -> "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
-            "suggestion" -> s"ALTER TABLE $name SET LOGGED.")
+          throw JdbcOptions.unsupported(
+            s"write to $name",
+            "it, or a partition of it, is unlogged or temporary: a crash of the server empties it, and Spark never sends the rows again",
+            s"ALTER TABLE $name SET LOGGED.")
         Option(rows.getString("foreign_member")).foreach(member =>
-          throw Conditions.ModeUnsupported(
-            "format" -> JdbcOptions.Format,
-            "mode" -> s"write to $name",
-            "reason" -> s"its partition or child $member is a foreign table, which commits on its own server",
-            "suggestion" -> s"Detach $member, or write to a table without foreign members."
-          ))
+          throw JdbcOptions.unsupported(
+            s"write to $name",
+            s"its partition or child $member is a foreign table, which commits on its own server",
+            s"Detach $member, or write to a table without foreign members."))
         (rows.getLong("oid"), name)
       }
       .headOption

@@ -21,13 +21,13 @@ import io.epochal.jdbc.database.{
   LedgerDialect,
   Loaded,
   TargetTable,
-  TransactionOutcome,
   Trust
 }
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
+import io.epochal.kit.sink.TransactionOutcome
+import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** PostgreSQL 13 and newer. */
 class PostgresDialect extends Dialect with BuiltInDialect {
@@ -142,8 +142,8 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown and start, lock timeout. */
   override def verdict(error: SQLException): Verdict = {
     val state = Option(error.getSQLState).getOrElse("")
-    val passing = state.startsWith("08") || state.startsWith("53") || Passing(state)
-    if (passing && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
+    val transient = state.startsWith("08") || state.startsWith("53") || Transient(state)
+    if (transient && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
   }
 
   override def opensLater(error: SQLException): Boolean =
@@ -193,7 +193,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     override def table(name: QualifiedName): String = quote(name)
 
     override def serializeClaims(connection: Connection): Boolean = {
-      Using.resource(connection.createStatement())(_.execute(s"SELECT pg_advisory_xact_lock($ClaimsLock)")): Unit
+      Sql.run(connection, s"SELECT pg_advisory_xact_lock($ClaimsLock)")
       true
     }
 
@@ -219,7 +219,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   private val ClaimsLock = 0x65706f6368616cL
   private val ShortestIdle = 30000L
   private val IdleInTransaction = "25P03"
-  private val Passing = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)
+  private val Transient = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)
 
   /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")

@@ -1,12 +1,10 @@
 package io.epochal.jdbc.postgres
 
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
 import java.sql.Connection
-import java.util.HexFormat
 
 import scala.util.Using
 
+import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.database.BoundTable
 
 /** The temporary table through which rows come into another one by their keys.
@@ -42,9 +40,6 @@ private[postgres] object PostgresIncoming {
   private def hash(table: BoundTable): String = {
     val parts = Seq(table.table.target.toString, table.shape, table.operation.toString) ++
       table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}")
-    val digest = MessageDigest
-      .getInstance("SHA-256")
-      .digest(parts.map(part => s"${part.length} $part").mkString(",").getBytes(UTF_8))
-    HexFormat.of.formatHex(digest.take(12))
+    Sha256.hex(parts.map(part => s"${part.length} $part").mkString(","), 12)
   }
 }

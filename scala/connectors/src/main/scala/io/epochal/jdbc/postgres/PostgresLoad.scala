@@ -5,7 +5,7 @@ import java.sql.Connection
 import scala.util.Using
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
-import io.epochal.jdbc.row.EncodedRows
+import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table by one binary COPY: straight, or where they replace others, by way of a temporary table. */
 private[postgres] object PostgresLoad {

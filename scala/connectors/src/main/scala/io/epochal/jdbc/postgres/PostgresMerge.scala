@@ -2,8 +2,6 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, SQLException}
 
-import scala.util.Using
-
 import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
@@ -184,7 +182,7 @@ final private class PostgresMerge(
 
   private def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
 
-  private def execute(sql: String): Unit = Using.resource(connection.createStatement())(_.execute(sql)): Unit
+  private def execute(sql: String): Unit = Sql.run(connection, sql)
 
   private def quote(name: String): String = PostgresDialect.quote(name)
   private def list(names: Seq[String]): String = names.map(quote).mkString(", ")

@@ -2,28 +2,16 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, SQLException}
 
-import scala.util.Using
-
 import org.apache.spark.TaskContext
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.commit.{LedgerTable, Loading}
-import io.epochal.jdbc.database.{
-  BulkCopy,
-  BulkLoad,
-  BulkMessage,
-  BulkRun,
-  Database,
-  Failpoint,
-  Failpoints,
-  Loaded,
-  Shipment,
-  TaskAttempt,
-  Transaction
-}
+import io.epochal.jdbc.commit.Loading
+import io.epochal.jdbc.database.{BulkCopy, BulkRun, Database, Loaded, Transaction}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** Tasks COPY into the target and prepare their transactions; the driver decides in the ledger's transaction, then commits
   * them one by one.
@@ -43,14 +31,15 @@ import io.epochal.jdbc.sql.Sql
   * The same user and database must finish what a task prepared. A transaction left prepared holds its locks: it is settled
   * by the next epoch, and by the next start, whatever the transport then is.
   */
-private[postgres] object PostgresPrepared extends BulkLoad {
+private[postgres] object PostgresPrepared extends PostgresBulk {
+  import PostgresBulk.ledger
 
   override val name = "prepared"
 
   override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] =
     if (!append)
       Left(
-        refused(
+        JdbcOptions.unsupported(
           "replace or delete rows with transport=prepared",
           "its tasks can only add rows",
           "Leave transport out."))
@@ -66,19 +55,13 @@ private[postgres] object PostgresPrepared extends BulkLoad {
     Either.cond(
       allowed >= tasks,
       (),
-      refused(
+      JdbcOptions.unsupported(
         s"use transport=prepared with $tasks tasks",
         s"the server's max_prepared_transactions is $allowed",
         s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave transport out."
       )
     )
   }
-
-  private def refused(mode: String, reason: String, suggestion: String): EpochalException = Conditions.ModeUnsupported(
-    "format" -> JdbcOptions.Format,
-    "mode" -> mode,
-    "reason" -> reason,
-    "suggestion" -> suggestion)
 
   override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)
 
@@ -101,8 +84,6 @@ private[postgres] object PostgresPrepared extends BulkLoad {
     override def cancel(): Unit = ()
   }
 
-  private def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.trust, "")
-
   private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
       private val gid = Gid.of(run, attempt, token).toString
@@ -121,7 +102,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
         checkStillMine(connection, run)
         SearchPath.restore(connection)
         doubtful = true
-        execute(connection, s"PREPARE TRANSACTION '$gid'")
+        Sql.run(connection, s"PREPARE TRANSACTION '$gid'")
         Failpoints.reach(Failpoint.TaskPrepared)
         // Its message will never be sent, and the driver may have settled already.
         if (cancelled) {
@@ -156,12 +137,7 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** What a cancelled task, or a fenced run, prepares stays until somebody settles: so it does not. */
   private def checkStillMine(connection: Connection, run: BulkRun): Unit = {
     if (cancelled) throw interruption
-    val owner = ledger(run).owner(connection, run.sinkId)
-    if (!run.isCurrent(owner))
-      throw Conditions.SinkFenced(
-        "sinkId" -> run.sinkId,
-        "generation" -> run.generation,
-        "current" -> owner.fold("none")(_._1.toString))
+    ledger(run).fenced(connection, run).foreach(throw _)
   }
 
   /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
@@ -234,15 +210,12 @@ private[postgres] object PostgresPrepared extends BulkLoad {
   /** Outside any transaction. One that is not there has been finished before; one that is busy is being finished. */
   private def end(connection: Connection, sql: String): Unit = {
     connection.setAutoCommit(true)
-    try execute(connection, sql)
+    try Sql.run(connection, sql)
     catch {
       case error: SQLException if error.getSQLState == Unknown => ()
       case error: SQLException if error.getSQLState == Busy => throw new SQLException(error.getMessage, "55P03", error)
     }
   }
-
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
   private val Unknown = "42704"
   private val Busy = "55000"

@@ -3,21 +3,11 @@ package io.epochal.jdbc.postgres
 import java.sql.Connection
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.database.{
-  BulkCopy,
-  BulkLoad,
-  BulkMessage,
-  BulkRun,
-  Database,
-  Failpoint,
-  Failpoints,
-  Loaded,
-  Shipment,
-  TaskAttempt,
-  WriteMode
-}
+import io.epochal.jdbc.database.{BulkCopy, BulkRun, Database, Loaded, WriteMode}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** Tasks COPY into unlogged tables of the sink's own, from where the committing transaction moves the rows (K6, K13).
   *
@@ -39,7 +29,7 @@ import io.epochal.jdbc.sql.Sql
   *
   * Tables are used again, so the catalog does not grow with the epochs: as many are made as attempts run at the same time.
   */
-private[postgres] object PostgresStaging extends BulkLoad {
+private[postgres] object PostgresStaging extends PostgresBulk {
 
   override val name = "staged"
 

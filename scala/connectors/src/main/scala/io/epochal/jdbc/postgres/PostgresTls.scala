@@ -38,8 +38,8 @@ private[postgres] object PostgresTls {
     val mode = SslMode.of(properties)
     val blind = Option(PGProperty.SSL_FACTORY.getOrNull(properties)).exists(_.endsWith("NonValidatingFactory"))
     val kerberos = Option(PGProperty.GSS_ENC_MODE.getOrNull(properties)).exists(_.equalsIgnoreCase("require"))
-    val elsewhere = PGProperty.PG_HOST.getOrDefault(properties).split(',').exists(host => !isHere(host.trim))
-    Option.when(elsewhere && !kerberos && (blind || !mode.verifyCertificate))(
+    val isRemote = PGProperty.PG_HOST.getOrDefault(properties).split(',').exists(host => !isHere(host.trim))
+    Option.when(isRemote && !kerberos && (blind || !mode.verifyCertificate))(
       if (blind) "an sslfactory that checks nothing" else s"sslmode=${mode.value}")
   }.toOption.flatten
 

@@ -2,7 +2,6 @@ package io.epochal.jdbc.postgres
 
 import java.sql.Connection
 
-import scala.util.Using
 import scala.util.control.NonFatal
 
 import io.epochal.jdbc.sql.Sql
@@ -52,16 +51,16 @@ private[postgres] object SearchPath {
   }
 
   /** Back to the session's path. */
-  def restore(connection: Connection): Unit = execute(connection, OfSession)
+  def restore(connection: Connection): Unit = Sql.run(connection, OfSession)
 
   /** Back to the pinned path. */
-  def pin(connection: Connection): Unit = execute(connection, Pinned)
+  def pin(connection: Connection): Unit = Sql.run(connection, Pinned)
 
   /** Runs `body`, which changes no table, on a connection without a transaction: in one of its own, pinned. */
   def pinned[A](connection: Connection)(body: => A): A = {
     connection.setAutoCommit(false)
     try {
-      execute(connection, Pin)
+      Sql.run(connection, Pin)
       body
     } finally
       try {
@@ -69,9 +68,6 @@ private[postgres] object SearchPath {
         connection.setAutoCommit(true)
       } catch { case NonFatal(_) => () } // A lost connection; the error of `body` says so.
   }
-
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
   /** SQL that says of each column of a key that it is equal in `t` and `w`: by the operator of the unique index, with its
     * schema. One outside of `pg_catalog` (citext's) gets values of its own types, or another in its schema could fit better.

@@ -1,17 +1,15 @@
 package io.epochal.jdbc.postgres
 
-import java.security.MessageDigest
 import java.sql.{Connection, SQLException}
-import java.util.HexFormat
 
-import scala.util.Using
-
+import io.epochal.core.hash.Sha256
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.commit.LedgerTable
-import io.epochal.jdbc.database.{BulkRun, TaskAttempt}
-import io.epochal.jdbc.option.{IdentityOptions, QualifiedName}
+import io.epochal.jdbc.database.BulkRun
+import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
+import io.epochal.kit.sink.BatchCommit
+import io.epochal.kit.sink.transport.TaskAttempt
 
 /** A staging table that an attempt has filled.
   *
@@ -24,19 +22,17 @@ final private[postgres] case class StagedTable(name: String, token: String, dige
   * transaction.
   */
 final private[postgres] class StagingRegistry(run: BulkRun) {
-  import StagingRegistry._
-
   private val schema = run.table.table.name.schema
   private val registry = quoted("epochal_staging")
 
   /** Of the columns that staging tables must have: when it changes, others are needed. */
-  private lazy val layout = hash((run.shape +: run.table.incoming).mkString("\n"))
+  private lazy val layout = Sha256.hex((run.shape +: run.table.incoming).mkString("\n"), 8)
 
   def quoted(table: String): String = PostgresDialect.quote(QualifiedName(schema, table))
 
   def create(connection: Connection): Unit =
     if (!TrustedTables.exists(connection, QualifiedName(schema, "epochal_staging"), run.table.trust))
-      execute(
+      Sql.run(
         connection,
         sql"""CREATE TABLE $registry (name text PRIMARY KEY, sink_id text NOT NULL, layout text NOT NULL,
            |token text, generation bigint, epoch text, partition integer, attempt bigint, rows bigint, digest text,
@@ -68,7 +64,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   /** A new table, seen by nobody until the transaction ends. */
   def add(connection: Connection, token: String): String = {
     val name = s"epochal_staging_${token.replace("-", "").take(24)}"
-    execute(
+    Sql.run(
       connection,
       sql"""CREATE UNLOGGED TABLE ${quoted(name)} WITH (autovacuum_enabled = false) AS
          |${PostgresIncoming.like(run.table)} WITH NO DATA"""
@@ -109,8 +105,8 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   def taken(connection: Connection): Seq[StagedTable] =
     Sql.query(
       connection,
-      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${IdentityOptions.BatchPrefix}') FROM $registry
-         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${IdentityOptions.BatchPrefix}') AND taken_at < now() - interval '1 day')
+      sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${BatchCommit.IdPrefix}') FROM $registry
+         |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${BatchCommit.IdPrefix}') AND taken_at < now() - interval '1 day')
          |AND $mine FOR UPDATE SKIP LOCKED""",
       run.sinkId,
       schema
@@ -128,7 +124,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     val (gone, kept) = tables.filter(table => alone(connection, table.name)).partition(_.once)
     if (gone.nonEmpty) drop(connection, gone.map(_.name))
     if (kept.nonEmpty) {
-      execute(connection, s"TRUNCATE ${kept.map(table => quoted(table.name)).mkString(", ")}")
+      Sql.run(connection, s"TRUNCATE ${kept.map(table => quoted(table.name)).mkString(", ")}")
       Sql.update(
         connection,
         sql"""UPDATE $registry SET token = NULL, generation = NULL, epoch = NULL, partition = NULL, attempt = NULL,
@@ -144,7 +140,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   private def alone(connection: Connection, table: String): Boolean = {
     val savepoint = connection.setSavepoint()
     try {
-      execute(connection, s"LOCK TABLE ${quoted(table)} IN ACCESS EXCLUSIVE MODE NOWAIT")
+      Sql.run(connection, s"LOCK TABLE ${quoted(table)} IN ACCESS EXCLUSIVE MODE NOWAIT")
       connection.releaseSavepoint(savepoint)
       true
     } catch {
@@ -169,7 +165,7 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
   }
 
   private def drop(connection: Connection, tables: Seq[String]): Unit = {
-    execute(connection, s"DROP TABLE IF EXISTS ${tables.map(quoted).mkString(", ")}")
+    Sql.run(connection, s"DROP TABLE IF EXISTS ${tables.map(quoted).mkString(", ")}")
     Sql.update(
       connection,
       s"DELETE FROM $registry WHERE name IN (${tables.map(_ => "?").mkString(", ")})",
@@ -178,15 +174,5 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
 
   /** Whether no newer run has claimed the sink; locks the ledger's row. A batch write has none. */
   def isCurrent(connection: Connection): Boolean =
-    run.once || run.isCurrent(new LedgerTable(PostgresDialect, run.table.trust, "").lockedOwner(connection, run.sinkId))
-
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
-}
-
-private[postgres] object StagingRegistry {
-
-  /** 16 hexadecimal digits. */
-  def hash(text: String): String =
-    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8")).take(8))
+    run.once || run.isCurrent(PostgresBulk.ledger(run).lockedOwner(connection, run.sinkId))
 }

@@ -2,8 +2,9 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.row.{ChunkedBytes, NulCharacter, StoredText, Texts}
+import io.epochal.jdbc.row.{NulCharacter, StoredText, Texts}
 import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
+import io.epochal.kit.sink.row.ChunkedBytes
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {

@@ -27,6 +27,10 @@ object Sql {
     try statement.executeLargeUpdate()
     catch { case _: UnsupportedOperationException => statement.executeUpdate().toLong }
 
+  /** Runs a statement that has no parameters, and whose result does not count. */
+  def run(connection: Connection, sql: String): Unit =
+    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+
   def long(rows: ResultSet, column: String): Option[Long] = {
     val value = rows.getLong(column)
     Option.unless(rows.wasNull)(value)

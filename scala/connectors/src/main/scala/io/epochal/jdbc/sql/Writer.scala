@@ -1,8 +1,6 @@
 package io.epochal.jdbc.sql
 
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
-import java.util.HexFormat
+import io.epochal.core.hash.Sha256
 
 /** Whose transaction it is, as other sessions of the database see it.
   *
@@ -16,10 +14,8 @@ final case class Writer(sink: String, generation: Long) {
 }
 
 object Writer {
-  def of(schema: String, sinkId: String, generation: Long): Writer = Writer(hash(s"$schema\n$sinkId"), generation)
-
-  private def hash(text: String): String =
-    HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)), 0, 8)
+  def of(schema: String, sinkId: String, generation: Long): Writer =
+    Writer(Sha256.hex(s"$schema\n$sinkId", 8), generation)
 }
 
 /** A session that keeps another one waiting.

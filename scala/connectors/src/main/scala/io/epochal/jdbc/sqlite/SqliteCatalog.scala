@@ -5,7 +5,6 @@ import java.util.Locale
 
 import scala.util.Random
 
-import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
@@ -34,11 +33,10 @@ private[sqlite] object SqliteCatalog {
         .headOption
         .map { case (table, kind, sql) =>
           if (kind == "view" || sql.toUpperCase(Locale.ROOT).startsWith("CREATE VIRTUAL"))
-            throw Conditions.ModeUnsupported(
-              "format" -> JdbcOptions.Format,
-              "mode" -> s"write to $table",
-              "reason" -> s"it is a ${if (kind == "view") "view" else "virtual table"}",
-              "suggestion" -> "Name an ordinary table.")
+            throw JdbcOptions.unsupported(
+              s"write to $table",
+              s"it is a ${if (kind == "view") "view" else "virtual table"}",
+              "Name an ordinary table.")
           describe(connection, table)
         }
 

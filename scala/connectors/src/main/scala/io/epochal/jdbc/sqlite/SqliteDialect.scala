@@ -4,8 +4,6 @@ import java.nio.file.{Files, Path, Paths}
 import java.sql.{Connection, SQLException}
 import java.time.Duration
 
-import scala.util.Using
-
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -23,8 +21,8 @@ import io.epochal.jdbc.database.{
 }
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.row.{EncodedRows, RowFormat}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** SQLite: a file on the driver's local disk, which the driver alone writes (K14). */
 class SqliteDialect extends Dialect with BuiltInDialect {
@@ -38,11 +36,10 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = file(options.connection) match {
     case None =>
       Left(
-        Conditions.ModeUnsupported(
-          "format" -> JdbcOptions.Format,
-          "mode" -> "write to an in-memory database",
-          "reason" -> "each connection has one of its own, and nothing of it outlives the process",
-          "suggestion" -> "Name a file, for example jdbc:sqlite:comments.db."))
+        JdbcOptions.unsupported(
+          "write to an in-memory database",
+          "each connection has one of its own, and nothing of it outlives the process",
+          "Name a file, for example jdbc:sqlite:comments.db."))
     case Some(path) =>
       val directory = path.toAbsolutePath.normalize.getParent
       Either.cond(
@@ -96,15 +93,12 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     * idle connection would keep the file from all others.
     */
   override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
-    execute(connection, "BEGIN IMMEDIATE")
+    Sql.run(connection, "BEGIN IMMEDIATE")
     None
   }
 
-  override def commit(connection: Connection): Unit = execute(connection, "COMMIT")
-  override def rollback(connection: Connection): Unit = execute(connection, "ROLLBACK")
-
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
+  override def commit(connection: Connection): Unit = Sql.run(connection, "COMMIT")
+  override def rollback(connection: Connection): Unit = Sql.run(connection, "ROLLBACK")
 
   /** By SQLite's result codes: another writer holds the file. */
   override def verdict(error: SQLException): Verdict =

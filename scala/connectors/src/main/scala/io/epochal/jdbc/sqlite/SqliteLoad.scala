@@ -4,7 +4,7 @@ import java.sql.Connection
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
 import io.epochal.jdbc.insert.InsertBatches
-import io.epochal.jdbc.row.EncodedRows
+import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
 private[sqlite] object SqliteLoad {

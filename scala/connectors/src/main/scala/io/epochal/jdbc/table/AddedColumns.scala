@@ -3,10 +3,9 @@ package io.epochal.jdbc.table
 import java.sql.Connection
 import java.util.Locale
 
-import scala.util.Using
-
 import io.epochal.jdbc.database.{BoundTable, Dialect}
 import io.epochal.jdbc.option.{QualifiedName, TableName}
+import io.epochal.jdbc.sql.Sql
 
 /** Columns that the query has and the table lacks (`addColumns`).
   *
@@ -21,11 +20,11 @@ private[jdbc] object AddedColumns {
       body: => A): A =
     if (columns.isEmpty) body
     else {
-      execute(connection, s"SAVEPOINT $Savepoint")
+      Sql.run(connection, s"SAVEPOINT $Savepoint")
       alter(connection, dialect, table, columns)
       val result = body
-      execute(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
-      execute(connection, s"RELEASE SAVEPOINT $Savepoint")
+      Sql.run(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
+      Sql.run(connection, s"RELEASE SAVEPOINT $Savepoint")
       result
     }
 
@@ -45,11 +44,8 @@ private[jdbc] object AddedColumns {
       dialect: Dialect,
       table: QualifiedName,
       columns: Seq[(String, String)]): Unit = columns.foreach { case (column, kind) =>
-    execute(connection, s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column)} $kind")
+    Sql.run(connection, s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column)} $kind")
   }
-
-  private def execute(connection: Connection, sql: String): Unit =
-    Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
   private val Savepoint = "epochal_columns"
 }

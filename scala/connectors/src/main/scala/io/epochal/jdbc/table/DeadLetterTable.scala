@@ -5,9 +5,10 @@ import java.sql.Connection
 import scala.util.Using
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.{DeadLetter, Dialect, Trust}
+import io.epochal.jdbc.database.{Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.kit.sink.row.DeadLetter
 
 /** The table that takes the rows that could not be stored, with their epoch, in its transaction.
   *
@@ -56,7 +57,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       made
     }
 
-  private def isTarget: EpochalException = Conditions.OptionsConflict(
+  private def isTarget: EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
     "options" -> s"dbtable and deadLetterTable, which are both $name",
     "suggestion" -> "Name another table for the rows that cannot be stored.")
@@ -71,11 +72,10 @@ private[jdbc] object DeadLetterTable {
   def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
     options.rows.deadLetterTable
       .map(_ =>
-        Conditions.ModeUnsupported(
-          "format" -> JdbcOptions.Format,
-          "mode" -> s"set bad rows aside in $database",
-          "reason" -> "Epochal has no table of bad rows for this database",
-          "suggestion" -> "Leave deadLetterTable out, or filter the rows in the query."))
+        JdbcOptions.unsupported(
+          s"set bad rows aside in $database",
+          "Epochal has no table of bad rows for this database",
+          "Leave deadLetterTable out, or filter the rows in the query."))
       .toLeft(())
 
   /** @param epoch

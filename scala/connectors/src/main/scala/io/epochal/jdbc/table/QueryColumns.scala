@@ -109,12 +109,12 @@ private[jdbc] object QueryColumns {
   private def notText(field: StructField): EpochalException = JdbcOptions.group
     .invalid(RowOptions.OpColumn, s"${field.name} ${field.dataType.sql}", "a column of type STRING")
 
-  private def collide(several: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
+  private def collide(several: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
     "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
     "suggestion" -> s"They all map to the column '${several.head.into}': rename or drop all but one.")
 
-  private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionsConflict(
+  private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
     "options" -> s"keyColumns and updateColumns with ${keys.map(_.field.name).mkString(", ")}",
     "suggestion" -> "A row is found by its keys, which stay as they are: leave them out of updateColumns.")

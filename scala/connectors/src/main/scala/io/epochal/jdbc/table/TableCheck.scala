@@ -40,12 +40,13 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     if (!options.rows.addColumns) Right(Nil)
     else if (!dialect.altersInTransaction)
       Left(
-        cannot(
+        JdbcOptions.unsupported(
           "add columns",
           "its ALTER TABLE is not part of a transaction",
           "Add them with ALTER TABLE before the start."))
     else if (options.transport == TransportChoice.Prepared)
-      Left(cannot("add columns with transport=prepared", "its tasks write first", "Leave transport out."))
+      Left(
+        JdbcOptions.unsupported("add columns with transport=prepared", "its tasks write first", "Leave transport out."))
     else
       for {
         query <- QueryColumns.of(schema, options)
@@ -106,7 +107,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     Either.cond(
       name.getBytes("UTF-8").length <= dialect.longestName,
       (),
-      cannot(
+      JdbcOptions.unsupported(
         s"make '$name'",
         s"${dialect.name} cuts names after ${dialect.longestName} bytes",
         "Use a shorter name; columnMap=query_name:table_name gives a column a different name."))
@@ -167,7 +168,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       case None => Right(())
       case Some((name, several)) =>
         Left(
-          Conditions.OptionsConflict(
+          Conditions.OptionConflict(
             "format" -> JdbcOptions.Format,
             "options" -> several.map(c => s"column '${c.field.name}'").mkString(", "),
             "suggestion" -> s"They all map to the column '$name' of ${table.name}: rename or drop all but one."))
@@ -189,7 +190,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         _ <- Either.cond(
           query.operation.isEmpty || dialect.deletes,
           (),
-          cannot(
+          JdbcOptions.unsupported(
             "delete rows",
             s"the sink can only store rows in ${dialect.name}",
             "Leave the deletions out of the query, and use mode=upsert."))
@@ -223,7 +224,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
         case None => Right(())
         case Some((column, comparison)) =>
           Left(
-            Conditions.KeyComparedOtherwise(
+            Conditions.KeyComparisonMismatch(
               "column" -> column,
               "table" -> table.name,
               "comparison" -> comparison,
@@ -239,17 +240,10 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     case WriteMode.Append => column
   }
 
-  private def unsortable(column: BoundColumn): EpochalException = cannot(
+  private def unsortable(column: BoundColumn): EpochalException = JdbcOptions.unsupported(
     s"order rows by '${column.field.name}'",
     s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
     "Name a column of whole numbers or times in orderColumn.")
-
-  private def cannot(what: String, reason: String, suggestion: String): EpochalException =
-    Conditions.ModeUnsupported(
-      "format" -> JdbcOptions.Format,
-      "mode" -> what,
-      "reason" -> reason,
-      "suggestion" -> suggestion)
 }
 
 private object TableCheck {

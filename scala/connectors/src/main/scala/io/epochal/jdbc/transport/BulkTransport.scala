@@ -2,17 +2,17 @@ package io.epochal.jdbc.transport
 
 import java.util.UUID
 
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import io.epochal.core.error.{Condition, EpochalException}
-import io.epochal.jdbc.database.{
-  BulkCopy,
-  BulkLoad,
+import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, Dialect}
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.sink.row.RowFormat
+import io.epochal.kit.sink.transport.{
+  BufferedOutput,
   BulkMessage,
-  BulkRun,
-  ConnectionPool,
-  Database,
-  Dialect,
+  InlineTransport,
   Shipment,
   TaskAttempt,
   TaskMessage,
@@ -20,8 +20,6 @@ import io.epochal.jdbc.database.{
   TaskReport,
   Transport
 }
-import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.row.{ChunkedBytes, RowEncoder, RowFormat}
 
 /** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
   *
@@ -47,14 +45,12 @@ final private[jdbc] case class BulkTransport(
   override def toString: String = s"${load.name} in ${options.connection.place}"
 }
 
-final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt) extends TaskOutput {
+final private class BulkOutput(transport: BulkTransport, format: RowFormat, attempt: TaskAttempt)
+    extends BufferedOutput(format) {
   import BulkOutput._
 
-  private val out = new ChunkedBytes(Long.MaxValue, () => throw new IllegalStateException("no limit"))
-  override val encoder: RowEncoder = format.encoder(out)
   private val token = UUID.randomUUID().toString
   private val database = new Database(Dialect.of(transport.options.connection.url).get, transport.options, () => ())
-  private var sent = 0L
   private var lease: ConnectionPool.Lease = _
   private var transaction = Option.empty[String]
   private var copy: BulkCopy = _
@@ -63,18 +59,12 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
   // What may be held before it is sent.
   private var limit = transport.maxInlineBytes
 
-  override def bytes: Long = sent + out.size
-
-  // What is held begins with a whole row, so a row that is taken back has not been sent.
-  override def mark(): Unit = out.mark()
-  override def reset(): Unit = out.reset()
-
-  override def rowEnded(): Unit = if (out.size > limit) {
+  override def rowEnded(): Unit = if (holds > limit) {
     if (copy == null) begin()
-    send()
+    sendHeld()
   }
 
-  /** Nothing has been sent yet: until then a passing failure is tried again here, later by Spark as a whole task. */
+  /** Nothing has been sent yet: until then a transient failure is tried again here, later by Spark as a whole task. */
   private def begin(): Unit = {
     database.retrying(step) {
       lease = database.lend()
@@ -90,20 +80,27 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     limit = SendBytes
   }
 
-  private def send(): Unit = {
-    sent += out.size
-    database.explaining(step)(out.drain(write))
+  private def sendHeld(): Unit = explaining(send(write))
+
+  /** A newer run ends the transactions of older ones: their tasks say so, and not that they lost a connection. */
+  private def explaining[A](body: => A): A = database.explaining(step) {
+    try body
+    catch {
+      case NonFatal(error) if database.losesConnection(error) =>
+        giveUp()
+        throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
+    }
   }
 
   private def step: String = s"the load of partition ${attempt.partition} of ${Condition.named(attempt.epoch)}"
 
   override def finish(report: TaskReport): TaskMessage =
-    if (copy == null) InlineOutput.message(report, out)
+    if (copy == null) held(report)
     else {
-      send()
-      val place = database.explaining(step)(finished(report))
+      sendHeld()
+      val place = explaining(finished(report))
       copy = null
-      BulkMessage(report, sent, place, token)
+      BulkMessage(report, bytes, place, token)
     }
 
   /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. The lost
@@ -117,7 +114,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
         database.connected(step)(copy.find(_, transaction)).getOrElse(throw error)
     }
 
-  private def giveUp(): Unit = {
+  private def giveUp(): Unit = if (lease != null) {
     val lost = lease
     lease = null
     lost.abandon()

@@ -5,35 +5,21 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{BulkRun, Database, Shipment, Transport, WriteMode}
-import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.jdbc.database.{BulkLoad, BulkRun, Database, WriteMode}
+import io.epochal.jdbc.option.TransportChoice
+import io.epochal.kit.sink.transport.Shipment
 
 /** Which transport an epoch takes, and what is said of it. */
 private[jdbc] object Transports {
 
-  /** With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes the whole pass the
-    * limit: a task that needs more than its share goes on by staging.
+  /** By way of the database. With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes
+    * the whole pass the limit: a task that needs more than its share goes on by staging.
     */
-  def choose(
-      database: Database,
-      run: BulkRun,
-      tasks: Int,
-      engine: SinkEngine,
-      files: => Option[RowFiles]): Transport = {
+  def bulk(database: Database, bulk: BulkLoad, run: BulkRun, tasks: Int, limit: Long): BulkTransport = {
     val options = database.options
-    val limit = maxInlineBytes(options, engine)
-    database.bulk match {
-      case None =>
-        Option
-          .when(options.transport == TransportChoice.Auto)(files)
-          .flatten
-          .fold[Transport](InlineTransport(limit))(FileTransport(limit / math.max(tasks, 1), _))
-      case Some(bulk) =>
-        bulk.checkTasks(database, tasks).fold(throw _, identity)
-        val share = if (options.transport == TransportChoice.Auto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
-        BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
-    }
+    bulk.checkTasks(database, tasks).fold(throw _, identity)
+    val share = if (options.transport == TransportChoice.Auto) inlineBytes(run, limit) / math.max(tasks, 1) else 0L
+    BulkTransport(options.copy(connection = options.connection.resolved), share, bulk, run)
   }
 
   /** Rows that replace others come by way of a table of their own in any case: tasks fill it faster than the driver does. */
@@ -45,18 +31,13 @@ private[jdbc] object Transports {
   /** Of an epoch. Less is no slower inline, and does not mind a crash of the server. */
   private val MaxInlineForMerge = 8L << 20
 
-  /** Task results also count against Spark's own limit, whose error would not say what to do. */
-  private def maxInlineBytes(options: JdbcOptions, engine: SinkEngine): Long =
-    engine.maxResultBytes.fold(options.inlineMaxBytes)(max => math.min(options.inlineMaxBytes, max / 10 * 9))
-
   /** For the progress: what an epoch took, and why. */
   def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
     val staged = shipment.elsewhere.size
     val files = shipment.files.size
     val taken = (database.bulk, staged) match {
-      case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"$InlineName+${bulk.name}" else bulk.name
-      case _ if files > 0           => FilesName
-      case _                        => InlineName
+      case (Some(bulk), n) if n > 0 => if (shipment.rows.rows > 0) s"${shipment.driverWay}+${bulk.name}" else bulk.name
+      case _                        => shipment.driverWay
     }
     val reason = database.options.transport match {
       case TransportChoice.Auto if files > 0 =>
@@ -69,9 +50,6 @@ private[jdbc] object Transports {
     }
     Map("transport" -> taken, "transportReason" -> reason)
   }
-
-  private val InlineName = TransportChoice.Inline.name
-  private val FilesName = s"$InlineName+files"
 }
 
 /** Removes what tasks of a failed epoch have left in the database, as far as that can be done by this run. */

@@ -17,16 +17,16 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.json.Json
+import io.epochal.kit.record.{Body, BodyProblem}
+import io.epochal.rest.http.auth.Proof
 import io.epochal.rest.http.request.{
-  BodyBuffer,
   Endpoint,
-  HttpAnswer,
   HttpCall,
   HttpCounters,
   HttpFailure,
   HttpShare,
-  PerhapsCut,
   RequestWatch,
+  ResponseHead,
   ResponseLimits,
   WatchedRequest
 }
@@ -45,7 +45,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   import settings.{endpoint, politeness}
 
   private val open = new AtomicBoolean(true)
-  private val credentials = new Credentials(settings, counters)
+  private val credentials = settings.auth.schemes.map(_.open(new OtherServer(settings, counters)))
   private val connections = HttpConnections.open(settings.transport)
   private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
   private val gate = gates.value
@@ -55,16 +55,16 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** Makes a request, in the calling thread; an interrupt ends it soon.
     *
     * @param buffer
-    *   what the answer comes into
+    *   what the response comes into
     * @param first
-    *   whether nobody has answered this stream yet: a server that cannot be reached is then given up on after
+    *   whether this stream has had no response yet: a server that cannot be reached is then given up on after
     *   [[FirstContactAttempts]] attempts
     * @param read
-    *   reads the answer as a part of the attempt: when it finds that the body is no JSON and may be cut, the request is repeated
+    *   reads the response as a part of the attempt: when it finds that the body is no JSON and may be cut, the request is repeated
     * @throws EpochalException
     *   one of the HTTP conditions
     */
-  def call[A](request: HttpCall, buffer: BodyBuffer, first: Boolean = false)(read: HttpAnswer => A): A = {
+  def call[A](request: HttpCall, buffer: Body, first: Boolean = false)(read: ResponseHead => A): A = {
     var attempts = 0
     var ends = 0
     val firstAttempts = if (first) FirstContactAttempts else Int.MaxValue
@@ -75,33 +75,39 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     try
       new Retrier(settings.retry, classify, retried).run { failures =>
         attempts = failures + 1
-        val answer = attempt(request, buffer)
-        if (isPastEnd(answer.status, request)) {
+        val response = attempt(request, buffer)
+        if (isPastEnd(response.status, request)) {
           ends += 1
           if (ends < math.min(request.endAfter, settings.retry.maxAttempts))
-            throw HttpFailure.status(endpoint, answer.status, Verdict.Retry, throttled = false, NotTheEndYet)
+            throw HttpFailure.status(
+              endpoint,
+              response.status,
+              Verdict.Retry,
+              throttled = false,
+              NotTheEndYet,
+              settings.auth.options(endpoint))
         }
-        if (settings.byLines && !answer.delimited && !buffer.endsLine)
+        if (settings.byLines && !response.delimited && !buffer.endsLine)
           throw HttpFailure.body(endpoint, UnfinishedLine, cut = true)
-        try read(answer)
+        try read(response)
         catch {
           case e: JsonProcessingException =>
-            throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(answer, buffer, e))
+            throw HttpFailure.body(endpoint, Json.problem(e), mayBeCut(response, buffer, e))
         }
       }
     catch { case failure: HttpFailure => throw failure.report(attempts) }
   }
 
   /** What came whole and is something else stays so. A server may also break off in a body that it ends properly. */
-  private def mayBeCut(answer: HttpAnswer, buffer: BodyBuffer, error: JsonProcessingException): Boolean = error match {
+  private def mayBeCut(response: ResponseHead, buffer: Body, error: JsonProcessingException): Boolean = error match {
     case _: StreamConstraintsException => false
-    case problem: PerhapsCut           => problem.cut || !answer.delimited
-    case _                             => !answer.delimited || buffer.length == 0 || Json.endsEarly(error)
+    case problem: BodyProblem          => problem.cut || !response.delimited
+    case _                             => !response.delimited || buffer.length == 0 || Json.endsEarly(error)
   }
 
   override def close(): Unit = if (open.compareAndSet(true, false)) {
     gate.close(share)
-    Seq(gates, connections, credentials).foreach(_.close())
+    (Seq(gates, connections) ++ credentials).foreach(_.close())
   }
 
   private def retried(event: RetryEvent): Unit = {
@@ -116,25 +122,23 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
   }
 
-  /** A token that the server does not take is renewed once. */
-  private def attempt(call: HttpCall, buffer: BodyBuffer): HttpAnswer = {
-    var used = Option.empty[AccessToken]
-    def once(): HttpAnswer = {
+  /** A token that the server does not accept is renewed once. */
+  private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
+    var used = Seq.empty[Proof]
+    def once(): ResponseHead = {
       counters.waited(gate.enter())
       try {
-        used = credentials.token()
+        used = credentials.map(_.proof())
         exchange(prepared(call, used), buffer, call)
       } finally gate.leave()
     }
     try once()
     catch {
-      case failure: HttpFailure if failure.unauthorized && used.isDefined =>
-        used.foreach(credentials.reject)
-        once()
+      case failure: HttpFailure if failure.unauthorized && used.map(_.reject()).contains(true) => once()
     }
   }
 
-  private def exchange(request: HttpUriRequestBase, buffer: BodyBuffer, call: HttpCall): HttpAnswer = {
+  private def exchange(request: HttpUriRequestBase, buffer: Body, call: HttpCall): ResponseHead = {
     counters.request()
     val watched = RequestWatch.begin(request, settings.limits)
     try {
@@ -150,7 +154,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       else if (response.getCode >= 300) throw refused(request, response, buffer, whole, throttle)
       else if (!whole) throw HttpFailure.tooLarge(endpoint, settings.maxResponseBytes)
       counters.received(buffer.length.toLong)
-      new HttpAnswer(response, notModified, delimited(response))
+      new ResponseHead(response, notModified, delimited(response))
     } catch {
       // What is broken off while it waits for a connection is an illegal state to the library.
       case e @ (_: IOException | _: HttpException | _: IllegalStateException) => throw failure(e, watched)
@@ -168,7 +172,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
         }
       }
 
-  /** Whether an answer with this status counts as one without records. */
+  /** Whether a response with this status counts as one without records. */
   private def isAbsent(status: Int, call: HttpCall): Boolean =
     politeness.ignored.contains(status) ||
       isPastEnd(status, call)
@@ -176,15 +180,16 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
     call.endAfter > 0 && PastEnd(status) && !politeness.retried.contains(status)
 
-  private def prepared(call: HttpCall, token: Option[AccessToken]): HttpUriRequestBase = {
+  private def prepared(call: HttpCall, proofs: Seq[Proof]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
-    request.setPath(credentials.target(call.target))
+    request.setPath(target(call.target, proofs.flatMap(_.parameters)))
     endpoint.headers.foreach { case (name, value) => request.addHeader(name, value) }
     call.headers.foreach { case (name, value) => request.setHeader(name, value) }
     call.unless.foreach(known => request.setHeader(known.header, known.value))
-    credentials.headers(token).foreach { case (name, value) => request.setHeader(name, value) }
-    credentials
-      .signature(call, request.getPath, request.getHeaders.toSeq.map(header => header.getName -> header.getValue))
+    proofs.flatMap(_.headers).foreach { case (name, value) => request.setHeader(name, value) }
+    def headers = request.getHeaders.toSeq.map(header => header.getName -> header.getValue)
+    proofs
+      .flatMap(_.signature(call, endpoint.base, request.getPath, headers))
       .foreach { case (name, value) => request.setHeader(name, value) }
     call.body.foreach(body => request.setEntity(new ByteArrayEntity(body.bytes, ContentType.parse(body.contentType))))
     request
@@ -193,11 +198,11 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   /** @param watched
     *   the body as it comes, which is no longer than so many bytes
     * @return
-    *   whether the answer was read to its end
+    *   whether the response was read to its end
     */
   private def receive(
       response: ClassicHttpResponse,
-      buffer: BodyBuffer,
+      buffer: Body,
       watched: (InputStream, Long) => InputStream): Boolean = {
     val limit = if (response.getCode >= 300) ErrorBytes else settings.maxResponseBytes
     Option(response.getEntity).fold(buffer.clear()) { entity =>
@@ -226,14 +231,14 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
       entity.getContentLength >= 0 || entity.isChunked || entity.getContentEncoding != null
     }
 
-  /** What was read to its end leaves the connection to the next request; otherwise the rest of the answer is not waited for. */
+  /** What was read to its end leaves the connection to the next request; otherwise the rest of the response is not waited for. */
   private def close(request: HttpUriRequestBase, response: ClassicHttpResponse, whole: Boolean): Unit = {
     if (!whole) request.cancel()
     try response.close()
     catch { case _: IOException => () }
   }
 
-  /** How long the server wants no more requests, after this answer. */
+  /** How long the server wants no more requests, after this response. */
   private def exhausted(response: ClassicHttpResponse): Option[Duration] =
     Throttle
       .exhausted(name => Option(response.getFirstHeader(name)).map(_.getValue), Instant.now())
@@ -243,12 +248,12 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     if (wait.compareTo(politeness.maxThrottleWait) > 0) politeness.maxThrottleWait else wait
 
   /** @param exhausted
-    *   how long the server allows no more requests; some then answer with 403
+    *   how long the server allows no more requests; some then respond with 403
     */
   private def refused(
       request: HttpUriRequestBase,
       response: ClassicHttpResponse,
-      buffer: BodyBuffer,
+      buffer: Body,
       whole: Boolean,
       exhausted: Option[Duration]): HttpFailure = {
     val code = response.getCode
@@ -264,7 +269,13 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
-    HttpFailure.status(endpoint, code, verdict, throttled, settings.masked(detail, authorization))
+    HttpFailure.status(
+      endpoint,
+      code,
+      verdict,
+      throttled,
+      settings.masked(detail, authorization),
+      settings.auth.options(endpoint))
   }
 }
 
@@ -273,6 +284,11 @@ private[epochal] object HttpClient {
 
   /** Attempts that a server gets which cannot be reached when a stream asks for the first time. */
   val FirstContactAttempts = 3
+
+  private def target(plain: String, parameters: Seq[(String, String)]): String =
+    parameters.foldLeft(plain) { case (before, (name, value)) =>
+      s"$before${if (before.contains('?')) "&" else "?"}${Endpoint.encode(name)}=${Endpoint.encode(value)}"
+    }
 
   private val UnfinishedLine =
     "its last line has no line break, and nothing but the end of the connection says where it ends: it may be cut"

@@ -132,7 +132,7 @@ private[http] object HttpConnections {
       .build()
   }
 
-  /** Holds a page of usual size with its head: one read from the socket for an answer. */
+  /** Holds a page of usual size with its head: one read from the socket for a response. */
   private val BufferSize = 64 << 10
 
   /** After which a connection that nobody used is closed. */

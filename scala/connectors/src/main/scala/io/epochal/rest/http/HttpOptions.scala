@@ -5,8 +5,9 @@ import java.util.UUID
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
-import io.epochal.rest.http.auth.{AuthOptions, KeyPlace}
-import io.epochal.rest.http.request.{BodyBuffer, Endpoint, HttpBudget, HttpStatuses, RequestLimits, RequestOptions}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.auth.AuthSchemes
+import io.epochal.rest.http.request.{Endpoint, HttpBudget, HttpStatuses, RequestLimits, RequestOptions}
 import io.epochal.rest.http.transport.TransportOptions
 
 /** How requests are made: the options of everything that speaks HTTP. */
@@ -45,7 +46,7 @@ object HttpOptions {
     "retry.statuses",
     HttpStatuses.option,
     "Statuses after which a request is repeated. All others from 300 on, except ignoreStatuses, fail the query.",
-    Some(HttpStatuses.passing))
+    Some(HttpStatuses.transient))
   val IgnoreStatuses: OptionSpec[HttpStatuses] = OptionSpec(
     "ignoreStatuses",
     HttpStatuses.option,
@@ -62,18 +63,18 @@ object HttpOptions {
     MaxConcurrency,
     MaxThrottleWait,
     RetryStatuses,
-    IgnoreStatuses) ++ RetryOptions.all ++ AuthOptions.all ++ TransportOptions.all
+    IgnoreStatuses) ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
 
   /** @return
     *   what of the options cannot be, or the settings
     */
   def settings(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpSettings] =
     for {
-      auth <- AuthOptions.read(values, endpoint)
+      auth <- AuthSchemes.read(values, endpoint)
       transport <- TransportOptions.read(values)
-      maxBytes = math.min(values(MaxResponseBytes), BodyBuffer.MaxBytes)
+      maxBytes = math.min(values(MaxResponseBytes), Body.MaxBytes)
     } yield HttpSettings(
-      endpoint.withCredential(auth.apiKey.map(_.place).collect { case KeyPlace.Param(name) => name }),
+      endpoint.withCredential(auth.parameter),
       transport,
       RetryOptions.settings(values),
       maxBytes,

@@ -16,7 +16,7 @@ import io.epochal.rest.http.transport.HttpTransport
   * @param transport
   *   what connections are like
   * @param maxResponseBytes
-  *   the largest answer that is read, after decompression
+  *   the largest response that is read, after decompression
   * @param politeness
   *   how often the server is asked, and what is made of its refusals
   * @param auth
@@ -60,7 +60,7 @@ object HttpSettings {
   * @param retried
   *   statuses after which a request is made again
   * @param ignored
-  *   statuses that count as an answer without anything in it
+  *   statuses that count as a response without anything in it
   */
 final case class HttpPoliteness(
     query: String,
@@ -73,5 +73,5 @@ object HttpPoliteness {
 
   /** No budget, and the usual statuses. */
   val none: HttpPoliteness =
-    HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.passing, HttpStatuses.none)
+    HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.transient, HttpStatuses.none)
 }

@@ -2,9 +2,9 @@ package io.epochal.rest.http
 
 import java.util.{LinkedHashMap => Eldest}
 
-import io.epochal.rest.http.request.{HttpAnswer, Validator}
+import io.epochal.rest.http.request.{ResponseHead, Validator}
 
-/** What answers to the latest few requests came to, for as long as the server says that they would be the same. One thread at a
+/** What responses to the latest few requests came to, for as long as the server says that they would be the same. One thread at a
   * time.
   *
   * @param enabled
@@ -12,28 +12,28 @@ import io.epochal.rest.http.request.{HttpAnswer, Validator}
   * @tparam K
   *   what tells requests apart
   * @tparam A
-  *   what an answer comes to
+  *   what a response comes to
   */
 final private[epochal] class Revalidation[K, A](enabled: Boolean) {
   import Revalidation._
 
-  private val answers = new Eldest[K, (Validator, A)]
+  private val responses = new Eldest[K, (Validator, A)]
 
   /** What the request is to be made with. */
-  def validator(request: K): Option[Validator] = Option(answers.get(request)).map(_._1)
+  def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
 
-  /** What an answer comes to, which is read only where it is another one than before. */
-  def read(request: K, answer: HttpAnswer)(fresh: => A): A =
-    if (answer.notModified) answers.get(request)._2
+  /** What a response comes to, which is read only where it is another one than before. */
+  def read(request: K, response: ResponseHead)(fresh: => A): A =
+    if (response.notModified) responses.get(request)._2
     else {
       val came = fresh
-      answers.remove(request)
-      if (enabled) answer.validator.foreach(validator => answers.put(request, (validator, came)))
-      if (answers.size > Remembered) { val _ = answers.remove(answers.keySet.iterator().next()) }
+      responses.remove(request)
+      if (enabled) response.validator.foreach(validator => responses.put(request, (validator, came)))
+      if (responses.size > Remembered) { val _ = responses.remove(responses.keySet.iterator().next()) }
       came
     }
 
-  def forget(request: K): Unit = { val _ = answers.remove(request) }
+  def forget(request: K): Unit = { val _ = responses.remove(request) }
 }
 
 private object Revalidation {

@@ -5,7 +5,7 @@ import java.time.{Duration, Instant, ZonedDateTime}
 
 import scala.util.Try
 
-/** How long a server asks not to be asked, as its answers' headers say. */
+/** How long a server asks not to be asked, as its responses' headers say. */
 private[http] object Throttle {
 
   /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, asks for no particular wait. */
@@ -60,12 +60,12 @@ private[http] object Throttle {
       if (reset < 1e9) reset * 1e3
       else if (reset < 1e11) reset * 1e3 - now.toEpochMilli.toDouble
       else reset - now.toEpochMilli.toDouble
-    Duration.ofMillis(math.min(millis, MostSeconds * 1e3).toLong)
+    Duration.ofMillis(math.min(millis, MaxSeconds * 1e3).toLong)
   }
 
   private def seconds(text: String): Option[Duration] =
-    text.trim.toLongOption.map(n => Duration.ofSeconds(math.min(n, MostSeconds)))
+    text.trim.toLongOption.map(n => Duration.ofSeconds(math.min(n, MaxSeconds)))
 
   /** Longer than any query waits. */
-  private val MostSeconds = 1L << 31
+  private val MaxSeconds = 1L << 31
 }

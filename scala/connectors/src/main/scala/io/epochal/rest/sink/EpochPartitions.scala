@@ -41,7 +41,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     * @return
     *   whether the epoch was begun before
     * @throws EpochalException
-    *   EPOCH_DEALT_ANEW, when it was begun otherwise
+    *   EPOCH_PARTITIONING_CHANGED, when it was begun otherwise
     */
   def hold(epoch: Long, requests: String): Boolean = {
     val line = s"""{"v":1,"requests":"${new String(JsonStringEncoder.getInstance.quoteAsString(requests))}"}\n"""
@@ -50,7 +50,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     val known = if (last.exists(_ < epoch)) None else read(file)
     known.filter(_ != line).foreach { other =>
       val Line(told) = other: @unchecked
-      throw Conditions.EpochDealtAnew("epoch" -> epoch, "known" -> told, "found" -> requests)
+      throw Conditions.EpochPartitioningChanged("epoch" -> epoch, "known" -> told, "found" -> requests)
     }
     if (known.isEmpty) {
       write(file, line)

@@ -46,8 +46,8 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
     count += 1
     chars += letter.json.length
     if (count > most) throw RefusedRows.tooMany(epoch, s"maxBadRows=$most", first)
-    if (chars > RefusedRows.MostChars)
-      throw RefusedRows.tooMany(epoch, s"${RefusedRows.MostChars} characters of JSON in one task", first)
+    if (chars > RefusedRows.MaxChars)
+      throw RefusedRows.tooMany(epoch, s"${RefusedRows.MaxChars} characters of JSON in one task", first)
     rows += letter
   }
 
@@ -57,7 +57,7 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
 private[rest] object RefusedRows {
 
   /** They are in the memory of the task, and all together in the driver's. */
-  val MostChars: Long = 16L << 20
+  val MaxChars: Long = 16L << 20
 
   def refused(partition: Int, row: Long, epoch: String, place: String, reason: String): EpochalException =
     Conditions.RowRefused("row" -> row, "partition" -> partition, "epoch" -> epoch, "url" -> place, "reason" -> reason)

@@ -5,17 +5,13 @@ import java.util
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
-import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.access.PlanRedaction
+import io.epochal.core.error.EpochalException
 import io.epochal.kit.engine.{RowOrder, RunningQuery, SinkEngine}
-import io.epochal.kit.sink.TornFirstBatch
+import io.epochal.kit.sink.{SinkProvider, SinkTable}
 
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
   * when Spark repeats an epoch. [[io.epochal.rest.RestFormat]] is what Spark finds by name.
@@ -25,32 +21,21 @@ import io.epochal.kit.sink.TornFirstBatch
   *   - [[RestWriter]] (task): rows to requests ([[RowEncoder]], [[RequestBatch]]) and their keys ([[IdempotencyKey]])
   *   - [[RowSender]]: sends a request until each of its rows is accepted or refused
   */
-final class RestSinkProvider extends TableProvider {
-
-  /** Makes Spark hand the query's columns to `getTable`. */
-  override def supportsExternalMetadata(): Boolean = true
+final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOptions.group) {
 
   override def inferSchema(options: CaseInsensitiveStringMap): StructType =
     throw new UnsupportedOperationException("a sink has no schema of its own")
 
-  /** Called once when a query starts, and once for a batch write. Nothing has been sent yet. */
-  override def getTable(
-      schema: StructType,
-      partitioning: Array[Transform],
-      properties: util.Map[String, String]
-  ): Table = {
-    if (partitioning.nonEmpty)
-      throw Conditions.ModeUnsupported(
-        "format" -> RestSinkOptions.Format,
-        "mode" -> "partition the rows (partitionBy)",
-        "reason" -> "an API has no partitions",
-        "suggestion" -> "Leave partitionBy out; a column's value can stand in the url.")
-    val settings = RestSinkSettings.read(properties.asScala.toMap).fold(throw _, identity)
-    PlanRedaction.hide(RestSinkOptions.group, properties)
+  override protected def unpartitioned: (String, String) =
+    "an API has no partitions" -> "Leave partitionBy out; a column's value can stand in the url."
+
+  override protected def options(raw: Map[String, String]): Either[EpochalException, RestSinkSettings] =
+    RestSinkSettings.read(raw)
+
+  override protected def table(schema: StructType, settings: RestSinkSettings): RestSinkTable = {
     val shape = RequestShape.of(schema, settings).fold(throw _, identity)
     val table = new RestSinkTable(settings, shape, SinkEngine.OfActiveSession, ActivePlan)
     table.check()
-    TornFirstBatch.sweep(properties.asScala.toMap, SinkEngine.OfActiveSession.hadoop)
     table
   }
 }
@@ -68,9 +53,7 @@ final private[rest] class RestSinkTable(
     shape: RequestShape,
     engine: SinkEngine,
     plan: QueryPlan
-) extends Table
-    with SupportsWrite
-    with ReportsSinkMetrics {
+) extends SinkTable(shape.schema) {
 
   private val sinkMetrics = new RestSinkMetrics
   private var run = Option.empty[RestSinkRun]
@@ -80,21 +63,7 @@ final private[rest] class RestSinkTable(
 
   override def name(): String = s"${RestSinkOptions.Format} ${settings.method} ${settings.place}"
 
-  /** The sink's description in every query progress. */
-  override def toString: String = name()
-
   override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
-
-  override def columns(): Array[Column] = shape.schema.fields.map(f => Column.create(f.name, f.dataType, f.nullable))
-
-  // Spark 4.0 asks only this one.
-  override def schema(): StructType = shape.schema
-
-  override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(
-    TableCapability.STREAMING_WRITE,
-    TableCapability.BATCH_WRITE,
-    TableCapability.TRUNCATE,
-    TableCapability.ACCEPT_ANY_SCHEMA)
 
   /** Asked for every micro-batch; the run is the same. */
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = synchronized {

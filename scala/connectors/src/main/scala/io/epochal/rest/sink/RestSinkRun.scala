@@ -4,6 +4,7 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.engine.SinkEngine
+import io.epochal.kit.sink.Messages
 
 /** What a sink asks of the engine about the query above it. */
 private[rest] trait QueryPlan {
@@ -73,17 +74,14 @@ final private[rest] class RestSinkRun(
     *   its number, or `batch`
     */
   def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
-    val told = messages.toSeq.map {
-      case message: RestTaskMessage => message
-      case other                    => throw new IllegalStateException(s"not a message of this sink: $other")
-    }
-    answered ||= told.exists(_.rows > 0)
-    val refused = told.sortBy(_.partition).flatMap(_.refused)
+    val sent = Messages.of[RestTaskMessage](messages)
+    answered ||= sent.exists(_.rows > 0)
+    val refused = sent.sortBy(_.partition).flatMap(_.refused)
     settings.deadLetters.foreach { letters =>
       if (refused.size > letters.limit)
         throw RefusedRows.tooMany(epoch, s"maxBadRows=${letters.limit}", refused.head)
       new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refused)
     }
-    metrics.committed(epoch, told)
+    metrics.committed(epoch, sent)
   }
 }

@@ -15,9 +15,9 @@ import org.apache.spark.sql.connector.write.{
 }
 import org.apache.spark.sql.streaming.OutputMode
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.TriggerMode
+import io.epochal.core.error.Conditions
 import io.epochal.kit.engine.{EveryOutputMode, QueryStop}
+import io.epochal.kit.sink.MicroBatches
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
@@ -60,20 +60,11 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
 
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
-    refused.foreach(throw _)
+    MicroBatches.refused(RestSinkOptions.Format, query.trigger).foreach(throw _)
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
     if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
     run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }
-
-  private def refused: Option[EpochalException] =
-    Option.when(query.trigger != TriggerMode.MicroBatch)(
-      Conditions.TriggerUnsupported(
-        "format" -> RestSinkOptions.Format,
-        "trigger" -> query.trigger.name,
-        "reason" -> "there Spark sets an epoch's end while the epoch runs, and a restart can deliver other rows under the same number",
-        "instead" -> ".trigger(processingTime=\"10 seconds\") or .trigger(availableNow=True)"
-      ))
 
   /** Attempts race without a referee: they send the same requests under the same keys. */
   override def useCommitCoordinator(): Boolean = false

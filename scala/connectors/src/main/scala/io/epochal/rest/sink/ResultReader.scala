@@ -8,7 +8,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.json.Json
-import io.epochal.rest.http.request.{BodyBuffer, HttpAnswer, HttpFailure, HttpStatuses}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.request.{HttpFailure, HttpStatuses, ResponseHead}
 
 /** What became of a row. */
 sealed private[rest] trait RowResult
@@ -39,11 +40,11 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     * @return
     *   what became of each, in their order
     * @throws EpochalException
-    *   RESULTS_INVALID
+    *   ROW_RESULTS_INVALID
     * @throws JsonProcessingException
     *   the body is no JSON
     */
-  def read(answer: HttpAnswer, body: BodyBuffer, rows: Int): Seq[RowResult] =
+  def read(answer: ResponseHead, body: Body, rows: Int): Seq[RowResult] =
     if (body.length == 0) accepted(rows)
     else {
       val root = mapper.readTree(body.bytes, 0, body.length)
@@ -59,31 +60,31 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
   private def accepted(rows: Int): Seq[RowResult] = Seq.fill(rows)(Accepted)
 
   private def result(entry: JsonNode, index: Int, rows: Int): RowResult = {
-    val told = entry.at(status)
-    val code = Option.when(told.isIntegralNumber || told.isTextual)(told.asText).flatMap(_.toIntOption)
-    if (told.isMissingNode || told.isNull || told.isContainerNode)
-      throw invalid(rows, s"entry $index has ${describe(told)} at '${settings.status}'")
-    else if (isSuccess(told, code)) Accepted
-    else if (code.exists(retried.contains)) Again(why(entry, told))
-    else if (code.isDefined || told.isBoolean || settings.success.nonEmpty) Refused(why(entry, told))
+    val value = entry.at(status)
+    val code = Option.when(value.isIntegralNumber || value.isTextual)(value.asText).flatMap(_.toIntOption)
+    if (value.isMissingNode || value.isNull || value.isContainerNode)
+      throw invalid(rows, s"entry $index has ${describe(value)} at '${settings.status}'")
+    else if (isSuccess(value, code)) Accepted
+    else if (code.exists(retried.contains)) Again(why(entry, value))
+    else if (code.isDefined || value.isBoolean || settings.success.nonEmpty) Refused(why(entry, value))
     else
       throw invalid(
         rows,
-        s"entry $index has '${HttpFailure.shown(told.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in resultSuccess")
+        s"entry $index has '${HttpFailure.shown(value.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in resultSuccess")
   }
 
-  private def isSuccess(told: JsonNode, code: Option[Int]): Boolean =
-    if (settings.success.nonEmpty) settings.success(told.asText)
-    else code.fold(told.isBoolean && told.booleanValue)(n => n >= 200 && n < 300)
+  private def isSuccess(value: JsonNode, code: Option[Int]): Boolean =
+    if (settings.success.nonEmpty) settings.success(value.asText)
+    else code.fold(value.isBoolean && value.booleanValue)(n => n >= 200 && n < 300)
 
-  private def why(entry: JsonNode, told: JsonNode): String = {
+  private def why(entry: JsonNode, value: JsonNode): String = {
     val text = reason.map(entry.at(_)).filterNot(node => node.isMissingNode || node.isNull).getOrElse(entry)
-    s"${HttpFailure.shown(told.asText)}: ${HttpFailure.shown(if (text.isTextual) text.asText else text.toString)}"
+    s"${HttpFailure.shown(value.asText)}: ${HttpFailure.shown(if (text.isTextual) text.asText else text.toString)}"
   }
 
   private def describe(node: JsonNode): String =
     if (node.isMissingNode) "nothing" else node.getNodeType.toString.toLowerCase(Locale.ROOT)
 
   private def invalid(rows: Int, problem: String): EpochalException =
-    Conditions.ResultsInvalid("url" -> place, "rows" -> rows, "reason" -> problem)
+    Conditions.RowResultsInvalid("url" -> place, "rows" -> rows, "reason" -> problem)
 }

@@ -4,8 +4,9 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+import io.epochal.kit.record.Body
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.{BodyBuffer, HttpBody, HttpCall, HttpCounters, HttpShare}
+import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpShare}
 
 /** Sends the rows of a request until each is accepted or refused. Belongs to one task.
   *
@@ -27,7 +28,7 @@ final private[rest] class RowSender(
   import RowSender._
 
   private val client = new HttpClient(settings.http, counters, share)
-  private val answers = new BodyBuffer
+  private val answers = new Body
   private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 

@@ -1,66 +1,36 @@
 package io.epochal.rest.source
 
-import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
-import io.epochal.kit.metric.TaskMetric
+import io.epochal.kit.metric.SumMetric
 import io.epochal.rest.http.request.HttpCounts
 
-/** What the web interface shows of a scan. Spark makes these classes by name. */
-final class RestPagesMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Pages
-  override def description(): String = "pages read"
-}
+final class RestPagesMetric extends SumMetric("epochalRestPages", "pages read")
+final class RestBytesMetric extends SumMetric("epochalRestBytes", "bytes received")
+final class RestRetriesMetric extends SumMetric("epochalRestRetries", "requests repeated")
+final class RestThrottledMetric extends SumMetric("epochalRestThrottled", "requests refused as too many")
+final class RestWaitedMetric extends SumMetric("epochalRestWaitedMillis", "milliseconds waited before requests")
+final class RestMalformedMetric extends SumMetric("epochalRestMalformed", "records that do not fit the schema")
 
-final class RestBytesMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Bytes
-  override def description(): String = "bytes received"
-}
-
-final class RestRetriesMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Retries
-  override def description(): String = "requests repeated"
-}
-
-final class RestThrottledMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Throttled
-  override def description(): String = "requests refused as too many"
-}
-
-final class RestWaitedMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Waited
-  override def description(): String = "milliseconds waited before requests"
-}
-
-final class RestMalformedMetric extends CustomSumMetric {
-  override def name(): String = RestMetrics.Malformed
-  override def description(): String = "records that do not fit the schema"
-}
-
+/** What the web interface shows of a scan. */
 private[rest] object RestMetrics {
-  val Pages = "epochalRestPages"
-  val Bytes = "epochalRestBytes"
-  val Retries = "epochalRestRetries"
-  val Throttled = "epochalRestThrottled"
-  val Waited = "epochalRestWaitedMillis"
-  val Malformed = "epochalRestMalformed"
+  private val pages = new RestPagesMetric
+  private val bytes = new RestBytesMetric
+  private val retries = new RestRetriesMetric
+  private val throttled = new RestThrottledMetric
+  private val waited = new RestWaitedMetric
+  private val malformed = new RestMalformedMetric
 
-  val ofScan: Array[CustomMetric] =
-    Array(
-      new RestPagesMetric,
-      new RestBytesMetric,
-      new RestRetriesMetric,
-      new RestThrottledMetric,
-      new RestWaitedMetric,
-      new RestMalformedMetric)
+  val ofScan: Array[CustomMetric] = Array(pages, bytes, retries, throttled, waited, malformed)
 
   /** Spark asks for them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
-  def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
-    Array[CustomTaskMetric](
-      TaskMetric(Pages, pages),
-      TaskMetric(Bytes, counts.bytes),
-      TaskMetric(Retries, counts.retries),
-      TaskMetric(Throttled, counts.throttled),
-      TaskMetric(Waited, counts.waitedMillis),
-      TaskMetric(Malformed, malformed)
+  def ofTask(pagesRead: Long, counts: HttpCounts, misfits: Long): Array[CustomTaskMetric] =
+    Array(
+      pages.ofTask(pagesRead),
+      bytes.ofTask(counts.bytes),
+      retries.ofTask(counts.retries),
+      throttled.ofTask(counts.throttled),
+      waited.ofTask(counts.waitedMillis),
+      malformed.ofTask(misfits)
     ).filter(_.value > 0)
 }

@@ -1,16 +1,13 @@
 package io.epochal.rest.source
 
-import java.time.Instant
-import java.util
+import java.time.{Clock, Instant}
 
-import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
-import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.metric.CustomMetric
-import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.read.{
   Batch,
   InputPartition,
@@ -19,93 +16,86 @@ import org.apache.spark.sql.connector.read.{
   ScanBuilder,
   SupportsPushDownRequiredColumns
 }
-import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.core.error.Conditions
-import io.epochal.kit.access.PlanRedaction
-import io.epochal.kit.engine.{QueryStop, SessionHadoop}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.record.{Body, RecordReading, RecordSchema, SchemaInference}
+import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
+import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
-import io.epochal.rest.source.paging.{ChainedPagination, RestOptions, RestPlan, TimeWindow}
-import io.epochal.rest.source.record.RestReading
+import io.epochal.rest.source.paging.{ChainedPagination, RestOptions, RestPlan, RestPosition, TimeWindow}
 import io.epochal.rest.source.supply.RestFrontier
 import io.epochal.rest.source.task.ChainPartition
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *
-  *   - [[RestOptions]], [[RestSchema]]: what the user asks for, checked when the DataFrame is built
+  *   - [[RestOptions]], [[RecordSchema]]: what the user asks for, checked when the DataFrame is built
   *   - [[SchemaInference]]: the schema, where none is given
   *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
   *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
   *   - [[TimeWindow]]: which stretch of time is asked for; [[io.epochal.rest.source.window.WindowChain]] follows
-  *   - [[RestStream]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
+  *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
   *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
-  *   - [[BodyFormat]], [[Records]]: the records of one answer; [[RecordRules]]: which of them give rows, and which columns
+  *   - [[RecordFormat]], [[RecordRows]]: the records of one response, and which of them give rows
   *   - [[io.epochal.rest.http.HttpClient]]: one request, with its retries, over the connections of the JVM
   */
-final class RestProvider extends TableProvider with DataSourceRegister {
-
-  override def shortName(): String = RestOptions.Format
+final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) {
 
   /** What this provider inferred for the table that it is asked for next. */
   private var inferred = Option.empty[StructType]
 
-  /** Asked only where the reader was given no schema. */
-  override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
-    val ours = RestProvider.options(options.asCaseSensitiveMap)
-    ours.schema match {
-      case Some(ddl) => RestSchema.parse(ddl).fold(throw _, identity)
-      case None if ours.inferSchema =>
-        PlanRedaction.hide(RestOptions.group, options)
-        inferred = Some(SchemaInference.of(ours.fanOut.fold(ours)(_.first)))
-        inferred.get
-      case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
-    }
+  private val columns = new RecordSchema(RestOptions.Format)
+
+  override protected def options(raw: Map[String, String]): Either[EpochalException, RestOptions] =
+    RestOptions.read(raw)
+
+  override protected def schema(options: RestOptions): StructType = options.schema match {
+    case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
+    case None if options.inferSchema =>
+      inferred = Some(RestProvider.inferred(options.fanOut.fold(options)(_.first)))
+      inferred.get
+    case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
 
-  override def supportsExternalMetadata(): Boolean = true
-
-  override def getTable(
-      schema: StructType,
-      partitioning: Array[Transform],
-      properties: util.Map[String, String]
-  ): Table = {
-    val options = RestProvider.options(properties)
-    PlanRedaction.hide(RestOptions.group, properties)
+  override protected def table(schema: StructType, options: RestOptions): Table = {
     if (options.inferSchema && !inferred.contains(schema))
-      throw Conditions.OptionsConflict(
+      throw Conditions.OptionConflict(
         "format" -> RestOptions.Format,
         "options" -> ".schema(...), inferSchema=true",
         "suggestion" -> "Give the schema, or let it be inferred.")
-    new RestTable(options, RestSchema.of(schema, options.schema, options.rules).fold(throw _, identity))
+    val all = columns.of(schema, options.schema, options.rules).fold(throw _, identity)
+    new SourceTable(s"${RestOptions.Format} ${options.endpoint}", all, () => new RestScanBuilder(options, all))
   }
 }
 
 private object RestProvider {
-  def options(raw: util.Map[String, String]): RestOptions =
-    RestOptions.read(raw.asScala.toMap).fold(throw _, identity)
+
+  /** Asks for the first page, in the calling thread, and has Spark look at its records.
+    *
+    * @throws EpochalException
+    *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request
+    */
+  def inferred(options: RestOptions): StructType = {
+    import options.rules.format
+    val call = options.paging match {
+      case chained: ChainedPagination => options.pageCall.of(options.endpoint, chained, None)
+      case _                          => options.call(options.pagination.request(0))
+    }
+    Using.resource(Body.ofPage()) { body =>
+      Using.resource(new HttpClient(options.http, new HttpCounters))(_.call(call, body, first = true)(_ =>
+        format.count(body, options.place))): Unit
+      SchemaInference.of(format, body, options.place).fold(reason => throw failed(options, reason), identity)
+    }
+  }
+
+  private def failed(options: RestOptions, reason: String): EpochalException =
+    Conditions.SchemaInferenceFailed("format" -> RestOptions.Format, "url" -> options.endpoint, "reason" -> reason)
 }
 
-final private class RestTable(options: RestOptions, columnsGiven: StructType) extends Table with SupportsRead {
-
-  override def name(): String = s"${RestOptions.Format} ${options.endpoint}"
-
-  override def columns(): Array[Column] =
-    columnsGiven.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
-
-  override def schema(): StructType = columnsGiven
-
-  override def capabilities(): util.Set[TableCapability] =
-    util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
-
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
-    new RestScanBuilder(options, columnsGiven)
-}
-
-/** Columns that a query does not use are passed over in the answers, unless it depends on them which records give rows. */
+/** Columns that a query does not use are passed over in the responses, unless it depends on them which records give rows. */
 final private class RestScanBuilder(options: RestOptions, schema: StructType)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
@@ -114,32 +104,28 @@ final private class RestScanBuilder(options: RestOptions, schema: StructType)
   override def pruneColumns(required: StructType): Unit = if (options.rules.prunable) needed = required
 
   override def build(): Scan =
-    new RestScan(options, RestReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+    new RestScan(options, RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
 }
 
-final private class RestScan(options: RestOptions, reading: RestReading) extends Scan {
-  private lazy val batch = new RestBatch(options, reading)
+final private class RestScan(options: RestOptions, reading: RecordReading)
+    extends SourceScan[RestPosition](s"${RestOptions.Format}[${options.source}]", reading.schema) {
 
-  override def readSchema(): StructType = reading.schema
+  override protected def batch: Batch = new RestBatch(options, reading, spark)
 
-  /** Shown in plans and in every progress. */
-  override def description(): String = s"${RestOptions.Format}[${options.source}]"
-
-  /** Spark asks for it each time that it plans the scan: the API is asked once. */
-  override def toBatch: Batch = batch
-
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
-    if (options.inferSchema) SchemaInference.fix(reading.schema, checkpoint, SessionHadoop.configuration)
-    RestStream(options, reading, checkpoint)
+  override protected def source(checkpoint: InitialOffset): Source[RestPosition] = {
+    if (options.inferSchema) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
+    val counters = new HttpCounters
+    spark.register(counters)
+    new RestSource(options, reading, checkpoint, spark.defaultParallelism, Clock.systemUTC(), counters)
   }
 
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan
 }
 
 /** The batch read: all records that the API has when it is planned. */
-final private class RestBatch(options: RestOptions, reading: RestReading) extends Batch {
+final private class RestBatch(options: RestOptions, reading: RecordReading, spark: SparkContext) extends Batch {
   private val counters = new HttpCounters
-  private lazy val tasks = options.numPartitions.getOrElse(SparkSession.active.sparkContext.defaultParallelism)
+  private lazy val tasks = options.numPartitions.getOrElse(spark.defaultParallelism)
   private lazy val partitions = options.fanOut.fold(of(options, tasks)) { fanOut =>
     val members = fanOut.table.map(fanOut.member(_).fold(throw _, identity))
     val split = FanOutPlan.split(members.size, tasks)
@@ -158,7 +144,7 @@ final private class RestBatch(options: RestOptions, reading: RestReading) extend
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    if (!counters.isRegistered) SparkSession.active.sparkContext.register(counters)
+    if (!counters.isRegistered) spark.register(counters)
     new RestReaderFactory(options.alone, reading, counters, None)
   }
 }

@@ -13,7 +13,7 @@ final class DriverAccessSuite extends AnyFunSuite {
 
   private def refused(body: => Any): EpochalException = {
     val error = intercept[EpochalException](body)
-    assert(error.condition == Conditions.NotAllowedHere, error.getMessage)
+    assert(error.condition == Conditions.OptionNotAllowed, error.getMessage)
     error
   }
 

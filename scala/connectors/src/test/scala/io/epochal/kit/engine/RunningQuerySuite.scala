@@ -30,7 +30,8 @@ final class RunningQuerySuite extends StreamTest {
       try {
         val found = RunningQuery.find(query.id.toString).fold(throw _, identity)
         assert(found.runId == query.runId.toString && found.checkpoint.endsWith(checkpoint.getName))
-        assert(RunningQuery.find(query.runId.toString).left.map(_.condition.name) == Left(Conditions.QueryUnknown.name))
+        assert(
+          RunningQuery.find(query.runId.toString).left.map(_.condition.name) == Left(Conditions.QueryNotFound.name))
       } finally query.stop()
     }
   }

@@ -9,19 +9,19 @@ import scala.util.{Try, Using}
 
 import org.scalatest.Assertions.assert
 
-import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.kit.record.Body
 
-/** Answers as they were received. */
+/** Responses as they were received. */
 private[epochal] object Bodies {
-  def of(text: String): BodyBuffer = of(text.getBytes(UTF_8))
+  def of(text: String): Body = of(text.getBytes(UTF_8))
 
-  def of(bytes: Array[Byte]): BodyBuffer = received(bytes, new BodyBuffer)
+  def of(bytes: Array[Byte]): Body = received(bytes, new Body)
 
   /** That lies in a file, where it has more than `inMemory` bytes. */
-  def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): BodyBuffer =
-    received(bytes, new BodyBuffer(inMemory, partBytes))
+  def large(bytes: Array[Byte], inMemory: Int, partBytes: Int): Body =
+    received(bytes, new Body(inMemory, partBytes))
 
-  /** Files of answers that this process holds. */
+  /** Files of responses that this process holds. */
   def openFiles(): Seq[String] =
     Using
       .resource(Files.list(Paths.get("/proc/self/fd"))) { links =>
@@ -29,8 +29,8 @@ private[epochal] object Bodies {
       }
       .filter(_.contains("epochal-response-"))
 
-  private def received(bytes: Array[Byte], buffer: BodyBuffer): BodyBuffer = {
-    assert(buffer.readFrom(new ByteArrayInputStream(bytes), BodyBuffer.MaxBytes))
+  private def received(bytes: Array[Byte], buffer: Body): Body = {
+    assert(buffer.readFrom(new ByteArrayInputStream(bytes), Body.MaxBytes))
     buffer
   }
 }

@@ -7,7 +7,8 @@ import scala.util.{Random, Try, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.http.request.{BodyBuffer, ResponseLimitException}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.request.ResponseLimitException
 
 final class GzipMembersSuite extends AnyFunSuite {
 
@@ -129,7 +130,7 @@ final class GzipMembersSuite extends AnyFunSuite {
   test("a few bytes that become many are read no further than the limit") {
     val bomb = gzip(new Array[Byte](50 << 20))
     Using.resource(new GzipMembers(new ByteArrayInputStream(bomb), Long.MaxValue)) { in =>
-      val buffer = new BodyBuffer
+      val buffer = new Body
       assert(!buffer.readFrom(in, 100000) && buffer.length <= 100001)
     }
   }

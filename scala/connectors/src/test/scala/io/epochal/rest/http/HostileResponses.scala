@@ -38,13 +38,13 @@ final case class HostileResponse(
       val error = ask(("url" -> url) +: options)
       val seconds = NANOSECONDS.toSeconds(System.nanoTime() - begin)
       assert(error.condition.name == condition && error.getMessage.contains(reason), error.getMessage)
-      assert(error.getMessage.length < 1000 && seconds < HostileResponses.MostSeconds, s"$seconds s")
+      assert(error.getMessage.length < 1000 && seconds < HostileResponses.MaxSeconds, s"$seconds s")
       if (once) assert(server.connections == 1, s"${server.connections} connections")
     }
 }
 
 object HostileResponses {
-  val MostSeconds = 30
+  val MaxSeconds = 30
 
   private val limit = "HTTP_LIMIT_EXCEEDED"
   private val slow = "HTTP_TOO_SLOW"

@@ -10,7 +10,8 @@ import org.apache.hc.core5.http.{ContentType, HttpHost}
 import org.apache.hc.core5.io.CloseMode
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.http.request.{BodyBuffer, HttpCall, HttpCounters}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.request.{HttpCall, HttpCounters}
 import io.epochal.rest.source.paging.RestOptions
 
 /** Connections that a whole JVM shares outlive whatever ends one of its requests. */
@@ -24,7 +25,7 @@ final class HttpConnectionsSuite extends AnyFunSuite {
     }
 
   private def ask(client: HttpClient): Int =
-    client.call(HttpCall("GET", "/c"), new BodyBuffer)(answer => answer.status)
+    client.call(HttpCall("GET", "/c"), new Body)(response => response.status)
 
   test("a client that somebody closed underneath is replaced, for all who use it and all who come") {
     answering { (settings, _) =>

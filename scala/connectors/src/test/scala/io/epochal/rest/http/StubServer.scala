@@ -5,7 +5,7 @@ import java.util.concurrent.Executors
 
 import com.sun.net.httpserver.{HttpExchange, HttpServer}
 
-/** An API on a free port of 127.0.0.1, from when it is made until it is closed. It answers many requests at a time. */
+/** An API on a free port of 127.0.0.1, from when it is made until it is closed. It serves many requests at a time. */
 abstract class StubServer(path: String) extends AutoCloseable {
 
   // The JDK's server waits for acknowledgements otherwise, 40 ms each.

@@ -146,7 +146,8 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
       assert(refused("ROW_REFUSED")(on.run(pointer: _*).epoch(0, rows(on, 0 until 3))).values("row") == "2")
       each(on)(id => if (id == 1) """{"ok":"merged"}""" else """{"ok":"created"}""")
       assert(
-        refused("RESULTS_INVALID")(on.run(pointer: _*).epoch(1, rows(on, 0 until 3))).getMessage.contains("created"))
+        refused("ROW_RESULTS_INVALID")(on.run(pointer: _*).epoch(1, rows(on, 0 until 3))).getMessage
+          .contains("created"))
       on.run(pointer :+ ("resultSuccess" -> "created,merged"): _*).epoch(2, rows(on, 0 until 3))
       val one = on.run(pointer :+ ("resultSuccess" -> "created"): _*)
       assert(refused("ROW_REFUSED")(one.epoch(3, rows(on, 0 until 3))).values("row") == "2")
@@ -159,7 +160,7 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
       Seq("""{"items":[]}""", """{"itmes":[]}""", """{"items":{}}""", """{"items":[{},{},{}]}""", "[]").zipWithIndex
         .foreach { case (body, epoch) =>
           on.api.answer = _ => Answer(200, body)
-          refused("RESULTS_INVALID")(on.run(options: _*).epoch(epoch.toLong, rows(on, 0 until 3)))
+          refused("ROW_RESULTS_INVALID")(on.run(options: _*).epoch(epoch.toLong, rows(on, 0 until 3)))
         }
       on.api.answer = _ => Answer(204)
       on.run(options: _*).epoch(9, rows(on, 0 until 3))

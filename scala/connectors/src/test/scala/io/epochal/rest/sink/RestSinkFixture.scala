@@ -5,18 +5,16 @@ import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.LogicalWriteInfo
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.{RunningQuery, SinkEngine}
+import io.epochal.kit.engine.RunningQuery
+import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.Epoch
 
 /** The sink without a Spark session: an API, a checkpoint, and an engine that says what the test says. */
@@ -36,12 +34,8 @@ final class RestSinkFixture(val api: OrdersApi) {
   /** A start of the query, with the options of a test over those that all have. */
   final class Run(more: (String, String)*) {
     private var epoch = 0L
-    private val engine = new SinkEngine {
-      override def runningQuery(id: String): Right[Nothing, RunningQuery] =
-        Right(RunningQuery(UUID.randomUUID().toString, trigger, outputMode, checkpoint.toString))
-      override def hadoop: Configuration = new Configuration(false)
-      override def maxResultBytes: Option[Long] = None
-    }
+    private val engine =
+      new TestEngine(RunningQuery(UUID.randomUUID().toString, trigger, outputMode, checkpoint.toString))
     private val plan = new QueryPlan {
       override def hindrance(id: String): Right[EpochalException, Option[String]] = Right(
         RestSinkFixture.this.hindrance)
@@ -55,14 +49,7 @@ final class RestSinkFixture(val api: OrdersApi) {
 
     def metrics: Map[String, String] = table.metrics().asScala.toMap
 
-    def write(): StreamingWrite = table
-      .newWriteBuilder(new LogicalWriteInfo {
-        override def options(): CaseInsensitiveStringMap = CaseInsensitiveStringMap.empty()
-        override def queryId(): String = query
-        override def schema(): StructType = RestSinkFixture.this.schema
-      })
-      .build()
-      .toStreaming
+    def write(): StreamingWrite = table.newWriteBuilder(new TestWriteInfo(query, schema)).build().toStreaming
 
     def begin(number: Long, partitions: Int = 1): Epoch = {
       epoch = number

@@ -22,7 +22,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
 
   test("an unknown option is refused with the nearest right one, a wrong value by its name") {
     assert(refused(url, "batchsize2" -> "5").getMessage.contains("Did you mean 'batchSize'?"))
-    assert(refused(url, "pagination" -> "offset").condition.name == "UNKNOWN_OPTION")
+    assert(refused(url, "pagination" -> "offset").condition.name == "OPTION_UNKNOWN")
     assert(refused().getMessage.contains("needs the option 'url'"))
     Seq(
       "method" -> "GET",
@@ -51,7 +51,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
       Seq("headers.Content-Type" -> "x") -> "headers.Content-Type"
     ).foreach { case (options, named) =>
       val error = refused(url +: options: _*)
-      assert(error.condition.name == "OPTIONS_CONFLICT", options)
+      assert(error.condition.name == "OPTION_CONFLICT", options)
       assert(error.getMessage.contains(named), error.getMessage)
     }
     val pieces = Seq("batchSize" -> "5", "linger" -> "1s", "batchBytes" -> "1k", "idempotencyHeader" -> "none")

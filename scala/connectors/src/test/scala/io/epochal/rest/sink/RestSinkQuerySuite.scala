@@ -175,7 +175,7 @@ final class RestSinkQuerySuite extends StreamTest {
     using() { (api, checkpoint) =>
       run(source(20), api, checkpoint)
       forgetLastCommit(checkpoint)
-      refused("EPOCH_DEALT_ANEW")(run(source(20, partitions = 2), api, checkpoint))
+      refused("EPOCH_PARTITIONING_CHANGED")(run(source(20, partitions = 2), api, checkpoint))
       run(source(20), api, checkpoint)
       run(source(40, partitions = 2), api, checkpoint)
       assert(api.applied == (0L until 40L))
@@ -206,11 +206,11 @@ final class RestSinkQuerySuite extends StreamTest {
 
   test("everything wrong is refused when the query starts, with the options of its own half") {
     using() { (api, checkpoint) =>
-      refused("UNKNOWN_OPTION")(start(source(10), api, checkpoint, Map("batchsizes" -> "3")))
-      refused("UNKNOWN_OPTION")(start(source(10), api, checkpoint, Map("pageSize" -> "3")))
+      refused("OPTION_UNKNOWN")(start(source(10), api, checkpoint, Map("batchsizes" -> "3")))
+      refused("OPTION_UNKNOWN")(start(source(10), api, checkpoint, Map("pageSize" -> "3")))
       refused("OPTION_INVALID")(start(source(10), api, checkpoint, Map("keyColumns" -> "nope")))
-      refused("OPTIONS_CONFLICT")(start(source(10), api, checkpoint, Map("batchBytes" -> "1m")))
-      refused("UNKNOWN_OPTION")(
+      refused("OPTION_CONFLICT")(start(source(10), api, checkpoint, Map("batchBytes" -> "1m")))
+      refused("OPTION_UNKNOWN")(
         spark
           .range(1)
           .write
@@ -218,9 +218,9 @@ final class RestSinkQuerySuite extends StreamTest {
           .options(RestSinkFixture.options(api) + ("batchsizes" -> "3"))
           .mode("append")
           .save())
-      refused("UNKNOWN_OPTION")(
+      refused("OPTION_UNKNOWN")(
         spark.read.format("epochal-rest").schema("id INT").option("url", api.url).option("pagesizes", "3").load())
-      refused("UNKNOWN_OPTION")(
+      refused("OPTION_UNKNOWN")(
         spark.read
           .format("epochal-rest")
           .schema("id INT")

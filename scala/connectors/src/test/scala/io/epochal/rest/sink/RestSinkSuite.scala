@@ -157,9 +157,9 @@ final class RestSinkSuite extends AnyFunSuite {
   test("an epoch that was begun in other partitions or batches is refused, since its keys would be others") {
     RestSinkFixture.using() { on =>
       on.run().begin(3, partitions = 2)
-      val error = refused("EPOCH_DEALT_ANEW")(on.run().begin(3, partitions = 4))
+      val error = refused("EPOCH_PARTITIONING_CHANGED")(on.run().begin(3, partitions = 4))
       assert(error.getMessage.contains("2 partitions") && error.getMessage.contains("4 partitions"))
-      refused("EPOCH_DEALT_ANEW")(on.run("batchSize" -> "2").begin(3, partitions = 2))
+      refused("EPOCH_PARTITIONING_CHANGED")(on.run("batchSize" -> "2").begin(3, partitions = 2))
       val again = on.run()
       again.epoch(3, rows(on, 0 until 1), Nil)
       assert(
@@ -178,7 +178,7 @@ final class RestSinkSuite extends AnyFunSuite {
         Seq("keyColumns" -> "id") -> Seq("keyColumns" -> "id", "sinkId" -> "others")
       ).zipWithIndex.foreach { case ((first, second), epoch) =>
         on.run(first: _*).begin(epoch.toLong)
-        refused("EPOCH_DEALT_ANEW")(on.run(second: _*).begin(epoch.toLong))
+        refused("EPOCH_PARTITIONING_CHANGED")(on.run(second: _*).begin(epoch.toLong))
         on.run(first: _*).begin(epoch.toLong)
       }
     }

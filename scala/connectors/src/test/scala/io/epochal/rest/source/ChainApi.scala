@@ -41,7 +41,7 @@ final class ChainApi extends StubServer("/records") {
   /** The address of a page. */
   @volatile var address: String => String = query => s"$url?$query"
 
-  /** Called at every request, before it is answered; a status other than 200 is answered at once. */
+  /** Called at every request, before it gets its response; a status other than 200 is the response at once. */
   @volatile var before: () => Int = () => 200
 
   private val asked = new ConcurrentLinkedQueue[String]

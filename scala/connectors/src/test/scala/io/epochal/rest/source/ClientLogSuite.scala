@@ -7,8 +7,9 @@ import scala.util.Using
 import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.record.Body
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.{BodyBuffer, HttpCounters}
+import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.RestOptions
 import io.epochal.support.LoggedLines
 
@@ -26,7 +27,7 @@ final class ClientLogSuite extends AnyFunSuite {
             ("apiKey" -> "Mk7-key") + ("apiKeyParam" -> "api_key"))
         .fold(throw _, identity)
       val lines = LoggedLines.of(Level.DEBUG)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-        client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+        client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
       })
       assert(lines.contains("LoggedLines begins"))
       assert(lines.filter(_.contains("Mk7")) == Nil)
@@ -43,7 +44,7 @@ final class ClientLogSuite extends AnyFunSuite {
         .fold(throw _, identity)
       val lines = LoggedLines
         .of(Level.WARN)(Using.resource(new HttpClient(options.http, new HttpCounters)) { client =>
-          client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+          client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
         })
         .filter(_.contains(api.url))
       assert(lines.size == 3, lines)

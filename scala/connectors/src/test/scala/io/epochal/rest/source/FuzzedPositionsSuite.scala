@@ -7,14 +7,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.apache.commons.io.FileUtils
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.kit.source.InitialOffset
-import io.epochal.random.{RandomOptions, RandomStream}
+import io.epochal.kit.source.SourceStream
+import io.epochal.random.RandomStreams
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{changed, one}
 import io.epochal.testkit.MicroBatch
@@ -53,20 +53,17 @@ final class FuzzedPositionsSuite extends AnyFunSuite with Fuzz with BeforeAndAft
         "\"name\":\"/etc/passwd\"",
         "\"members\":[")
 
-  private def chained(checkpoint: Path): RestStream =
+  private def chained(checkpoint: Path): SourceStream[RestPosition] =
     RestStreams.over(api.url, checkpoint, schema, ChainApi.kinds("cursor") ++ Seq("retry.maxAttempts" -> "1"): _*)
 
-  private def plain(checkpoint: Path): RestStream = RestStreams.over(
+  private def plain(checkpoint: Path): SourceStream[RestPosition] = RestStreams.over(
     counted.url,
     checkpoint,
     schema,
     Seq("pagination" -> "offset", "pageSize" -> "10", "retry.maxAttempts" -> "1"): _*)
 
-  private def random(checkpoint: Path): RandomStream = new RandomStream(
-    RandomOptions.read(Map("maxRows" -> "1000", "rowsPerBatch" -> "10")).fold(throw _, identity),
-    new InitialOffset(checkpoint.toString, new Configuration()),
-    2,
-    Clock.systemUTC())
+  private def random(checkpoint: Path): MicroBatchStream =
+    RandomStreams.over(Clock.systemUTC(), checkpoint, "maxRows" -> "1000", "rowsPerBatch" -> "10")
 
   private lazy val written: Written = {
     api.count = 40

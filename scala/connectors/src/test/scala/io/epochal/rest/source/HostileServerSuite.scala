@@ -29,7 +29,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a page behind twenty thousand empty members of gzip is read") {
-    answers(aResponse().withHeader("Content-Encoding", "gzip").withBody(members))
+    respond(aResponse().withHeader("Content-Encoding", "gzip").withBody(members))
     assert(readAll(stream()).size == 3)
   }
 
@@ -70,7 +70,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     "a hundred thousand opening brackets" -> "[" * 100000 -> "nesting depth"
   ).foreach { case ((what, body), reason) =>
     test(s"$what is no JSON to us, and not asked for again") {
-      answers(okJson(body))
+      respond(okJson(body))
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
       assert(requests == 1)
@@ -81,9 +81,9 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
     val redirect = s"http://h/${"password" * 7500}"
     Seq(
       aResponse().withStatus(302).withHeader("Location", redirect),
-      aResponse().withStatus(400).withBody("password" * 10000)).foreach { answer =>
+      aResponse().withStatus(400).withBody("password" * 10000)).foreach { response =>
       server.resetAll()
-      answers(answer)
+      respond(response)
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_STATUS" && error.getMessage.length < 1000)
     }
@@ -99,7 +99,7 @@ final class HostileServerSuite extends AnyFunSuite with StubbedApi {
 
   test("a cursor that is too long to send is refused by name") {
     val body = s"""{"items":[{"id":1}],"next":"${"a" * 100000}"}"""
-    answers(aResponse().withBody(body))
+    respond(aResponse().withBody(body))
     val error = failure(readAll(stream("pagination" -> "cursor", "records" -> "/items", "nextCursor" -> "/next")))
     assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("100000 characters"))
     assert(error.getMessage.length < 1000)

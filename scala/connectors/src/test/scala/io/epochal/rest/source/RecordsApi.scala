@@ -30,22 +30,22 @@ final class RecordsApi extends StubServer("/records") {
   /** The header `X-Total`; null for none. */
   @volatile var total: () => String = () => null
 
-  /** More headers of every answer. */
+  /** More headers of every response. */
   @volatile var headers: Seq[(String, String)] = Nil
 
-  /** What is answered in place of a page behind the last one that has records, and not the first. */
+  /** What is the response in place of a page behind the last one that has records, and not the first. */
   @volatile var behind: Option[Int] = None
 
   /** The status of the next response with a page that begins at a record, by that record: each is sent once. */
   val once = new ConcurrentHashMap[Long, Int]
 
-  /** What every request is answered with. */
+  /** What every request gets as its response. */
   @volatile var status: Int = 200
 
   /** Whether only pages are known that begin at multiples of their size: others are 400. */
   @volatile var strict: Boolean = false
 
-  /** Called at every request, before it is answered. */
+  /** Called at every request, before it gets its response. */
   @volatile var before: () => Unit = () => ()
 
   private val queries = new ConcurrentLinkedQueue[String]

@@ -61,7 +61,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
   private val broken = "signerClass" -> classOf[BrokenSigner].getName
 
   test("every request is signed as it is sent, and one that is made again is signed anew") {
-    answers(aResponse().withStatus(503), good)
+    respond(aResponse().withStatus(503), good)
     assert(readAll(stream(hmac ++ Seq("params.q" -> "a b", "apiKey" -> "k", "apiKeyParam" -> "key"): _*)).size == 3)
     val sent = server.getAllServeEvents.asScala.map(_.getRequest).toSeq
     val numbers = sent.map { request =>
@@ -74,7 +74,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a signer is told the headers that go with a request, its own replace them") {
-    answers(good)
+    respond(good)
     readAll(stream(broken, "signer.X-Key" -> "signed", "headers.x-key" -> "plain"))
     assert(server.getAllServeEvents.asScala.forall(_.getRequest.header("X-Key").values.asScala.toSeq == Seq("signed")))
   }
@@ -86,7 +86,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
     assert(refused("signerClass" -> classOf[RequestSigner].getName).contains("it cannot be instantiated"))
     assert(
       refused(hmac.head).contains("[EPOCHAL.SIGNER_INVALID]") && refused(hmac.head).contains("it needs signer.key"))
-    assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTIONS_CONFLICT]"))
+    assert(refused("signer.key" -> secret).contains("[EPOCHAL.OPTION_CONFLICT]"))
   }
 
   test("a class that is no signer is not initialised") {
@@ -96,7 +96,7 @@ final class RequestSignerSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a signer that fails ends the query at once, without what it said") {
-    answers(good)
+    respond(good)
     val error = failure(readAll(stream(broken)))
     assert(
       error.condition.name == "SIGNER_INVALID" && error.getMessage.contains("threw java.lang.IllegalStateException"))

@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.auth.Authorization
+import io.epochal.rest.http.auth.BearerToken
 import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** Who asks: every scheme, with secrets from every place. */
@@ -27,19 +27,19 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
       "oauth.clientSecret" -> secret) ++ more
   }
 
-  private def tokens(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (answer, i) =>
+  private def tokens(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (response, i) =>
     server.stubFor(
       post(urlPathEqualTo("/token"))
         .inScenario("tokens")
         .whenScenarioStateIs(if (i == 0) Scenario.STARTED else s"$i")
-        .willReturn(answer)
+        .willReturn(response)
         .willSetStateTo(if (i + 1 < all.size) s"${i + 1}" else if (i == 0) Scenario.STARTED else s"$i"))
   }
 
   private def token(text: String): ResponseDefinitionBuilder =
     okJson(s"""{"access_token":"$text","token_type":"bearer","expires_in":3600}""")
 
-  /** The API takes this value of Authorization, and answers 401 to any other. */
+  /** The API takes this value of Authorization, and responds with 401 to any other. */
   private def takesOnly(authorization: String): Unit = {
     server.stubFor(get(urlPathEqualTo("/c")).willReturn(aResponse().withStatus(401)))
     server.stubFor(get(urlPathEqualTo("/c")).withHeader("Authorization", equalTo(authorization)).willReturn(good))
@@ -72,7 +72,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     assert(MicroBatch.read(source, schema, start, end).size == 3)
     val left = Serialization.copy(read("bearerTokenFile" -> file.toString))
     Files.delete(file)
-    assert(left.http.auth.authorization.contains(Authorization.Bearer(Secret.Given("second"))))
+    assert(left.http.auth.schemes == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
   }
 
   test("basic authorization has user and password, or a key alone as the user") {
@@ -83,7 +83,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("an API key stands in a header or in a parameter, beside any other authorization") {
-    answers(good)
+    respond(good)
     readAll(stream("apiKey" -> secret))
     server.verify(getRequestedFor(urlEqualTo("/c")).withHeader("X-API-Key", equalTo(secret)))
     readAll(stream("apiKey" -> secret, "apiKeyHeader" -> "apikey", "bearerToken" -> "other"))
@@ -187,7 +187,7 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
       Seq("apiKey" -> secret)
     ).foreach { options =>
       server.resetAll()
-      answers(aResponse().withStatus(403).withBody(s"no access with '$secret'"))
+      respond(aResponse().withStatus(403).withBody(s"no access with '$secret'"))
       assert(failure(readAll(stream(options: _*))).getMessage.contains("no access with '***'"), options.map(_._1))
     }
   }
@@ -201,11 +201,11 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
       "url" -> url.replace("//", s"//me:$secret@"))
     all.combinations(2).foreach { two =>
       val error = refused(two ++ two.find(_._1 == "oauth.tokenUrl").toSeq.flatMap(_ => oauth().tail): _*)
-      assert(error.condition.name == "OPTIONS_CONFLICT", two.map(_._1))
+      assert(error.condition.name == "OPTION_CONFLICT", two.map(_._1))
     }
     Seq("bearerToken", "apiKey", "password", "oauth.clientSecret", "oauth.refreshToken").foreach { name =>
       val places = Seq(name -> secret, s"${name}File" -> "/f", s"${name}Env" -> "V")
-      places.combinations(2).foreach(two => assert(refused(two: _*).condition.name == "OPTIONS_CONFLICT", name))
+      places.combinations(2).foreach(two => assert(refused(two: _*).condition.name == "OPTION_CONFLICT", name))
     }
   }
 
@@ -216,12 +216,12 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
       "apiKeyHeader" -> "X-Key",
       "oauth.clientId" -> "me",
       "oauth.params.audience" -> "api").foreach(option =>
-      assert(refused(option).condition.name == "OPTIONS_CONFLICT", option._1))
+      assert(refused(option).condition.name == "OPTION_CONFLICT", option._1))
     assert(refused("oauth.tokenUrl" -> "http://h/t").condition.name == "OPTION_REQUIRED")
     assert(refused("oauth.tokenUrl" -> "http://h/t", "oauth.clientId" -> "me").condition.name == "OPTION_REQUIRED")
     assert(refused(oauth() :+ ("oauth.tokenUrl" -> "token"): _*).condition.name == "OPTION_INVALID")
-    assert(refused("apiKey" -> secret, "apiKeyParam" -> "k", "params.k" -> "v").condition.name == "OPTIONS_CONFLICT")
-    assert(refused("apiKey" -> secret, "apiKeyHeader" -> "x", "headers.X" -> "v").condition.name == "OPTIONS_CONFLICT")
+    assert(refused("apiKey" -> secret, "apiKeyParam" -> "k", "params.k" -> "v").condition.name == "OPTION_CONFLICT")
+    assert(refused("apiKey" -> secret, "apiKeyHeader" -> "x", "headers.X" -> "v").condition.name == "OPTION_CONFLICT")
   }
 
   test("a secret that cannot be read, or not be sent, is refused before the query starts") {

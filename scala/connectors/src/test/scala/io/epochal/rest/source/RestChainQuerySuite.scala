@@ -89,7 +89,7 @@ final class RestChainQuerySuite extends StreamTest {
   }
 
   test(
-    "a batch whose commit was lost is delivered again from the journal, though the API answers no more and has forgotten all") {
+    "a batch whose commit was lost is delivered again from the journal, though the API responds no more and has forgotten all") {
     ChainApi.using(records = 35) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -177,7 +177,7 @@ final class RestChainQuerySuite extends StreamTest {
     }
   }
 
-  test("an idle API gets no batch, and one request a look") {
+  test("an idle API gets no batch, and one request a poll") {
     ChainApi.using(records = 5) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered

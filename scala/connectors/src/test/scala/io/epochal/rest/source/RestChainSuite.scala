@@ -5,8 +5,8 @@ import java.nio.file.Files
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.record.RecordReading
 import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
-import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.task.ChainPartition
 import io.epochal.testkit.MicroBatch
 
@@ -18,7 +18,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
       query(30, kind) { query =>
         val ids = Iterator.continually(query.batch(ReadLimit.maxRows(7))).takeWhile(_.nonEmpty).toVector
         assert(ids.map(_.size) == Vector(7, 7, 7, 7, 2) && ids.flatten == (0 until 30))
-        // The last page is asked for again, once while the batch before the last ran and once by the look at the end.
+        // The last page is asked for again, once while the batch before the last ran and once by the poll at the end.
         val asked = query.api.requests()
         assert(asked.filter(_.nonEmpty).distinct.take(7) == (1 to 7).map(i => s"c${i * 4}") && asked.size <= 10, asked)
         query.restart()
@@ -45,7 +45,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
         val factory =
           new RestReaderFactory(
             options,
-            RestReading(schema, "UTC"),
+            RecordReading(schema, "UTC"),
             new io.epochal.rest.http.request.HttpCounters,
             None)
         val reader = factory.createReader(ChainPartition(java.time.Instant.now()))
@@ -92,7 +92,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an idle API costs one request a look") {
+  test("an idle API costs one request a poll") {
     query(10, "cursor") { query =>
       query.batch()
       query.api.requests()
@@ -183,7 +183,7 @@ final class RestChainSuite extends AnyFunSuite with ChainFixture {
     }
   }
 
-  test("an API that answers with nothing and a new cursor for ever ends a look, and is read on where it stood") {
+  test("an API that responds with nothing and a new cursor for ever ends a poll, and is read on where it stood") {
     query(4, "cursor") { query =>
       query.api.after = from => Some(s"c${from + 4}")
       assert(query.batch() == (0 until 4))

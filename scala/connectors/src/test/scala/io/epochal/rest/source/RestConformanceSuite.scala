@@ -1,16 +1,12 @@
 package io.epochal.rest.source
 
 import java.nio.file.Path
-import java.time.Clock
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.kit.source.InitialOffset
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RestOffset, RestOptions}
-import io.epochal.rest.source.record.RestReading
+import io.epochal.kit.source.SourceOffset
+import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** The source over an API in this JVM, in pages of four records. */
@@ -39,7 +35,7 @@ abstract class RestConformanceSuite(pagination: String, journal: Boolean = false
       stream(checkpoint, "sourceId" -> "another")
 
     private def stream(checkpoint: Path, extra: (String, String)): MicroBatchStream =
-      new RestStream(
+      RestStreams.of(
         RestOptions
           .read(
             Map(
@@ -48,11 +44,8 @@ abstract class RestConformanceSuite(pagination: String, journal: Boolean = false
               "journal" -> journal.toString,
               extra) ++ pageSize ++ table)
           .fold(throw _, identity),
-        RestReading(schema, "UTC"),
-        new InitialOffset(checkpoint.toString, new Configuration()),
-        2,
-        Clock.systemUTC(),
-        new HttpCounters
+        schema,
+        checkpoint
       )
 
     override def makeAvailable(rows: Int): Unit = api.count += rows
@@ -60,8 +53,8 @@ abstract class RestConformanceSuite(pagination: String, journal: Boolean = false
     override def keepsRows: Boolean = !journal
 
     override def rowsBefore(offset: Offset): Long = offset match {
-      case rest: RestOffset => rest.position.records
-      case other            => fail(s"not an offset of ours: $other")
+      case SourceOffset(position: RestPosition, _) => position.records
+      case other                                   => fail(s"not an offset of ours: $other")
     }
 
     override def close(): Unit = api.close()
@@ -90,8 +83,8 @@ abstract class RestChainConformanceSuite(kind: String) extends SourceChecks {
     override def makeAvailable(rows: Int): Unit = api.count += rows
 
     override def rowsBefore(offset: Offset): Long = offset match {
-      case rest: RestOffset => rest.position.records
-      case other            => fail(s"not an offset of ours: $other")
+      case SourceOffset(position: RestPosition, _) => position.records
+      case other                                   => fail(s"not an offset of ours: $other")
     }
 
     override def keepsRows: Boolean = false

@@ -46,7 +46,7 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
     } finally api.stop()
   }
 
-  /** A proxy that keeps the first lines of requests; it answers GET itself, and connects for CONNECT.
+  /** A proxy that keeps the first lines of requests; it responds to GET itself, and connects for CONNECT.
     *
     * @param login
     *   what it wants, else it says 407
@@ -160,7 +160,7 @@ final class RestConnectionSuite extends AnyFunSuite with StubbedApi {
       refused("tls.certFile" -> client.file(client.certificate), "tls.keyFile" -> authority.file(authority.privateKey))
         .contains("not that of the first certificate"))
     Seq("tls.keyFile" -> "/k", "tls.keyPassword" -> secret, "proxyUser" -> "me", "proxyPassword" -> secret).foreach(
-      option => assert(refused(option).contains("[EPOCHAL.OPTIONS_CONFLICT]"), option._1))
+      option => assert(refused(option).contains("[EPOCHAL.OPTION_CONFLICT]"), option._1))
     Seq("proxy:3128", "https://h:1", "http://h", s"http://me:$secret@h:1").foreach(proxy =>
       assert(refused("proxy" -> proxy).contains("is not http://host:port"), proxy))
     val login = Seq("proxy" -> "http://h:1", "proxyUser" -> secret, "proxyPassword" -> secret)

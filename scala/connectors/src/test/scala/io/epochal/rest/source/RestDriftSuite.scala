@@ -39,7 +39,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
         val rows = query.batch()
         query.api.requests()
         assert(MicroBatch.next(query.stream, query.at, ReadLimit.allAvailable()).isEmpty)
-        // Behind full pages it is looked for more at the first look at them, and at every sixteenth.
+        // Behind full pages it is looked for more at the first poll, and at every sixteenth.
         assert(query.api.requests().size == (if (count > 0 && count % 10 == 0) 2 else 1))
         rows
       }
@@ -183,8 +183,7 @@ final class RestDriftSuite extends AnyFunSuite with CountedFixture {
     assert(refusal("totalCountHeader" -> "X").contains("Set pagination=offset or page"))
     assert(refusal("pagination" -> "link", "onDrift" -> "warn").contains("Set pagination=none or offset or page"))
     assert(refusal("pagination" -> "page", "onDrift" -> "perhaps").contains("one of fail, warn, restart"))
-    assert(
-      refusal("pagination" -> "page", "totalCount" -> "/t", "totalCountHeader" -> "X").contains("OPTIONS_CONFLICT"))
+    assert(refusal("pagination" -> "page", "totalCount" -> "/t", "totalCountHeader" -> "X").contains("OPTION_CONFLICT"))
     assert(
       refusal("pagination" -> "page", "totalCount" -> "/data/0", "records" -> "/data").contains("into the records"))
     assert(refusal("pagination" -> "page", "totalCount" -> "/t", "bodyFormat" -> "ndjson").contains("totalCountHeader"))

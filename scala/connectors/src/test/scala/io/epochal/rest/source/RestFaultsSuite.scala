@@ -12,6 +12,7 @@ import com.github.tomakehurst.wiremock.http.Fault
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.source.{SourceOffset, SourceStream}
 import io.epochal.rest.source.paging.{RestOffset, RestPosition}
 import io.epochal.testkit.MicroBatch
 
@@ -26,15 +27,15 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     "status 429" -> status(429),
     "status 408" -> status(408),
     "a connection reset" -> aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER),
-    "an empty answer" -> aResponse().withFault(Fault.EMPTY_RESPONSE),
+    "an empty response" -> aResponse().withFault(Fault.EMPTY_RESPONSE),
     "garbage in place of HTTP" -> aResponse().withFault(Fault.RANDOM_DATA_THEN_CLOSE),
     "garbage in the body" -> aResponse().withFault(Fault.MALFORMED_RESPONSE_CHUNK),
     "JSON that breaks off" -> okJson(page.dropRight(20)),
     "an empty body" -> ok("")
-  ).foreach { case (fault, answer) =>
+  ).foreach { case (fault, response) =>
     test(s"$fault is tried again, whether the driver or a task meets it") {
       // Requests 1 and 2 are the driver's, 3 and 4 the task's.
-      answers(answer, good, answer, good)
+      respond(response, good, response, good)
       val source = stream()
       assert(readAll(source).size == 3)
       assert(requests == 4)
@@ -63,16 +64,16 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a server that is too slow is tried again, and then named with the timeout") {
-    answers(good.withFixedDelay(3000), good)
+    respond(good.withFixedDelay(3000), good)
     assert(readAll(stream("timeout" -> "200ms")).size == 3)
     server.resetAll()
-    answers(good.withFixedDelay(3000))
+    respond(good.withFixedDelay(3000))
     val error = failure(readAll(stream("timeout" -> "100ms", "retry.maxAttempts" -> "2")))
     assert(error.condition.name == "HTTP_TIMEOUT" && error.getMessage.contains("within 100 ms (2 attempts)"))
   }
 
-  test("a server that stays broken fails with its status, its answer, and the number of attempts") {
-    answers(aResponse().withStatus(503).withBody("maintenance, token=hunter2"))
+  test("a server that stays broken fails with its status, its response, and the number of attempts") {
+    respond(aResponse().withStatus(503).withBody("maintenance, token=hunter2"))
     val error = failure(readAll(stream("retry.maxAttempts" -> "3")))
     assert(error.condition.name == "HTTP_STATUS")
     assert(error.getMessage.contains(s"$url responded with status 503 (3 attempts): maintenance, token=***"))
@@ -81,14 +82,14 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
 
   Seq(400, 401, 403, 404, 422).foreach { code =>
     test(s"status $code fails at once") {
-      answers(status(code))
+      respond(status(code))
       assert(failure(readAll(stream())).getMessage.contains(s"status $code (1 attempt)"))
       assert(requests == 1)
     }
   }
 
   test("a redirect is not followed, and the error says where it leads, without its query") {
-    answers(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
+    respond(status(302).withHeader("Location", "http://user:hunter2@elsewhere/c?token=hunter2"))
     assert(failure(readAll(stream())).getMessage.contains("this one goes to http://elsewhere/c"))
   }
 
@@ -120,13 +121,13 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
   }
 
-  test("an answer that is too large is not read further, also when it is compressed") {
+  test("a response that is too large is not read further, also when it is compressed") {
     val bytes = new ByteArrayOutputStream
     Using.resource(new GZIPOutputStream(bytes))(zip => (1 to 1000).foreach(_ => zip.write(new Array[Byte](10000))))
     Seq(ok(" " * 100000), aResponse().withHeader("Content-Encoding", "gzip").withBody(bytes.toByteArray)).foreach {
       large =>
         server.resetAll()
-        answers(large)
+        respond(large)
         val error = failure(readAll(stream("maxResponseBytes" -> "50k")))
         assert(error.condition.name == "HTTP_RESPONSE_TOO_LARGE" && error.getMessage.contains("51200 bytes"))
         assert(requests == 1)
@@ -137,16 +138,16 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     "a whole body that is no JSON" -> ok("<html>busy</html>") -> "Unexpected character",
     "nesting that is too deep" -> okJson("[" + "[" * 2000 + "]" * 2000 + "]") -> "nesting depth",
     "an encoding that was not asked for" -> good.withHeader("Content-Encoding", "br") -> "encoded as 'br'"
-  ).foreach { case ((fault, answer), reason) =>
+  ).foreach { case ((fault, response), reason) =>
     test(s"$fault does not get better, and fails at once by its name") {
-      answers(answer)
+      respond(response)
       val error = failure(readAll(stream()))
       assert(error.condition.name == "HTTP_BODY_INVALID" && error.getMessage.contains(reason), error.getMessage)
       assert(requests == 1 && error.getMessage.contains("(1 attempt)"))
     }
   }
 
-  /** Answers each connection with the next body, delimited by the connection's end alone. */
+  /** Responds to each connection with the next body, delimited by the connection's end alone. */
   private def closing[A](bodies: String*)(body: String => A): A =
     Using.resource(new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) { server =>
       val thread = new Thread(() =>
@@ -186,7 +187,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
     }
 
     test(s"$format whose length is told needs no last line break") {
-      answers(ok(whole.dropRight(1)))
+      respond(ok(whole.dropRight(1)))
       assert(readAll(stream("bodyFormat" -> format)).size == 3 && requests == 2)
     }
   }
@@ -199,7 +200,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("headers and parameters go with every request, and appear in no error") {
-    answers(status(403).withBody("no"))
+    respond(status(403).withBody("no"))
     val source = stream("headers.X-Key" -> "hunter2", "params.api key" -> "hunter2", "params.lang" -> "en")
     failure(readAll(source))
     server.verify(
@@ -217,7 +218,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       """null""" -> "it is null, not an object"
     ).foreach { case (record, reason) =>
       server.resetAll()
-      answers(okJson(s"""[{"id":0},{"id":1},$record,{"id":3}]"""))
+      respond(okJson(s"""[{"id":0},{"id":1},$record,{"id":3}]"""))
       val error = failure(readAll(stream()))
       assert(error.condition.name == "RECORD_INVALID", record)
       assert(error.getMessage.contains(s"Record 2 of $url") && error.getMessage.contains(reason), error.getMessage)
@@ -226,23 +227,24 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("JSON that breaks off after some records is asked for again, and no record comes twice") {
-    answers(okJson(page), okJson(page.dropRight(10)), okJson(page))
+    respond(okJson(page), okJson(page.dropRight(10)), okJson(page))
     assert(readAll(stream()).map(_.head) == Seq(0, 1, 2))
     assert(requests == 3)
   }
 
   test("no array at the pointer is an error that says what is there") {
-    answers(okJson("""{"items":[],"total":0}"""))
+    respond(okJson("""{"items":[],"total":0}"""))
     assert(failure(readAll(stream("records" -> "/data"))).getMessage.contains("an object with items, total"))
   }
 
   test("a server that ignores the limit is refused") {
-    answers(okJson(page))
+    respond(okJson(page))
     assert(failure(readAll(stream(limitedPages: _*))).condition.name == "PAGINATION_MISMATCH")
   }
 
   /** A stream over an API that had five records and has two. */
-  private def shrunk(failOnDataLoss: Boolean)(body: (RecordsApi, RestStream, Long => RestOffset) => Any): Unit =
+  private def shrunk(failOnDataLoss: Boolean)(
+      body: (RecordsApi, SourceStream[RestPosition], Long => SourceOffset[RestPosition]) => Any): Unit =
     RecordsApi.using(records = 2) { api =>
       val extra = Seq("url" -> api.url, "sourceId" -> "shrunk", "failOnDataLoss" -> failOnDataLoss.toString)
       val source = stream(limitedPages ++ extra: _*)
@@ -269,7 +271,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
       assert(MicroBatch.read(source, schema, at(0), at(5)).size == 2)
       api.count = 8
       val end = MicroBatch.next(source, at(5), ReadLimit.maxRows(10))
-      assert(end.map(_.asInstanceOf[RestOffset].position.records).contains(8L))
+      assert(end.map(_.asInstanceOf[SourceOffset[RestPosition]].position.records).contains(8L))
       assert(MicroBatch.read(source, schema, at(5), at(8)).map(_.head) == Seq(5, 6, 7))
     }
   }

@@ -2,8 +2,9 @@ package io.epochal.rest.source
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{Pagination, RestOptions}
-import io.epochal.rest.source.supply.{Counted, EndFinder, Extent}
+import io.epochal.rest.source.supply.{Counted, EndFinder}
 
 final class RestIdentitySuite extends AnyFunSuite {
 

@@ -15,7 +15,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.SourceStream
 import io.epochal.rest.http.{Bodies, StubServer}
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Pages of 12 MiB: more than memory takes of one. */
@@ -28,21 +30,21 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   private def record(i: Long): String = s"""{"id":$i,"name":"$i $text"}"""
 
   /** The ids between two offsets, whose names fit them. */
-  private def read(stream: RestStream, from: Offset, end: Offset): Seq[Int] =
+  private def read(stream: SourceStream[RestPosition], from: Offset, end: Offset): Seq[Int] =
     MicroBatch.read(stream, schema, stream.deserializeOffset(from.json), stream.deserializeOffset(end.json)).map {
       row =>
         assert(row(1).toString == s"${row.head} $text")
         row.head.asInstanceOf[Int]
     }
 
-  /** Between two looks the driver holds no answer. */
-  private def next(stream: RestStream, from: Offset, limit: ReadLimit): Offset = {
+  /** Between two polls the driver holds no response. */
+  private def next(stream: SourceStream[RestPosition], from: Offset, limit: ReadLimit): Offset = {
     val end = MicroBatch.next(stream, stream.deserializeOffset(from.json), limit).get
     assert(Bodies.openFiles().isEmpty)
     end
   }
 
-  private def over(url: String, options: (String, String)*)(body: (RestStream, Path) => Unit): Unit = {
+  private def over(url: String, options: (String, String)*)(body: (SourceStream[RestPosition], Path) => Unit): Unit = {
     val checkpoint = Files.createTempDirectory("rest").resolve("0")
     val stream = RestStreams.over(url, checkpoint, schema, options: _*)
     try body(stream, checkpoint)
@@ -104,7 +106,7 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
   }
 
   Seq(1, 3).foreach { depth =>
-    test(s"a task that is given up half way holds no answer any more, maxConcurrency=$depth") {
+    test(s"a task that is given up half way holds no response any more, maxConcurrency=$depth") {
       RecordsApi.using(records = 12000) { api =>
         api.record = i => record(i.toLong)
         val options = Seq("pagination" -> "offset", "pageSize" -> s"$pageSize", "numPartitions" -> "1")
@@ -120,7 +122,8 @@ final class RestLargePagesSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("an answer that breaks off behind what memory has is asked for again; one that is no JSON there fails at once") {
+  test(
+    "a response that breaks off behind what memory has is asked for again; one that is no JSON there fails at once") {
     val whole = (0 until pageSize).map(i => record(i.toLong)).mkString("[", ",", "]").getBytes(UTF_8)
     val broken = new String(whole, UTF_8).patch(whole.length - 1000, "\"", 0).getBytes(UTF_8)
     val asked = new AtomicInteger

@@ -100,7 +100,7 @@ final class RestListEndSuite extends AnyFunSuite with ChainFixture {
     MicroBatch.next(stream, stream.initialOffset(), ReadLimit.allAvailable())
   }
 
-  test("none: an answer that says that the list goes on is not taken for all of it") {
+  test("none: a response that says that the list goes on is not taken for all of it") {
     val data = "records" -> "/data"
     def wrapped(more: String): String => String = array => s"""{"data":$array,$more}"""
     Seq(

@@ -57,7 +57,7 @@ final class RestOriginSuite extends StreamTest {
   )
 
   pages.foreach { case (kind, urls) =>
-    test(s"$kind: each row tells of the answer that it came in first, in a replay too, and of no secret") {
+    test(s"$kind: each row tells of the response that it came in first, in a replay too, and of no secret") {
       ChainApi.using(records = 10) { api =>
         withTempDir { checkpoint =>
           val begin = System.currentTimeMillis()

@@ -111,7 +111,7 @@ final class RestPastEndSuite extends AnyFunSuite with CountedFixture {
   test("an offset within a page, as older releases logged them, is read on from the page that has it") {
     query(42, "pagination" -> "offset") { query =>
       query.at = query.stream.deserializeOffset(
-        RestOffset.toJson(query.stream.initialOffset().asInstanceOf[RestOffset].source, RestPosition(17)))
+        RestOffset.toJson(RestStreams.sourceOf(query.stream.initialOffset()), RestPosition(17)))
       assert(query.batch() == (17 until 42))
       assert(query.api.requests().forall(_.endsWith("&_limit=10")))
     }

@@ -10,8 +10,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.Body
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.{BodyBuffer, HttpCounters}
+import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.{RestPartition, RestPlan}
 import io.epochal.testkit.MicroBatch
 
@@ -67,12 +68,12 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("what one task is told by Retry-After holds for all, up to maxThrottleWait, and then they come back apart") {
-    answers(aResponse().withStatus(429).withHeader("Retry-After", "3600"), good)
+    respond(aResponse().withStatus(429).withHeader("Retry-After", "3600"), good)
     val options = read("maxThrottleWait" -> "300ms")
     val counters = new HttpCounters
     val (told, other) = (new HttpClient(options.http, counters), new HttpClient(options.http, counters))
     def call(client: HttpClient): Unit =
-      client.call(options.call(options.pagination.request(0)), new BodyBuffer)(_ => ())
+      client.call(options.call(options.pagination.request(0)), new Body)(_ => ())
     val first = new Thread(() => call(told))
     first.start()
     eventually(timeout(Span(20, Seconds)), interval(Span(1, Millis)))(assert(counters.value.retries > 0))
@@ -83,14 +84,14 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a Retry-After of zero asks for no particular wait: the usual delay holds") {
-    answers(aResponse().withStatus(429).withHeader("Retry-After", "0"), good)
+    respond(aResponse().withStatus(429).withHeader("Retry-After", "0"), good)
     val source = stream("retry.initialDelay" -> "1ms", "maxThrottleWait" -> "1h")
     assert(readAll(source).size == 3)
     assert(metric(source, "throttled") == 1)
   }
 
-  test("a rate limit that an answer says is used up holds the next request, and no request is refused") {
-    answers(good.withHeader("X-RateLimit-Remaining", "0").withHeader("X-RateLimit-Reset", "3600"), good)
+  test("a rate limit that a response says is used up holds the next request, and no request is refused") {
+    respond(good.withHeader("X-RateLimit-Remaining", "0").withHeader("X-RateLimit-Reset", "3600"), good)
     val source = stream("maxThrottleWait" -> "250ms")
     assert(took(readAll(source)) >= 250)
     assert(metric(source, "throttled") == 0 && metric(source, "retries") == 0 && metric(source, "waitedMillis") >= 100)
@@ -99,26 +100,28 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   test("a 403 with a used up rate limit or a Retry-After is a server that is asked too often") {
     Seq(Seq("X-RateLimit-Remaining" -> "0", "X-RateLimit-Reset" -> "1"), Seq("Retry-After" -> "1")).foreach { headers =>
       server.resetAll()
-      answers(headers.foldLeft(aResponse().withStatus(403)) { case (answer, (k, v)) => answer.withHeader(k, v) }, good)
+      respond(
+        headers.foldLeft(aResponse().withStatus(403)) { case (response, (k, v)) => response.withHeader(k, v) },
+        good)
       val source = stream("maxThrottleWait" -> "10ms")
       assert(readAll(source).size == 3 && metric(source, "throttled") == 1)
     }
   }
 
   test("retry.statuses are tried again and no others") {
-    answers(statusOf(404), good)
+    respond(statusOf(404), good)
     assert(readAll(stream("retry.statuses" -> "404")).size == 3)
     server.resetAll()
-    answers(aResponse().withStatus(503))
+    respond(aResponse().withStatus(503))
     assert(status(failure(readAll(stream("retry.statuses" -> "404,429")))) == "503" && requests == 1)
     server.resetAll()
-    answers(aResponse().withStatus(429))
+    respond(aResponse().withStatus(429))
     assert(status(failure(readAll(stream("retry.statuses" -> "none")))) == "429" && requests == 1)
   }
 
   private def statusOf(code: Int) = aResponse().withStatus(code)
 
-  test("an ignored status, and 204, are answers without records: an API may have no page after its last") {
+  test("an ignored status, and 204, are responses without records: an API may have no page after its last") {
     Seq(Seq("ignoreStatuses" -> "404") -> 404, Nil -> 204).foreach { case (more, code) =>
       server.resetAll()
       server.stubFor(get(urlPathEqualTo("/c")).willReturn(statusOf(code)))
@@ -134,7 +137,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("an ignored status within a planned batch is data loss, and not an end") {
-    answers(good, statusOf(404))
+    respond(good, statusOf(404))
     assert(failure(readAll(stream("ignoreStatuses" -> "4xx"))).condition.name == "DATA_LOSS")
   }
 
@@ -152,7 +155,7 @@ final class RestPolitenessSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("progress names the server, and counts pages and requests") {
-    answers(good)
+    respond(good)
     val source = stream()
     assert(readAll(source).size == 3)
     assert(metric(source, "pages") == 1 && metric(source, "requests") == 2)

@@ -95,7 +95,7 @@ final class RestQuerySuite extends StreamTest {
     }
   }
 
-  test("an idle API costs one request a look, and gets no batch") {
+  test("an idle API costs one request a poll, and gets no batch") {
     RecordsApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
         val delivered = new Delivered
@@ -173,7 +173,7 @@ final class RestQuerySuite extends StreamTest {
       val error = intercept[EpochalException](spark.read.format("epochal-rest").option("url", api.url).load())
       assert(error.condition.name == "SCHEMA_REQUIRED")
       val twice = intercept[EpochalException](plain.option("schema", ddl).schema("id INT").load())
-      assert(twice.condition.name == "OPTIONS_CONFLICT")
+      assert(twice.condition.name == "OPTION_CONFLICT")
     }
   }
 
@@ -206,7 +206,7 @@ final class RestQuerySuite extends StreamTest {
           delivered.run(stream(api), checkpoint)
           val query = delivered.start(stream(other), checkpoint, Trigger.AvailableNow())
           val error = intercept[Exception](query.awaitTermination(60000))
-          assert(EpochalException.in(error).exists(_.condition.name == "OFFSET_SOURCE_CHANGED"))
+          assert(EpochalException.in(error).exists(_.condition.name == "SOURCE_CHANGED"))
         }
       }
     }

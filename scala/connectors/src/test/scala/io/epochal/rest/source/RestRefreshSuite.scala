@@ -9,10 +9,11 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.ManualClock
+import io.epochal.kit.source.{ManualClock, SourceStream}
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
-/** How the end of an API is looked at again: how often, and for what it costs. */
+/** How the end of an API is polled: how often, and for what it costs. */
 final class RestRefreshSuite extends AnyFunSuite {
 
   private val schema = StructType.fromDDL("id INT, name STRING")
@@ -20,7 +21,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   /** A stream over an API, read as Spark would, and the clock that it goes by. */
   final private class Reading(api: TaggedApi, kind: String, more: (String, String)*) {
     val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
-    val stream: RestStream =
+    val stream: SourceStream[RestPosition] =
       RestStreams.at(
         clock,
         api.url,
@@ -62,15 +63,15 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: an answer that is the same is not sent again, and one that changed is read") {
+    test(s"$kind: a response that is the same is not sent again, and one that changed is read") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind)
         assert(reading.batch() == (0 until 6))
         (1 to 4).foreach(_ => assert(!reading.poll()))
         api.requests()
         (1 to 4).foreach(_ => assert(!reading.poll()))
-        val looks = api.requests()
-        assert(looks.size == 4 && looks.forall(tag(_).nonEmpty))
+        val polls = api.requests()
+        assert(polls.size == 4 && polls.forall(tag(_).nonEmpty))
         Seq(7, 8, 9, 13).foreach { count =>
           val from = api.count
           api.count = count
@@ -80,7 +81,7 @@ final class RestRefreshSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$kind: conditionalRequests=false asks for whole answers only") {
+    test(s"$kind: conditionalRequests=false asks for whole responses only") {
       TaggedApi.using(records = 6) { api =>
         val reading = new Reading(api, kind, "conditionalRequests" -> "false")
         assert(reading.batch() == (0 until 6))
@@ -100,7 +101,7 @@ final class RestRefreshSuite extends AnyFunSuite {
     }
   }
 
-  test("a limit that leaves records waiting does not put the next look off") {
+  test("a limit that leaves records waiting does not put the next poll off") {
     TaggedApi.using(records = 10) { api =>
       val reading = new Reading(api, "cursor", "refreshInterval" -> "30s")
       val batches = (1 to 4).map { i =>
@@ -108,7 +109,7 @@ final class RestRefreshSuite extends AnyFunSuite {
         reading.clock.advance(10)
         reading.batch(ReadLimit.maxRows(3))
       }
-      // The end was seen with the fourth batch, or before it: half a minute after that it is looked at again.
+      // The end was seen with the fourth batch, or before it: half a minute after that it is polled again.
       reading.clock.advance(30)
       assert((batches :+ reading.batch()).flatten == (0 until 11))
     }
@@ -123,7 +124,7 @@ final class RestRefreshSuite extends AnyFunSuite {
   }
 
   test(
-    "a Last-Modified is sent back where the answer is at least a second younger, and not where a change could hide") {
+    "a Last-Modified is sent back where the response is at least a second younger, and not where a change could hide") {
     val modified = "Thu, 01 Jan 2026 00:00:00 GMT"
     Seq("Thu, 01 Jan 2026 00:00:01 GMT" -> 4, modified -> 0).foreach { case (date, conditional) =>
       TaggedApi.using(records = 3) { api =>
@@ -133,8 +134,8 @@ final class RestRefreshSuite extends AnyFunSuite {
         assert(reading.batch().size == 3)
         api.requests()
         (1 to 4).foreach(_ => assert(!reading.poll()))
-        val looks = api.requests().map(request => Option(request.getHeader("If-Modified-Since")))
-        assert(looks.count(_.contains(modified)) == conditional && looks.size == 4)
+        val polls = api.requests().map(request => Option(request.getHeader("If-Modified-Since")))
+        assert(polls.count(_.contains(modified)) == conditional && polls.size == 4)
         api.count = 5
         assert(reading.batch() == Seq(3, 4))
       }
@@ -143,15 +144,15 @@ final class RestRefreshSuite extends AnyFunSuite {
 
   Seq(true -> 1, false -> 16).foreach { case (told, most) =>
     test(
-      s"a next page that only the header Link tells of is found behind a 304 that has it: $told, within $most looks") {
+      s"a next page that only the header Link tells of is found behind a 304 that has it: $told, within $most polls") {
       TaggedApi.using(records = 4) { api =>
         api.linksIn304 = told
         val reading = new Reading(api, "link")
         assert(reading.batch() == (0 until 4))
         assert(!reading.poll())
         api.count = 6 // The first page is full, and stays the same.
-        val looks = Iterator.continually(reading.batch()).take(most).toSeq
-        assert(looks.flatten == Seq(4, 5))
+        val polls = Iterator.continually(reading.batch()).take(most).toSeq
+        assert(polls.flatten == Seq(4, 5))
       }
     }
   }

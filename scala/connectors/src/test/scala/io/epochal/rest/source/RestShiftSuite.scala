@@ -128,7 +128,7 @@ final class RestShiftSuite extends AnyFunSuite with CountedFixture with ScalaChe
   test("offsets without marks are read on from, and get one") {
     shifting("pagination" -> "page", "pageSize" -> "10") { query =>
       query.become(0 until 25)
-      val source = query.stream.initialOffset().asInstanceOf[RestOffset].source
+      val source = RestStreams.sourceOf(query.stream.initialOffset())
       query.at = query.stream.deserializeOffset(RestOffset.toJson(source, RestPosition(12)))
       assert(query.batch() == (12 until 25) && query.at.json.contains("\"marks\":[{\"record\":24,"))
     }

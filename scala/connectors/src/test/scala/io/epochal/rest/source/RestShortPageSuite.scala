@@ -7,6 +7,8 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.SourceStream
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Servers whose pages come shorter than they were asked for, though more follows, and such as begin every page at a multiple of
@@ -18,7 +20,7 @@ final class RestShortPageSuite extends AnyFunSuite {
 
   final private class Query(val api: RecordsApi, options: Seq[(String, String)]) {
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    val stream: RestStream = RestStreams.over(api.url, checkpoint, schema, options: _*)
+    val stream: SourceStream[RestPosition] = RestStreams.over(api.url, checkpoint, schema, options: _*)
     var at: Offset = stream.initialOffset()
 
     def plan(limit: ReadLimit = ReadLimit.allAvailable()): Option[Offset] = MicroBatch.next(stream, at, limit)

@@ -91,7 +91,7 @@ final class SchemaInferenceSuite extends StreamTest {
 
   test("a page without records, or without fields, is no schema") {
     RecordsApi.using(records = 0) { api =>
-      assert(refusal(batch(api)).condition.name == "SCHEMA_NOT_INFERRED")
+      assert(refusal(batch(api)).condition.name == "SCHEMA_INFERENCE_FAILED")
       api.count = 2
       api.record = _ => "7"
       assert(refusal(batch(api)).getMessage.contains("its records have no fields"))
@@ -100,9 +100,9 @@ final class SchemaInferenceSuite extends StreamTest {
 
   test("a schema is given or inferred, and not both") {
     RecordsApi.using(records = 2) { api =>
-      assert(refusal(batch(api, "schema" -> "id INT")).condition.name == "OPTIONS_CONFLICT")
+      assert(refusal(batch(api, "schema" -> "id INT")).condition.name == "OPTION_CONFLICT")
       val reader = spark.read.format("epochal-rest").schema("id INT").options(options(api, Nil))
-      assert(refusal(reader.load()).condition.name == "OPTIONS_CONFLICT")
+      assert(refusal(reader.load()).condition.name == "OPTION_CONFLICT")
     }
   }
 }

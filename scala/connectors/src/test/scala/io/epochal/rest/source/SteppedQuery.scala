@@ -8,6 +8,8 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 
+import io.epochal.kit.source.SourceStream
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** One query over an API, batch by batch as Spark would run it, without a session: its checkpoint, and the offset that Spark
@@ -15,10 +17,11 @@ import io.epochal.testkit.MicroBatch
   */
 abstract class SteppedQuery(url: String, schema: StructType, options: Seq[(String, String)]) {
   val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-  var stream: RestStream = start()
+  var stream: SourceStream[RestPosition] = start()
   var at: Offset = stream.initialOffset()
 
-  def start(more: (String, String)*): RestStream = RestStreams.over(url, checkpoint, schema, options ++ more: _*)
+  def start(more: (String, String)*): SourceStream[RestPosition] =
+    RestStreams.over(url, checkpoint, schema, options ++ more: _*)
 
   def restart(more: (String, String)*): Unit = {
     stream.stop()

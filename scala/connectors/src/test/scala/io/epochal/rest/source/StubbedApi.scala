@@ -1,26 +1,22 @@
 package io.epochal.rest.source
 
 import java.nio.file.Files
-import java.time.Clock
 
 import com.github.tomakehurst.wiremock.WireMockServer
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder
 import com.github.tomakehurst.wiremock.client.WireMock._
 import com.github.tomakehurst.wiremock.core.WireMockConfiguration.options
 import com.github.tomakehurst.wiremock.stubbing.Scenario
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach, Suite}
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.InitialOffset
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.RestOptions
-import io.epochal.rest.source.record.RestReading
+import io.epochal.kit.source.SourceStream
+import io.epochal.rest.source.paging.{RestOptions, RestPosition}
 import io.epochal.testkit.MicroBatch
 
-/** A server whose answers a test writes, and a stream over it. Its list of records is at `/c`. */
+/** A server whose responses a test writes, and a stream over it. Its list of records is at `/c`. */
 trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite =>
 
   protected val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
@@ -41,18 +37,11 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
     RestOptions.read(quick ++ more).fold(throw _, identity)
   }
 
-  protected def stream(more: (String, String)*): RestStream =
-    new RestStream(
-      read(more: _*),
-      RestReading(schema, "UTC"),
-      new InitialOffset(Files.createTempDirectory("rest").resolve("0").toString, new Configuration()),
-      1,
-      Clock.systemUTC(),
-      new HttpCounters
-    )
+  protected def stream(more: (String, String)*): SourceStream[RestPosition] =
+    RestStreams.of(read(more: _*), schema, Files.createTempDirectory("rest").resolve("0"))
 
   /** Everything there is, as Spark would read it. */
-  protected def readAll(source: RestStream): Seq[Seq[Any]] = {
+  protected def readAll(source: SourceStream[RestPosition]): Seq[Seq[Any]] = {
     val start = source.initialOffset()
     MicroBatch.next(source, start, ReadLimit.allAvailable()).toSeq.flatMap(MicroBatch.read(source, schema, start, _))
   }
@@ -67,18 +56,18 @@ trait StubbedApi extends BeforeAndAfterAll with BeforeAndAfterEach { this: Suite
         error
     }
 
-  protected def metric(source: RestStream, name: String): Long =
+  protected def metric(source: SourceStream[RestPosition], name: String): Long =
     source.metrics(java.util.Optional.empty()).get(name).toLong
 
   protected def good: ResponseDefinitionBuilder = okJson(page)
 
-  /** The n-th request gets the n-th answer, and all further ones the last. */
-  protected def answers(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (answer, i) =>
+  /** The n-th request gets the n-th response, and all further ones the last. */
+  protected def respond(all: ResponseDefinitionBuilder*): Unit = all.zipWithIndex.foreach { case (response, i) =>
     server.stubFor(
       get(urlPathEqualTo("/c"))
         .inScenario("turns")
         .whenScenarioStateIs(if (i == 0) Scenario.STARTED else s"$i")
-        .willReturn(answer)
+        .willReturn(response)
         .willSetStateTo(if (i + 1 < all.size) s"${i + 1}" else if (i == 0) Scenario.STARTED else s"$i")
     )
   }

@@ -14,7 +14,7 @@ import com.github.tomakehurst.wiremock.http.{Request, ResponseDefinition}
 import com.github.tomakehurst.wiremock.stubbing.ServeEvent
 
 /** An API with `count` records `{"id":0,"name":"record 0"}`, … at `/data`, in pages of 4 by every kind of pagination, that tags its
-  * answers and says 304 to whoever has the same.
+  * responses and says 304 to whoever has the same.
   */
 final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable {
   @volatile var count: Int = 0
@@ -22,17 +22,17 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
   /** Of a list of its own, at `/records/<name>`, whose records are named after it. */
   val counts: scala.collection.concurrent.Map[String, Int] = scala.collection.concurrent.TrieMap.empty
 
-  /** Called at every request, before it is answered; a status other than 200 is answered at once. */
+  /** Called at every request, before it gets its response; a status other than 200 is the response at once. */
   @volatile var before: Request => Int = _ => 200
 
-  /** The headers that tell an answer from later ones, for its body. */
+  /** The headers that tell a response from later ones, for its body. */
   @volatile var tags: String => Seq[(String, String)] = body => Seq("ETag" -> s"\"${body.hashCode}\"")
 
   /** Whether a request with this header gets 304 for a body. */
   @volatile var same: (Request, String) => Boolean = (request, body) =>
     tags(body).exists { case (name, value) => name == "ETag" && request.getHeader("If-None-Match") == value }
 
-  /** Whether an answer of 304 has the header Link. */
+  /** Whether a response of 304 has the header Link. */
   @volatile var linksIn304: Boolean = true
 
   override def getName: String = "tagged"
@@ -53,10 +53,10 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
 
   override def transform(event: ServeEvent): ResponseDefinition = {
     val status = before(event.getRequest)
-    if (status == 200) answer(event.getRequest) else aResponse().withStatus(status).build()
+    if (status == 200) response(event.getRequest) else aResponse().withStatus(status).build()
   }
 
-  private def answer(request: Request): ResponseDefinition = {
+  private def response(request: Request): ResponseDefinition = {
     val path = request.getUrl.takeWhile(_ != '?')
     val list = URLDecoder.decode(path.drop("/records".length).stripPrefix("/"), UTF_8)
     val count = if (list.isEmpty) this.count else counts.getOrElse(list, 0)
@@ -79,8 +79,8 @@ final class TaggedApi extends ResponseDefinitionTransformerV2 with AutoCloseable
     val body = s"""{"data":$records$around}"""
     val unchanged = same(request, body)
     val headers = tags(body) ++ link.filter(_ => linksIn304 || !unchanged).map(u => "Link" -> s"""<$u>; rel="next"""")
-    val answer = if (unchanged) new ResponseDefinitionBuilder().withStatus(304) else okJson(body)
-    headers.foldLeft(answer) { case (built, (name, value)) => built.withHeader(name, value) }.build()
+    val response = if (unchanged) new ResponseDefinitionBuilder().withStatus(304) else okJson(body)
+    headers.foldLeft(response) { case (built, (name, value)) => built.withHeader(name, value) }.build()
   }
 
   override def close(): Unit = server.stop()

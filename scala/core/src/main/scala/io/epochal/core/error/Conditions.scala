@@ -4,7 +4,7 @@ package io.epochal.core.error
 object Conditions extends HttpConditions {
 
   // Options and schemas: refused before a query starts.
-  val UnknownOption = Condition("UNKNOWN_OPTION", "<format> has no option '<option>'.", "<suggestion>")
+  val OptionUnknown = Condition("OPTION_UNKNOWN", "<format> has no option '<option>'.", "<suggestion>")
   val OptionRequired =
     Condition("OPTION_REQUIRED", "<format> needs the option '<option>' (<doc>).", "Set it like this: <example>.")
   val OptionInvalid = Condition(
@@ -12,15 +12,15 @@ object Conditions extends HttpConditions {
     "The option '<option>' of <format> is '<value>', which is not <expected>.",
     "Set it like this: <example>."
   )
-  val OptionsConflict =
-    Condition("OPTIONS_CONFLICT", "<format> was given options that exclude each other: <options>.", "<suggestion>")
+  val OptionConflict =
+    Condition("OPTION_CONFLICT", "<format> was given options that exclude each other: <options>.", "<suggestion>")
   val SchemaRequired = Condition(
     "SCHEMA_REQUIRED",
     "<format> was given no schema.",
     "Give one with .schema(\"id INT, name STRING\") or the option 'schema', or set inferSchema=true to infer it from the first page."
   )
-  val SchemaNotInferred = Condition(
-    "SCHEMA_NOT_INFERRED",
+  val SchemaInferenceFailed = Condition(
+    "SCHEMA_INFERENCE_FAILED",
     "The schema of <format> cannot be inferred from the first page of <url>: <reason>.",
     "Give one with .schema(\"id INT, name STRING\") or the option 'schema'."
   )
@@ -59,15 +59,15 @@ object Conditions extends HttpConditions {
     "signerClass must be an io.epochal.kit.RequestSigner with a public constructor without parameters, in a jar of driver and executors (spark.jars or --jars)."
   )
 
-  val NotAllowedHere = Condition(
-    "NOT_ALLOWED_HERE",
+  val OptionNotAllowed = Condition(
+    "OPTION_NOT_ALLOWED",
     "'<option>' is not allowed on this driver: <reason>.",
     "Whoever runs the driver can allow it when it is started, and no session can: --conf <setting>=<entry>. See docs/security.md."
   )
 
   // Offsets and checkpoints.
-  val OffsetVersion = Condition(
-    "OFFSET_VERSION",
+  val OffsetVersionUnsupported = Condition(
+    "OFFSET_VERSION_UNSUPPORTED",
     "The checkpoint holds an offset of <format> in version <found>, but this release reads up to version <supported>.",
     "Run the release of Epochal that wrote the checkpoint, or a newer one."
   )
@@ -76,8 +76,8 @@ object Conditions extends HttpConditions {
     "The checkpoint holds '<offset>', which is not an offset of <format>: <reason>.",
     "Point the query at the checkpoint that belongs to it; a file of the checkpoint may be damaged."
   )
-  val OffsetSourceChanged = Condition(
-    "OFFSET_SOURCE_CHANGED",
+  val SourceChanged = Condition(
+    "SOURCE_CHANGED",
     "The checkpoint's offsets belong to the source '<found>', but the query now reads '<expected>'.",
     "Use a new checkpoint for the new source. If both are the same data (a host that moved, a key that was renewed), set the option 'sourceId' to '<sourceId>'."
   )
@@ -168,8 +168,8 @@ object Conditions extends HttpConditions {
     "The table <table> has no primary key or unique index on exactly (<columns>).",
     "Create one: CREATE UNIQUE INDEX epochal_key ON <table> (<columns>)."
   )
-  val KeyComparedOtherwise = Condition(
-    "KEY_COMPARED_OTHERWISE",
+  val KeyComparisonMismatch = Condition(
+    "KEY_COMPARISON_MISMATCH",
     "The key column '<column>' of <table> compares values by its <comparison>, which treats some values as equal that are different in Spark: one row would replace another.",
     "Declare the column with <exact>, or set keyComparison=database if such values are the same key to you."
   )
@@ -207,8 +207,8 @@ object Conditions extends HttpConditions {
     "The query commits epoch <epoch> to sink '<sinkId>', but the ledger already has epoch <last>.",
     "The checkpoint was rewound or is an old copy. Use the newest one, or restore the database to epoch <epoch> too."
   )
-  val EpochRangeChanged = Condition(
-    "EPOCH_RANGE_CHANGED",
+  val EpochOffsetsChanged = Condition(
+    "EPOCH_OFFSETS_CHANGED",
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with other source offsets (<ledgerHash>) than the checkpoint has now (<checkpointHash>).",
     "Nothing was written. Either the checkpoint was edited or rewound: start the query from the original one. Or two queries share a sinkId: give each its own."
   )
@@ -217,8 +217,8 @@ object Conditions extends HttpConditions {
     "Epoch <epoch> of sink '<sinkId>' is in the ledger with <ledgerRows> rows (digest <ledgerDigest>), but its replay has <rows> rows (digest <digest>), and its offsets cannot be read to decide whether it is the same.",
     "If the plan is not repeatable (rand(), a UDF), set onEpochMismatch=keep: what was written first stays."
   )
-  val NewQuery = Condition(
-    "NEW_QUERY",
+  val QueryChanged = Condition(
+    "QUERY_CHANGED",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
     "With a new checkpoint a query reads its source from the beginning, and adds its rows to those in the table. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. If this is another job, give it a sinkId of its own."
   )
@@ -257,15 +257,15 @@ object Conditions extends HttpConditions {
     "Rows that partition <partition> of epoch <epoch> loaded are missing: <found> of <sent> rows are in <place>.",
     "A restart of the server empties staging tables. Nothing of the epoch was written: start the query again."
   )
-  val RowsFileLost = Condition(
-    "ROWS_FILE_LOST",
+  val RowFileLost = Condition(
+    "ROW_FILE_LOST",
     "The rows of partition <partition> of epoch <epoch> cannot be read from <file> in <directory>: <reason>.",
     "Driver and executors must reach the same directory: put the checkpoint on a shared file system, or set spillDirectory to such a directory. Nothing of the epoch was written: start the query again.",
     Some(
       "Driver and executors must reach the same directory: set spillDirectory to one. Nothing of the batch was written: write it again.")
   )
-  val MessageCorrupted = Condition(
-    "MESSAGE_CORRUPTED",
+  val CommitMessageCorrupted = Condition(
+    "COMMIT_MESSAGE_CORRUPTED",
     "The rows of epoch <epoch>, partition <partition> reached the driver as <found>, but the task sent <sent>.",
     "Nothing was written. Start the query again; if it happens again, report it."
   )
@@ -276,12 +276,12 @@ object Conditions extends HttpConditions {
     "Start the query again on its checkpoint: the ledger shows whether the epoch is there, so it is neither lost nor written twice.",
     Some("A batch has no ledger: check whether its rows are in the table before you write it again.")
   )
-  val LedgerVersion = Condition(
-    "LEDGER_VERSION",
+  val LedgerVersionUnsupported = Condition(
+    "LEDGER_VERSION_UNSUPPORTED",
     "The ledger in <url> holds sink '<sinkId>' in version <found>, but this release reads up to version <supported>.",
     "Run the release of Epochal that wrote it, or a newer one.")
-  val QueryUnknown = Condition(
-    "QUERY_UNKNOWN",
+  val QueryNotFound = Condition(
+    "QUERY_NOT_FOUND",
     "The running query <queryId> cannot be found in this Spark session, so its output mode and trigger are not known: <reason>.",
     "Run a Spark release that Epochal supports (4.0 to 4.3), and start the query with writeStream on a classic or Connect session.")
   val SparkUnsupported = Condition(
@@ -292,22 +292,22 @@ object Conditions extends HttpConditions {
 
   /** In the order of the documentation. */
   val all: Seq[Condition] = Seq(
-    UnknownOption,
+    OptionUnknown,
     OptionRequired,
     OptionInvalid,
-    OptionsConflict,
+    OptionConflict,
     SchemaRequired,
-    SchemaNotInferred,
+    SchemaInferenceFailed,
     SchemaChanged,
     SchemaInvalid,
     SchemaUnsupported,
     SecretUnreadable,
     TlsInvalid,
     SignerInvalid,
-    NotAllowedHere,
-    OffsetVersion,
+    OptionNotAllowed,
+    OffsetVersionUnsupported,
     OffsetInvalid,
-    OffsetSourceChanged,
+    SourceChanged,
     DataLoss,
     TriggerUnsupported,
     ModeUnsupported,
@@ -329,8 +329,8 @@ object Conditions extends HttpConditions {
     TooManyPages,
     LinkRefused,
     JournalUnwritable,
-    JournalUnseen,
-    ResponseNotKept,
+    JournalNotShared,
+    ResponseFileFailed,
     RecordInvalid,
     DatabaseUnreachable,
     LoginRefused,
@@ -347,16 +347,16 @@ object Conditions extends HttpConditions {
     TypeUnsupported,
     KeyColumnsRequired,
     KeyNotUnique,
-    KeyComparedOtherwise,
+    KeyComparisonMismatch,
     DuplicateKeys,
     BadRow,
     TooManyBadRows,
     EpochTooLarge,
     EpochGap,
     EpochRegressed,
-    EpochRangeChanged,
+    EpochOffsetsChanged,
     EpochContentChanged,
-    NewQuery,
+    QueryChanged,
     LedgerEmpty,
     TargetShared,
     TargetChanged,
@@ -364,17 +364,17 @@ object Conditions extends HttpConditions {
     SinkFenced,
     RowsDropped,
     StagingLost,
-    RowsFileLost,
-    MessageCorrupted,
+    RowFileLost,
+    CommitMessageCorrupted,
     RowRefused,
     TooManyRefusedRows,
-    ResultsInvalid,
+    RowResultsInvalid,
     OrderNotRepeatable,
-    EpochDealtAnew,
+    EpochPartitioningChanged,
     DeadLettersUnwritable,
     CommitUnknown,
-    LedgerVersion,
-    QueryUnknown,
+    LedgerVersionUnsupported,
+    QueryNotFound,
     SparkUnsupported
   )
 }

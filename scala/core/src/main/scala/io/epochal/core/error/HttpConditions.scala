@@ -93,13 +93,13 @@ private[error] trait HttpConditions {
     "The journal of <source> cannot be written to <path>: <reason>.",
     "Nothing was skipped. Make room there, or correct the permissions, and start the query again."
   )
-  val JournalUnseen = Condition(
-    "JOURNAL_UNSEEN",
+  val JournalNotShared = Condition(
+    "JOURNAL_NOT_SHARED",
     "An executor (<host>) cannot read the journal of <source> that the driver has written and sees at <path>: <reason>.",
     "No row is lost or skipped. Stop the query, move its whole checkpoint to a place that the driver and all executors can read (HDFS, S3, a shared mount), and start it there."
   )
-  val ResponseNotKept = Condition(
-    "RESPONSE_NOT_KEPT",
+  val ResponseFileFailed = Condition(
+    "RESPONSE_FILE_FAILED",
     "A response is too large for memory, and its temporary file in <path> cannot be written or read: <reason>.",
     "Make room there, set another directory with -Djava.io.tmpdir=/path in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, or request smaller pages."
   )
@@ -124,8 +124,8 @@ private[error] trait HttpConditions {
     Some(
       "The others were sent; deadLetterPath has none of the batch. Correct the rows, or raise maxBadRows; with sinkId and keyColumns a second write sends the same keys.")
   )
-  val ResultsInvalid = Condition(
-    "RESULTS_INVALID",
+  val RowResultsInvalid = Condition(
+    "ROW_RESULTS_INVALID",
     "The response from <url> does not say of each of <rows> rows whether it was accepted: <reason>.",
     "Compare results, resultStatus and resultSuccess with the API's documentation. The rows may have been accepted; they are sent again when the query, or the batch, runs again."
   )
@@ -134,8 +134,8 @@ private[error] trait HttpConditions {
     "<format> cannot make idempotency keys from the rows' positions: after <operator> a replay may have other rows at a position.",
     "Set keyColumns to columns that identify a row: keys are then made from their values. Or set idempotencyHeader=none to send rows at least once, without keys."
   )
-  val EpochDealtAnew = Condition(
-    "EPOCH_DEALT_ANEW",
+  val EpochPartitioningChanged = Condition(
+    "EPOCH_PARTITIONING_CHANGED",
     "Epoch <epoch> was first sent with <known>, and its replay has <found>: its requests would have other idempotency keys.",
     "Run the query once as it was (the same options; the same number of cores, or numPartitions at the source) and let it commit the epoch. To send it again under other keys, delete epochal-rest/<epoch> in the checkpoint."
   )

@@ -2,6 +2,8 @@ package io.epochal.core.journal
 
 import java.util.{HexFormat, Locale}
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -54,6 +56,24 @@ object Segment {
     fields.put("index", segment.index).put("bytes", segment.bytes)
     fields.put("crc", HexFormat.of.toHexDigits(segment.crc))
     ()
+  }
+
+  /** Adds the field of all segments of an offset. */
+  def writeAll(segments: Seq[Segment], fields: ObjectNode): Unit = {
+    val array = fields.putArray("segments")
+    segments.foreach(write(_, array.addObject()))
+  }
+
+  /** @throws IllegalArgumentException
+    *   where these are no segments that follow each other (J5), with the reason
+    */
+  def readAll(fields: ObjectNode): Seq[Segment] = {
+    require(fields.path("segments").isArray, "\"segments\" is not an array")
+    val segments = fields.path("segments").elements().asScala.map(read).toVector
+    segments.zip(segments.drop(1)).foreach { case (one, other) =>
+      require(one.until == other.from, s"the segments ${one.name} and ${other.name} do not follow each other")
+    }
+    segments
   }
 
   /** @throws IllegalArgumentException

@@ -94,7 +94,7 @@ object Claim {
 
   private def changed(claim: Claim, row: LedgerRow, accept: String): EpochalException =
     if (row.queryId != claim.queryId && !claim.onNewQuery.accepted(row.queryId))
-      Conditions.NewQuery(
+      Conditions.QueryChanged(
         "sinkId" -> claim.sinkId,
         "known" -> row.queryId,
         "last" -> row.last.fold("none")(_.epoch.toString),

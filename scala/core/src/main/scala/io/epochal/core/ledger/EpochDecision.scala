@@ -3,11 +3,13 @@ package io.epochal.core.ledger
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** What to do when an epoch comes again and its offsets cannot be read. */
-sealed trait OnEpochMismatch
+sealed abstract class OnEpochMismatch(val name: String)
 
 object OnEpochMismatch {
-  case object Fail extends OnEpochMismatch
-  case object Keep extends OnEpochMismatch
+  case object Fail extends OnEpochMismatch("fail")
+  case object Keep extends OnEpochMismatch("keep")
+
+  val all: Seq[OnEpochMismatch] = Seq(Fail, Keep)
 }
 
 /** What to do when the ledger has no epoch of a query that is behind its first one. The answer is for one epoch: it says
@@ -125,7 +127,7 @@ object EpochDecision {
       case (Some(then), Some(now)) if then == now => Right(AlreadyApplied(contentDiffers))
       case (Some(then), Some(now)) =>
         Left(
-          Conditions.EpochRangeChanged(
+          Conditions.EpochOffsetsChanged(
             "epoch" -> attempt.epoch,
             "sinkId" -> row.sinkId,
             "ledgerHash" -> then,

@@ -52,7 +52,7 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
       _ <- Either.cond(
         found <= version,
         (),
-        Conditions.OffsetVersion("format" -> format, "found" -> found, "supported" -> version)
+        Conditions.OffsetVersionUnsupported("format" -> format, "found" -> found, "supported" -> version)
       )
       _ <- sameSource(source, fields)
       position <- Try(read(found, fields)).toEither.left.map {
@@ -67,7 +67,7 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
     Either.cond(
       format == this.format && owner == source,
       (),
-      Conditions.OffsetSourceChanged(
+      Conditions.SourceChanged(
         "found" -> s"$format $owner".trim,
         "expected" -> s"${this.format} $source",
         "sourceId" -> owner)

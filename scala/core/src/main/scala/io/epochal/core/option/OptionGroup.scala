@@ -55,7 +55,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     }
 
   private def unknown(name: String): EpochalException =
-    Conditions.UnknownOption(
+    Conditions.OptionUnknown(
       "format" -> format,
       "option" -> name,
       "suggestion" -> Nearest
@@ -83,7 +83,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   /** What is wrong with options that were given together. */
   def conflict(options: String, suggestion: String): EpochalException =
-    Conditions.OptionsConflict("format" -> format, "options" -> options, "suggestion" -> suggestion)
+    Conditions.OptionConflict("format" -> format, "options" -> options, "suggestion" -> suggestion)
 
   private[option] def missing(spec: OptionSpec[_]): EpochalException =
     Conditions.OptionRequired(

@@ -20,7 +20,7 @@ final class ConditionsSuite extends AnyFunSuite {
   }
 
   test("a value with characters of a replacement pattern is shown as it is") {
-    val error = Conditions.UnknownOption("format" -> "f", "option" -> "a$1\\b", "suggestion" -> "s")
+    val error = Conditions.OptionUnknown("format" -> "f", "option" -> "a$1\\b", "suggestion" -> "s")
     assert(error.getMessage.contains("'a$1\\b'"))
   }
 
@@ -52,7 +52,7 @@ final class ConditionsSuite extends AnyFunSuite {
 
   test("a message shows the beginning of a value that is very long") {
     val long = "a" * 100000
-    val error = Conditions.UnknownOption("format" -> "f", "option" -> long, "suggestion" -> "s")
+    val error = Conditions.OptionUnknown("format" -> "f", "option" -> long, "suggestion" -> "s")
     assert(error.getMessage.contains(s"${"a" * 20000}…'") && error.getMessage.length < 20200)
     assert(error.values("option") == long)
   }

@@ -49,8 +49,9 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("another query is refused, or takes the sink over and starts with no epoch") {
-    assert(refusal(Claim.decide(claim(query = "new"), Some(at(5)), Nil)) == Conditions.NewQuery)
-    assert(refusal(Claim.decide(claim(query = "new", on = accepting("p")), Some(at(5)), Nil)) == Conditions.NewQuery)
+    assert(refusal(Claim.decide(claim(query = "new"), Some(at(5)), Nil)) == Conditions.QueryChanged)
+    assert(
+      refusal(Claim.decide(claim(query = "new", on = accepting("p")), Some(at(5)), Nil)) == Conditions.QueryChanged)
     val taken = claimed(Some(at(5)), claim(query = "new", on = accepting("q")))
     assert(taken.queryId == "new" && taken.last.isEmpty && taken.generation == 2)
   }
@@ -101,7 +102,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def refused(on: OnNewQuery) = Claim.decide(new1.copy(onNewQuery = on), Some(at(5)), Nil).left.map(_.getMessage)
     assert(refused(OnNewQuery.Fail).left.exists(_.contains("onNewQuery=append:q,1")))
     assert(refused(accepting("q")).left.exists(m => m.contains("TARGET_CHANGED") && m.contains("append:q,1")))
-    assert(refused(accepting("1")).left.exists(_.contains("NEW_QUERY")))
+    assert(refused(accepting("1")).left.exists(_.contains("QUERY_CHANGED")))
     assert(claimed(Some(at(5)), new1.copy(onNewQuery = accepting("q", "1"))).last.isEmpty)
   }
 
@@ -158,7 +159,7 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("the same epoch with other offsets is always an error") {
     val other = attempt(5, hash = Some("other"))
     Seq(OnEpochMismatch.Fail, OnEpochMismatch.Keep).foreach { on =>
-      assert(refusal(decide(other, at(5), onMismatch = on)) == Conditions.EpochRangeChanged)
+      assert(refusal(decide(other, at(5), onMismatch = on)) == Conditions.EpochOffsetsChanged)
     }
   }
 

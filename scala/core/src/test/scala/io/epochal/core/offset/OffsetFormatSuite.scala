@@ -34,19 +34,19 @@ final class OffsetFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks 
 
   test("a newer version is refused naming both") {
     val error = Rows.fromJson("s", """{"v":9,"format":"test","source":"s","rows":1}""").left.toOption.get
-    assert(error.condition == Conditions.OffsetVersion)
+    assert(error.condition == Conditions.OffsetVersionUnsupported)
     assert(error.getMessage.contains("version 9") && error.getMessage.contains("version 2"))
   }
 
   test("an offset of another source is refused naming both") {
     val error = Rows.fromJson("http://b", Rows.toJson("http://a", 1)).left.toOption.get
-    assert(error.condition == Conditions.OffsetSourceChanged)
+    assert(error.condition == Conditions.SourceChanged)
     assert(error.getMessage.contains("http://a") && error.getMessage.contains("http://b"))
   }
 
   test("an offset of another format is refused even where the names agree") {
     val error = Rows.fromJson("s", """{"v":1,"format":"other","source":"s","pages":3}""").left.toOption.get
-    assert(error.condition == Conditions.OffsetSourceChanged)
+    assert(error.condition == Conditions.SourceChanged)
   }
 
   test("whatever is no offset is refused with a reason, and nothing else happens") {

@@ -40,7 +40,7 @@ final class OptionGroupSuite extends AnyFunSuite {
     forAll(Table("wrong" -> "right", "pageSzie" -> "pageSize", "page_size" -> "pageSize", "tiemout" -> "timeout")) {
       (wrong, right) =>
         val (condition, message) = refused(wrong -> "1")
-        assert(condition == Conditions.UnknownOption && message.contains(s"Did you mean '$right'?"))
+        assert(condition == Conditions.OptionUnknown && message.contains(s"Did you mean '$right'?"))
     }
     assert(refused("zzz" -> "1")._2.contains("Its options are url, pageSize"))
   }
@@ -118,8 +118,8 @@ final class OptionGroupSuite extends AnyFunSuite {
   test("what a table of Spark's catalog has besides its options is no option, and is one elsewhere") {
     val catalogs = Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "option.pagesize" -> "7")
     assert(parsed(catalogs :+ ("pageSize" -> "7"): _*).get(pageSize).contains(7))
-    assert(refused("owner" -> "me")._1 == Conditions.UnknownOption)
-    assert(refused("option.pagesize" -> "7")._1 == Conditions.UnknownOption)
+    assert(refused("owner" -> "me")._1 == Conditions.OptionUnknown)
+    assert(refused("option.pagesize" -> "7")._1 == Conditions.OptionUnknown)
   }
 
   test("a table of Spark's catalog that is made without its options is told as that") {

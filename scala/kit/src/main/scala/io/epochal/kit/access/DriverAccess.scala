@@ -107,13 +107,13 @@ object DriverAccess {
   /** Of the driver that this is. */
   def current: DriverAccess = new DriverAccess(DriverConf.get, DriverConf.server)
 
-  /** What `body` finds allowed here, or NOT_ALLOWED_HERE. */
+  /** What `body` finds allowed here, or OPTION_NOT_ALLOWED. */
   def checked[A](body: DriverAccess => A): Either[EpochalException, A] =
     try Right(body(current))
     catch { case refused: EpochalException => Left(refused) }
 
   private def refused(option: String, reason: String, list: String, entry: String): EpochalException =
-    Conditions.NotAllowedHere("option" -> option, "reason" -> reason, "setting" -> list, "entry" -> entry)
+    Conditions.OptionNotAllowed("option" -> option, "reason" -> reason, "setting" -> list, "entry" -> entry)
 
   private def parent(path: String): String = Option(Paths.get(path).getParent).fold(path)(_.toString)
 

@@ -19,7 +19,7 @@ private[epochal] object DriverFile {
   /** @return
     *   its text, or why it cannot be had
     * @throws EpochalException
-    *   NOT_ALLOWED_HERE
+    *   OPTION_NOT_ALLOWED
     */
   def read(option: String, path: String, maxBytes: Int): Either[String, String] =
     try {

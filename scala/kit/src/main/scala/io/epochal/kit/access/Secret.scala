@@ -8,7 +8,7 @@ import io.epochal.core.error.{Conditions, Redaction}
 sealed trait Secret extends Serializable {
 
   /** @throws EpochalException
-    *   SECRET_UNREADABLE, when it is not there; NOT_ALLOWED_HERE, when this driver's users may not name it
+    *   SECRET_UNREADABLE, when it is not there; OPTION_NOT_ALLOWED, when this driver's users may not name it
     */
   def read(): String
 }

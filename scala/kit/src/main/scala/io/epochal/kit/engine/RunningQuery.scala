@@ -46,7 +46,7 @@ object RunningQuery {
 
   private def known[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
     Try(of(execution(queryId))).toEither.left.map(error =>
-      Conditions.QueryUnknown.because(error)("queryId" -> queryId, "reason" -> String.valueOf(error.getMessage)))
+      Conditions.QueryNotFound.because(error)("queryId" -> queryId, "reason" -> String.valueOf(error.getMessage)))
 
   private def execution(queryId: String): AnyRef = {
     val active = call(call(SparkSession.active, "sharedState"), "activeStreamingQueries")

@@ -13,11 +13,11 @@ import com.fasterxml.jackson.core.{
 /** The JSON factories: they remember the field names that they have met. */
 private[epochal] object Json {
 
-  // The size of an answer is limited where it is received; the source in locations is what JacksonParser reads strings by.
+  // The size of a response is limited where it is received; the source in locations is what JacksonParser reads strings by.
   val factory: JsonFactory = limited(identity)
 
   /** For what becomes a tree: it takes many times the memory of its text. */
-  val trees: JsonFactory = limited(_.maxTokenCount(MostTokens))
+  val trees: JsonFactory = limited(_.maxTokenCount(MaxTokens))
 
   private def limited(more: StreamReadConstraints.Builder => StreamReadConstraints.Builder): JsonFactory =
     new JsonFactoryBuilder()
@@ -29,16 +29,16 @@ private[epochal] object Json {
           StreamReadConstraints
             .builder()
             .maxStringLength(Int.MaxValue)
-            .maxNameLength(MostNameLength)
-            .maxNumberLength(MostDigits)
-            .maxNestingDepth(MostDepth)).build())
+            .maxNameLength(MaxNameLength)
+            .maxNumberLength(MaxDigits)
+            .maxNestingDepth(MaxDepth)).build())
       .build()
 
   // Jackson's own of today: a server must not get more when those change.
-  final private val MostNameLength = 50000
-  final private val MostDigits = 1000
-  final private val MostDepth = 1000
-  final private val MostTokens = 2000000L
+  final private val MaxNameLength = 50000
+  final private val MaxDigits = 1000
+  final private val MaxDepth = 1000
+  final private val MaxTokens = 2000000L
 
   /** What a value is. */
   def describe(token: JsonToken): String = token match {

@@ -8,7 +8,7 @@ private[epochal] object PlainNumber {
   /** No whole number that is read here. */
   final val NotWhole = Long.MinValue
 
-  final private val MostDigits = 18
+  final private val MaxDigits = 18
   final private val ExactMantissa = 1L << 53
   private val ExactPowers = Array.iterate(1.0, 23)(_ * 10)
 
@@ -21,7 +21,7 @@ private[epochal] object PlainNumber {
     val bytes = scan.bytes
     val negative = scan.here == '-'
     val first = if (negative) scan.at + 1 else scan.at
-    val end = math.min(scan.until, first + MostDigits + 1)
+    val end = math.min(scan.until, first + MaxDigits + 1)
     var i = first
     var value = 0L
     while (i < end && JsonScan.isDigit(bytes(i).toInt)) {
@@ -61,7 +61,7 @@ private[epochal] object PlainNumber {
         i += 1
       }
       val decimals = if (point < 0) 0 else digits - point
-      if (i == scan.at && digits <= MostDigits && mantissa < ExactMantissa && decimals < ExactPowers.length) {
+      if (i == scan.at && digits <= MaxDigits && mantissa < ExactMantissa && decimals < ExactPowers.length) {
         // Both are exact, so their quotient is rounded once.
         if (mantissa == 0 && negative) Double.NaN
         else if (negative) -mantissa / ExactPowers(decimals)

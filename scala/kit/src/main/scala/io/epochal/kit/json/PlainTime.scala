@@ -13,7 +13,7 @@ private[epochal] object PlainTime {
   final val DayLength = 10
 
   final private val SecondLength = 19
-  final private val MostDecimals = 6
+  final private val MaxDecimals = 6
   final private val NoNumber = -1000000
 
   /** The days since 1970-01-01 of the day that begins at `from`. */
@@ -34,7 +34,7 @@ private[epochal] object PlainTime {
     */
   def micros(bytes: Array[Byte], from: Int, until: Int): Long = {
     val decimals = until - from - SecondLength - 2
-    if (decimals == 0 || decimals < -1 || decimals > MostDecimals || bytes(until - 1) != 'Z') NoMoment
+    if (decimals == 0 || decimals < -1 || decimals > MaxDecimals || bytes(until - 1) != 'Z') NoMoment
     else {
       val days = day(bytes, from)
       val hour = number(bytes, from + 11, 2)
@@ -48,7 +48,7 @@ private[epochal] object PlainTime {
       if (!valid) NoMoment
       else {
         var i = math.max(decimals, 0)
-        while (i < MostDecimals) {
+        while (i < MaxDecimals) {
           fraction *= 10
           i += 1
         }

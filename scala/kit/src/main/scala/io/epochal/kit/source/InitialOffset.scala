@@ -34,6 +34,9 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     new HadoopFileStore(other, hadoop, guarded = Some(other))
   }
 
+  /** What else must be the same at every start, in a file of this name. */
+  def named(name: String): InitialOffset = new InitialOffset(checkpoint, hadoop, name)
+
   /** The offset remembered, else `first`, which is remembered from now on.
     *
     * @throws io.epochal.core.error.EpochalException

@@ -9,7 +9,7 @@ import org.apache.hc.core5.http.HttpResponse
   * @param headers
   *   those that only this request has
   * @param unless
-  *   the answer that is not wanted again; the server can say so (304)
+  *   the response that is not wanted again; the server can say so (304)
   * @param endAfter
   *   how many responses of 400, 404 or 416 say that the list ends before the page that is asked for, which is no
   *   failure then; 0 where they are one
@@ -28,14 +28,14 @@ final case class HttpCall(
   */
 final class HttpBody(val contentType: String, val bytes: Array[Byte])
 
-/** An answer of success, or one with a status that is ignored, but for its body.
+/** A response of success, or one with a status that is ignored, but for its body.
   *
   * @param notModified
   *   whether it says that it would be the one that is not wanted again
   * @param delimited
   *   whether its body says itself where it ends, by a length, chunks or gzip; else the connection's end did, and it may be cut
   */
-final private[epochal] class HttpAnswer(
+final private[epochal] class ResponseHead(
     response: HttpResponse,
     val notModified: Boolean = false,
     val delimited: Boolean = true) {

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLongArray
 import org.apache.spark.util.AccumulatorV2
 
 /** @param pages
-  *   answers that tasks have taken records from
+  *   responses that tasks have taken records from
   * @param malformed
   *   records in them that do not fit
   */

@@ -39,13 +39,6 @@ final private[epochal] class HttpFailure(
     val unauthorized: Boolean = false
 ) extends Exception(null, null, false, false)
 
-/** Why a body cannot be read. */
-private[epochal] trait PerhapsCut {
-
-  /** Whether it looks as if the body's end were missing. */
-  def cut: Boolean
-}
-
 private[epochal] object HttpFailure {
 
   /** A status other than success.
@@ -53,7 +46,13 @@ private[epochal] object HttpFailure {
     * @param detail
     *   the beginning of the body, or where a redirection leads
     */
-  def status(endpoint: Endpoint, code: Int, verdict: Verdict, throttled: Boolean, detail: String): HttpFailure =
+  def status(
+      endpoint: Endpoint,
+      code: Int,
+      verdict: Verdict,
+      throttled: Boolean,
+      detail: String,
+      credentials: CredentialAdvice): HttpFailure =
     new HttpFailure(
       verdict,
       connected = true,
@@ -63,17 +62,14 @@ private[epochal] object HttpFailure {
           "status" -> code,
           "attempts" -> attempts,
           "body" -> shown(detail),
-          "advice" -> advice(code)),
+          "advice" -> advice(code, credentials)),
       throttled,
       unauthorized = code == 401)
 
   /** What can be done about a status. */
-  private def advice(code: Int): String = code match {
-    case 401 =>
-      "The server does not accept the credentials: check bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
-    case 403 =>
-      "These credentials have no permission for this request: check them, and bearerToken, user and password, apiKey, oauth.* or headers.Authorization."
-    case 407 => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
+  private def advice(code: Int, credentials: CredentialAdvice): String = code match {
+    case 401 | 403 => credentials.advice(code)
+    case 407       => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
     case 429 =>
       "Too many requests for the server: set requestsPerSecond or maxConcurrency below its limit. maxThrottleWait is the longest pause that the server may ask for."
     case redirect if redirect < 400 =>

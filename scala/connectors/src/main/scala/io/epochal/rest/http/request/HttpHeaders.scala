@@ -12,7 +12,7 @@ private[epochal] object HttpHeaders {
   private val token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+".r
   private val text = "[\\t\\x20-\\x7e\\x80-\\xff]*".r
 
-  /** Those that belong to the connection, or that decide how the answer is read. */
+  /** Those that belong to the connection, or that decide how the response is read. */
   private val ours =
     Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
 

@@ -4,7 +4,7 @@ import java.util.Locale
 
 import io.epochal.core.option.OptionType
 
-/** Statuses of answers: some by their number, some by their class (`5xx`). */
+/** Statuses of responses: some by their number, some by their class (`5xx`). */
 final case class HttpStatuses(names: Seq[String]) {
   private val codes = names.flatMap(_.toIntOption).toSet
   private val hundreds = names.filter(_.endsWith("xx")).map(_.head.asDigit).toSet
@@ -18,7 +18,7 @@ object HttpStatuses {
   val none: HttpStatuses = HttpStatuses(Nil)
 
   /** What can be over by the next attempt. */
-  val passing: HttpStatuses = HttpStatuses(Seq("408", "429", "5xx"))
+  val transient: HttpStatuses = HttpStatuses(Seq("408", "429", "5xx"))
 
   private val NoneWord = "none"
   private val Name = "[3-5](?:[0-9]{2}|xx)"

@@ -6,28 +6,28 @@ import java.util.Locale
 
 import scala.util.Try
 
-/** What tells an answer from later ones to the same request (RFC 9110, section 8.8).
+/** What tells a response from later ones to the same request (RFC 9110, section 8.8).
   *
   * @param header
-  *   of the request that asks for another answer than this
+  *   of the request that asks for another response than this
   */
 final private[epochal] case class Validator(header: String, value: String)
 
 private[epochal] object Validator {
 
-  /** The ETag of an answer, else its Last-Modified where no change can hide behind it: one that is at least a second older than
-    * the answer (section 8.8.2.2).
+  /** The ETag of a response, else its Last-Modified where no change can hide behind it: one that is at least a second older than
+    * the response (section 8.8.2.2).
     *
     * @param header
-    *   the value of a header of the answer
+    *   the value of a header of the response
     */
   def of(header: String => Option[String]): Option[Validator] =
     header("ETag").filter(_.nonEmpty).map(Validator("If-None-Match", _)).orElse {
       for {
         modified <- header("Last-Modified")
         since <- moment(modified)
-        answered <- header("Date").flatMap(moment)
-        if !answered.isBefore(since.plusSeconds(1))
+        responded <- header("Date").flatMap(moment)
+        if !responded.isBefore(since.plusSeconds(1))
       } yield Validator("If-Modified-Since", modified)
     }
 

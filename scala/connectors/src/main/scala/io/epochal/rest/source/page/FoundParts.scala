@@ -2,17 +2,17 @@ package io.epochal.rest.source.page
 
 import java.util.Locale
 
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.request.ResponseHead
 
 /** What a response has, by name only: for the message of an error that says what it does not have. */
 private[rest] object FoundParts {
 
   /** The fields around the records. */
-  def fields(scanned: ScannedAnswer): String = listed(scanned.outline.map(_._1))
+  def fields(scanned: ScannedPage): String = listed(scanned.outline.map(_._1))
 
-  def headers(answer: HttpAnswer): String =
-    listed(answer.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
+  def headers(response: ResponseHead): String =
+    listed(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 

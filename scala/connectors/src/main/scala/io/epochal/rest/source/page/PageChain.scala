@@ -3,17 +3,17 @@ package io.epochal.rest.source.page
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, Plural}
-import io.epochal.rest.http.request.{HttpAnswer, Validator}
+import io.epochal.kit.record.{RecordBlock, ScannedPage}
+import io.epochal.rest.http.request.{ResponseHead, Validator}
 import io.epochal.rest.http.{HttpClient, Revalidation}
 import io.epochal.rest.source.paging.{AskedPage, ChainedPagination, NextPage, NoPage, PageUrl, RestOptions}
-import io.epochal.rest.source.record.ScannedAnswer
 
 /** Follows pages that each say how the next one is asked for. One thread at a time.
   *
   * @param start
   *   the page to begin with
   * @param lost
-  *   told of a page that has fewer records than were taken of it: how many it has, and how many it had
+  *   called for a page that has fewer records than were taken of it: how many it has, and how many it had
   */
 final private[rest] class PageChain(
     options: RestOptions,
@@ -25,17 +25,17 @@ final private[rest] class PageChain(
   import PageChain._
   import options.endpoint
 
-  private val scan = AnswerScan.of(options, pagination.pointers, pagination.key)
+  private val scan = options.scan(pagination.pointers, pagination.key)
   private val guard = new LoopGuard
   private var at = start
   private var ended = false
   private var contacted = false
-  private val looks = new Revalidation[Option[String], (ScannedAnswer, Option[String])](options.revalidates)
+  private val validators = new Revalidation[Option[String], (ScannedPage, Option[String])](options.revalidates)
   private var believed = 0
-  private var turned = 0
+  private var pagesRead = 0
   locally { val _ = guard.visit(pagination.page(endpoint, start.token)) }
 
-  override val answer = new Answer
+  override val page = new Page
 
   override def next: NextPage = at
 
@@ -44,54 +44,54 @@ final private[rest] class PageChain(
   override def bounded: Boolean = false
 
   /** The last page may have grown since. */
-  override def look(again: Boolean): Boolean = {
+  override def beginPoll(again: Boolean): Boolean = {
     if (!again) recount()
     true
   }
 
   /** Counts pages from 0 again, against `maxPages`. */
-  def recount(): Unit = turned = 0
+  def recount(): Unit = pagesRead = 0
 
   @scala.annotation.tailrec
-  override def turn(each: RecordBlock => Unit): Int = {
-    if (turned >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> turned)
+  override def nextPage(each: RecordBlock => Unit): Int = {
+    if (pagesRead >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> pagesRead)
     val call = options.pageCall.of(endpoint, pagination, at.token)
     val asked = AskedPage(at.token, call.target, options.endAssumed || pagination.continues(at.token))
     val skip = math.max(at.taken, pagination.before(at.token))
     var mistaken = false
-    val (scanned, follows) = client.call(call.copy(unless = known), answer.body, !contacted) { head =>
+    val (scanned, follows) = client.call(call.copy(unless = known), page.body, !contacted) { head =>
       mistaken = namesNext(asked, head)
-      answer.came(head, PageUrl.shown(endpoint, options.own, call.target), options)
-      looks.read(at.token, head) {
-        val scanned = scan.read(answer.body, skip)
+      page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
+      validators.read(at.token, head) {
+        val scanned = scan.read(page.body, skip)
         (scanned, followed(pagination.follows(endpoint, asked, head, scanned), asked.token, scanned, head))
       }
     }
     contacted = true
     if (mistaken) {
-      looks.forget(at.token)
-      turn(each)
+      validators.forget(at.token)
+      nextPage(each)
     } else {
-      turned += 1
+      pagesRead += 1
       val fresh = math.max(0L, scanned.records - skip).toInt
       moved(scanned.records, fresh, follows)
-      if (fresh > 0) scan.blocks(scanned, answer).foreach(each)
+      if (fresh > 0) scan.blocks(scanned, page.body).foreach(each)
       fresh
     }
   }
 
-  /** What the last page need not be sent again for. What is told of the next page by a header may not change the tag of a body:
+  /** Validator for a conditional request of the last page. A header may name a next page and leave the tag of the body as it was:
     * a server's word that nothing is new is then believed a few times only.
     */
   private def known: Option[Validator] = {
-    val asking = ended && (!pagination.byHeader || believed < LooksBelieved)
+    val asking = ended && (!pagination.byHeader || believed < PollsBelieved)
     believed = if (asking && pagination.byHeader) believed + 1 else 0
-    if (asking) looks.validator(at.token) else None
+    if (asking) validators.validator(at.token) else None
   }
 
-  private def namesNext(asked: AskedPage, answer: HttpAnswer): Boolean =
-    answer.notModified && pagination.byHeader &&
-      (pagination.next(endpoint, asked, answer, ScannedAnswer.nothing) match {
+  private def namesNext(asked: AskedPage, response: ResponseHead): Boolean =
+    response.notModified && pagination.byHeader &&
+      (pagination.next(endpoint, asked, response, ScannedPage.nothing) match {
         case Right(None) | Left(_: NoPage.Absent) => false
         case _                                    => true
       })
@@ -122,8 +122,8 @@ final private[rest] class PageChain(
   private def followed(
       next: Either[NoPage, Option[String]],
       token: Option[String],
-      scanned: ScannedAnswer,
-      head: HttpAnswer): Option[String] = next match {
+      scanned: ScannedPage,
+      head: ResponseHead): Option[String] = next match {
     case Right(found) => found
     case Left(NoPage.Mismatch(found)) =>
       throw options.mismatch(s"for ${wanted(token)}", s"${Plural.of(scanned.records.toLong, "record")}, $found")
@@ -156,5 +156,5 @@ final private[rest] class PageChain(
 private object PageChain {
   private val log = LoggerFactory.getLogger(classOf[PageChain])
 
-  private val LooksBelieved = 15
+  private val PollsBelieved = 15
 }

@@ -2,7 +2,7 @@ package io.epochal.rest.source.page
 
 import java.util.zip.CRC32C
 
-import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.kit.record.{Body, RecordBlock}
 
 /** Tells the bytes of a page from those of others, by their number and their CRC-32C. */
 final private[rest] class PageDigest {
@@ -27,8 +27,8 @@ private[rest] object PageDigest {
     digest.value
   }
 
-  /** Of an answer as it came. */
-  def of(body: BodyBuffer): Long = {
+  /** Of a response as it came. */
+  def of(body: Body): Long = {
     val digest = new PageDigest
     body.foreachBlock(digest.add)
     digest.value

@@ -10,10 +10,10 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.record.{RecordBlock, ScannedPage}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RecordRange, RestOptions}
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.rest.source.paging.{RecordRange, ResponseOrigin, RestOptions}
 
 /** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
   *
@@ -36,7 +36,8 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     * @throws EpochalException
     *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
     */
-  def fetch(range: RecordRange, goesOn: () => Boolean = () => true)(each: RecordBlock => Unit): Unit = {
+  def fetch(range: RecordRange, goesOn: () => Boolean = () => true)(
+      each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
     val waiting = mutable.Queue.empty[Future[Fetched]]
     val parts = ranges(range)
     def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
@@ -46,7 +47,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       while (whole && waiting.nonEmpty) {
         val fetched = waiting.dequeue().get()
         if (goesOn()) ask()
-        Using.resource(fetched)(_.pages.foreach(_.blocks.foreach(each)))
+        Using.resource(fetched)(_.pages.foreach(page => page.blocks.foreach(each(_, page.origin))))
         whole = fetched.whole
       }
     } catch {
@@ -79,17 +80,17 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
 
   final private class Worker extends AutoCloseable {
     private val client = new HttpClient(options.http, counters)
-    private var answer = new Answer
-    private val scan = AnswerScan.of(options)
+    private var page = new Page
+    private val scan = options.scan()
 
     override def close(): Unit = {
       client.close()
-      answer.close()
+      page.close()
     }
 
     /** One page, or several where the server gives smaller ones than it is asked for. */
     def fetch(range: RecordRange): Fetched = {
-      val pages = mutable.ArrayBuffer.empty[Page]
+      val pages = mutable.ArrayBuffer.empty[Received]
       try {
         val whole = fetch(range, pages)
         if (Thread.interrupted()) throw new InterruptedException // Nobody waits for them any more.
@@ -104,7 +105,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
     /** @return
       *   whether that is all of it
       */
-    private def fetch(range: RecordRange, pages: mutable.Buffer[Page]): Boolean = {
+    private def fetch(range: RecordRange, pages: mutable.Buffer[Received]): Boolean = {
       var at = range.from
       var whole = true
       var request = options.pagination.request(at)
@@ -114,10 +115,10 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         // The page goes on where the one before ended: it may have what the next part asks for.
         val take = if (before.isEmpty) Long.MaxValue else range.until - at
         var records = Option.empty[PageRecords]
-        val scanned = client.call(options.planned(request), answer.body) { head =>
-          answer.came(head, options.shown(request), options)
-          records = Option.when(before.nonEmpty || skip > 0)(PageRecords.of(options, answer.body))
-          scan.read(answer.body, skip, take)
+        val scanned = client.call(options.planned(request), page.body) { head =>
+          page.received(head, options.shown(request), options)
+          records = Option.when(before.nonEmpty || skip > 0)(PageRecords.of(options, page.body))
+          scan.read(page.body, skip, take)
         }
         if (scanned.records > request.size)
           throw options.mismatch(request, Plural.of(scanned.records.toLong, "record"))
@@ -126,7 +127,7 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
         val next = options.pagination.goOn(at + fresh)
         whole = fresh > 0 || next != request && !repeated
         if (whole && at + fresh < range.until)
-          before = records.orElse(Some(PageRecords.of(options, answer.body)))
+          before = records.orElse(Some(PageRecords.of(options, page.body)))
         if (fresh > 0) pages += taken(scanned)
         at += fresh
         if (!whole) lost(at, range.until)
@@ -135,18 +136,19 @@ final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters
       whole
     }
 
-    /** Leaves memory to the next answer. */
-    private def taken(scanned: ScannedAnswer): Page =
-      if (answer.body.file.isEmpty) new Page(scan.blocks(scanned, answer).map(copied).toList.iterator, None)
+    /** Leaves memory to the next response. */
+    private def taken(scanned: ScannedPage): Received =
+      if (page.body.file.isEmpty)
+        new Received(scan.blocks(scanned, page.body).map(copied).toList.iterator, page.origin, None)
       else {
-        val page = new Page(scan.blocks(scanned, answer), Some(answer))
-        answer = new Answer
-        page
+        val received = new Received(scan.blocks(scanned, page.body), page.origin, Some(page))
+        page = new Page
+        received
       }
 
     private def copied(block: RecordBlock): RecordBlock = {
       val bytes = Arrays.copyOfRange(block.bytes, block.from, block.until)
-      block.copy(bytes = bytes, from = 0, until = bytes.length)
+      RecordBlock(block.records, bytes, 0, bytes.length)
     }
   }
 
@@ -161,16 +163,20 @@ private object PageFetch {
     * @param whole
     *   whether that is all of it
     */
-  final private case class Fetched(pages: Seq[Page], whole: Boolean) extends AutoCloseable {
+  final private case class Fetched(pages: Seq[Received], whole: Boolean) extends AutoCloseable {
     override def close(): Unit = pages.foreach(_.close())
   }
 
   /** @param blocks
     *   of no use any more once it is closed
     * @param source
-    *   the answer that they are read from, where it lies in a file
+    *   the response that they are read from, where it lies in a file
     */
-  final private class Page(val blocks: Iterator[RecordBlock], source: Option[Answer]) extends AutoCloseable {
+  final private class Received(
+      val blocks: Iterator[RecordBlock],
+      val origin: Option[ResponseOrigin],
+      source: Option[Page]
+  ) extends AutoCloseable {
     override def close(): Unit = source.foreach(_.close())
   }
 

@@ -1,15 +1,14 @@
 package io.epochal.rest.source.page
 
 import java.io.ByteArrayOutputStream
-import java.util.Arrays
 
 import scala.util.Using
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
 import io.epochal.kit.json.Json
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.source.record.AnswerOrigin
+import io.epochal.kit.record.Body
+import io.epochal.rest.source.paging.ResponseOrigin
 
 /** What stands before a page in a journal: an object of JSON.
   *
@@ -18,7 +17,7 @@ import io.epochal.rest.source.record.AnswerOrigin
   * @param origin
   *   where it came from, if a column told that
   */
-final private[rest] case class PageFront(lines: Option[String], origin: Option[AnswerOrigin]) {
+final private[rest] case class PageFront(lines: Option[String], origin: Option[ResponseOrigin]) {
 
   /** Nothing, where nothing is to be said. */
   def bytes: Array[Byte] =
@@ -47,13 +46,13 @@ final private[rest] case class PageFront(lines: Option[String], origin: Option[A
 private[rest] object PageFront {
   private val Nothing = PageFront(None, None)
 
-  /** Takes it away from the page: line breaks are left there, which no format minds. */
-  def take(page: BodyBuffer): PageFront =
+  /** Takes it away from the page. */
+  def take(page: Body): PageFront =
     if (page.bytes(0) != '{') Nothing
     else
       Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>
         val front = read(json)
-        Arrays.fill(page.bytes, 0, json.currentLocation.getByteOffset.toInt, '\n'.toByte)
+        page.blank(json.currentLocation.getByteOffset.toInt)
         front
       }
 
@@ -76,7 +75,7 @@ private[rest] object PageFront {
         case _           => json.skipChildren()
       }
     }
-    PageFront(lines, url.map(AnswerOrigin(_, status, fetchedAt, headers)))
+    PageFront(lines, url.map(ResponseOrigin(_, status, fetchedAt, headers)))
   }
 
   private def texts(json: JsonParser): Map[String, String] =

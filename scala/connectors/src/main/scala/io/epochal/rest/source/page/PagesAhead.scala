@@ -5,9 +5,10 @@ import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Fut
 import scala.collection.mutable
 
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
 
-/** The answers to a range's requests, in their order, with some of them fetched before they are asked for.
+/** The responses to a range's requests, in their order, with some of them fetched before they are asked for.
   *
   * It is guessed that pages are full. Where one was not, the next request is another than the one that was made: what was fetched
   * is dropped, and costs requests but never records.
@@ -15,22 +16,22 @@ import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
   * @param depth
   *   requests under way at the same time; 1 makes each when it is asked for, in the calling thread
   */
-final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, source: PageSource, depth: Int)
+final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
     extends AutoCloseable {
   import PagesAhead._
 
   private val ahead = mutable.Queue.empty[Fetch]
-  private var current = new Answer
-  private var spare = Option.empty[Answer]
+  private var current = new Page
+  private var spare = Option.empty[Page]
 
-  /** The answer to a request. The one before it is used again.
+  /** The response to a request. The one before it is used again.
     *
     * @throws EpochalException
     *   one of the HTTP conditions
     */
-  def answer(request: PageRequest): Answer =
+  def page(request: PageRequest): Page =
     if (depth <= 1) {
-      fetch(request, current)
+      fetch(request, current)(())
       current
     } else {
       if (!ahead.headOption.exists(_.request == request)) {
@@ -39,12 +40,12 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
       }
       val next = ahead.dequeue()
       follow(next.request, depth - 1)
-      val answered = next.await()
-      if (answered ne current) {
+      val fetched = next.await()
+      if (fetched ne current) {
         current.close()
         spare = Some(current)
       }
-      current = answered
+      current = fetched
       follow(next.request, depth)
       current
     }
@@ -54,25 +55,36 @@ final private[rest] class PagesAhead(options: RestOptions, range: RecordRange, s
     var last = ahead.lastOption.fold(request)(_.request)
     while (ahead.size < most && last.end < range.until) {
       last = options.pagination.request(last.end)
-      ahead += start(last, spare.getOrElse(new Answer))
+      ahead += start(last, spare.getOrElse(new Page))
       spare = None
     }
   }
 
-  private def start(request: PageRequest, into: Answer): Fetch = {
+  private def start(request: PageRequest, into: Page): Fetch = {
     val fetching = new Fetch(request, into)
-    fetching.begin(fetch(request, into))
+    fetching.begin(fetch(request, into)(()))
     fetching
   }
 
-  private def fetch(request: PageRequest, into: Answer): Unit = source.fetch(request, into)(())
+  /** Fills `into`.
+    *
+    * @param check
+    *   belongs to the attempt: a response for which it throws a JsonProcessingException is not what the API holds, and is asked for
+    *   again
+    */
+  def fetch(request: PageRequest, into: Page)(check: => Unit): Unit =
+    client.call(options.planned(request), into.body) { head =>
+      into.received(head, options.shown(request), options)
+      check
+    }
 
   override def close(): Unit = {
     giveUp()
     current.close()
+    client.close()
   }
 
-  /** Gives up what is under way; its answers are not used again. */
+  /** Gives up what is under way; its responses are not used again. */
   private def giveUp(): Unit = {
     ahead.foreach(_.giveUp())
     ahead.clear()
@@ -84,21 +96,21 @@ private object PagesAhead {
   /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
   private lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
 
-  final private class Fetch(val request: PageRequest, into: Answer) {
-    private var answer: Future[Answer] = _
+  final private class Fetch(val request: PageRequest, into: Page) {
+    private var page: Future[Page] = _
 
-    /** Who fetches closes the answer then. */
+    /** Who fetches closes the response then. */
     @volatile private var unwanted = false
 
     def begin(fetch: => Unit): Unit =
-      answer = threads.submit[Answer] { () =>
+      page = threads.submit[Page] { () =>
         try fetch
         finally if (unwanted) into.close()
         into
       }
 
-    def await(): Answer =
-      try answer.get()
+    def await(): Page =
+      try page.get()
       catch {
         case failed: ExecutionException => throw failed.getCause
         case interrupted: InterruptedException =>
@@ -108,7 +120,7 @@ private object PagesAhead {
 
     def giveUp(): Unit = {
       unwanted = true
-      if (!answer.cancel(true)) into.close()
+      if (!page.cancel(true)) into.close()
     }
   }
 }

@@ -4,26 +4,26 @@ import java.util.Locale
 
 import scala.annotation.unused
 
-import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall, HttpFailure}
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, ResponseHead}
 
-/** Where an answer says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
+/** Where a response says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
   * keeps. The first page has none.
   *
-  * Such an answer is read once and journalled: a token may be good for a while only, and what it gives may change.
+  * Such a response is read once and journalled: a token may be good for a while only, and what it gives may change.
   */
 trait ChainedPagination extends Paging {
 
-  /** What says whether a page follows, whatever else the answer says. */
+  /** What says whether a page follows, whatever else the response says. */
   def flag: Option[MoreFlag]
 
-  /** JSON Pointers to what is wanted of an answer. */
+  /** JSON Pointers to what is wanted of a response. */
   def pointers: Seq[String]
 
   /** JSON Pointer to what is wanted of the last record. */
   def key: Option[String] = None
 
-  /** Whether a header of an answer says how the next page is asked for. */
+  /** Whether a header of a response says how the next page is asked for. */
   def byHeader: Boolean = false
 
   /** Whether each page names the next one by a value of its own, which may be absent from the last one. */
@@ -32,10 +32,10 @@ trait ChainedPagination extends Paging {
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
-  /** The token of the next page, if the answer names one.
+  /** The token of the next page, if the response names one.
     *
     * @param asked
-    *   what was answered
+    *   the head of its response
     * @param scanned
     *   what is at `pointers` and `key`
     * @return
@@ -44,8 +44,8 @@ trait ChainedPagination extends Paging {
   private[rest] def next(
       endpoint: Endpoint,
       asked: AskedPage,
-      answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]]
+      response: ResponseHead,
+      scanned: ScannedPage): Either[NoPage, Option[String]]
 
   /** Whether an earlier page of the same list named the one with this token. */
   private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
@@ -66,9 +66,9 @@ trait ChainedPagination extends Paging {
   final private[rest] def follows(
       endpoint: Endpoint,
       asked: AskedPage,
-      answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
-    val named = next(endpoint, asked, answer, scanned) match {
+      response: ResponseHead,
+      scanned: ScannedPage): Either[NoPage, Option[String]] = {
+    val named = next(endpoint, asked, response, scanned) match {
       case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
       case found                                                              => found
     }
@@ -83,7 +83,7 @@ trait ChainedPagination extends Paging {
   private def flagged(
       flag: MoreFlag,
       named: Either[NoPage, Option[String]],
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      scanned: ScannedPage): Either[NoPage, Option[String]] = {
     def mismatch(found: String) = Left(NoPage.Mismatch(found))
     val said = scanned.values.get(flag.pointer).flatten
     def value = said.fold("")(HttpFailure.shown)
@@ -111,7 +111,7 @@ trait ChainedPagination extends Paging {
   */
 final private[rest] case class AskedPage(token: Option[String], target: String, absentEnds: Boolean = true)
 
-/** A flag in an answer that says whether a page follows.
+/** A flag in a response that says whether a page follows.
   *
   * @param pointer
   *   JSON Pointer to it
@@ -128,7 +128,7 @@ final case class MoreFlag(pointer: String, trueInLast: Boolean) {
   }
 }
 
-/** Why what an answer gives as its next page cannot be followed. */
+/** Why what a response gives as its next page cannot be followed. */
 sealed private[rest] trait NoPage
 
 private[rest] object NoPage {
@@ -169,7 +169,7 @@ object ChainedPagination {
   /** Of a token that is sent back, and kept by offsets: more than servers take in a request line. */
   private val LongestToken = 64 << 10
 
-  /** Where a cursor stands in an answer. */
+  /** Where a cursor stands in a response. */
   sealed trait CursorFrom
   final case class InBody(pointer: String) extends CursorFrom
   final case class InHeader(name: String) extends CursorFrom
@@ -185,7 +185,7 @@ object ChainedPagination {
   /** A place in the request's body: [[PageCall]] fills it in. */
   case object InRequestBody extends CursorTo
 
-  /** `cursor`: a token in the answer that goes into the next request. `keyset`: the last record's key does.
+  /** `cursor`: a token in the response that goes into the next request. `keyset`: the last record's key does.
     *
     * @param first
     *   the token of the first page, where that has one
@@ -216,12 +216,12 @@ object ChainedPagination {
     override private[rest] def next(
         endpoint: Endpoint,
         asked: AskedPage,
-        answer: HttpAnswer,
-        scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+        response: ResponseHead,
+        scanned: ScannedPage): Either[NoPage, Option[String]] = {
       val token = from match {
         case InBody(pointer) => text(pointer, "nextCursor", scanned)
         case InHeader(name) =>
-          answer.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
+          response.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
         case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
@@ -241,27 +241,25 @@ object ChainedPagination {
     }
 
     /** An API that begins with the key itself, and not behind it, gives that record twice. */
-    private def lastKey(
-        pointer: String,
-        token: Option[String],
-        scanned: ScannedAnswer): Either[NoPage, Option[String]] = scanned.keys match {
-      case None => Right(None)
-      case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-        Left(
-          NoPage.Mismatch(
-            s"the first of them with the key '${HttpFailure.shown(key)}' that it was asked to begin after"))
-      case Some((_, Some(key))) => Right(Some(key))
-      case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
-    }
+    private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Either[NoPage, Option[String]] =
+      scanned.keys match {
+        case None => Right(None)
+        case Some((Some(key), _)) if token.orElse(first).contains(key) =>
+          Left(
+            NoPage.Mismatch(
+              s"the first of them with the key '${HttpFailure.shown(key)}' that it was asked to begin after"))
+        case Some((_, Some(key))) => Right(Some(key))
+        case Some((_, None))      => Left(NoPage.Mismatch(s"the last of them with no value at '$pointer'"))
+      }
   }
 
-  /** What has the address of the next page in its answers. A token is a [[PageUrl]]. */
+  /** What has the address of the next page in its responses. A token is a [[PageUrl]]. */
   sealed trait ByAddress extends ChainedPagination {
 
     override def named: Boolean = true
 
-    /** As the answer has it. */
-    protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]]
+    /** As the response has it. */
+    protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]]
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
       HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
@@ -269,9 +267,9 @@ object ChainedPagination {
     override private[rest] def next(
         endpoint: Endpoint,
         asked: AskedPage,
-        answer: HttpAnswer,
-        scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-      address(answer, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        response: ResponseHead,
+        scanned: ScannedPage): Either[NoPage, Option[String]] =
+      address(response, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
         case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
         case None      => Right(None)
       }
@@ -286,8 +284,8 @@ object ChainedPagination {
     override def byHeader: Boolean = true
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
-    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
-      val links = answer.headers("Link")
+    override protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]] = {
+      val links = response.headers("Link")
       LinkHeader.find(links, rel) match {
         case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
           Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
@@ -305,14 +303,14 @@ object ChainedPagination {
     override def kind: String = "next-url"
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
 
-    override protected def address(answer: HttpAnswer, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+    override protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]] =
       text(pointer, "nextUrl", scanned)
   }
 
   /** Relations of links within a list (RFC 8288, RFC 5005). */
   private val OtherPages = Set("first", "last", "prev", "previous")
 
-  private def text(pointer: String, option: String, scanned: ScannedAnswer): Either[NoPage, Option[String]] =
+  private def text(pointer: String, option: String, scanned: ScannedPage): Either[NoPage, Option[String]] =
     scanned.values.get(pointer) match {
       case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
       case Some(Some("false")) => Right(None)

@@ -3,7 +3,7 @@ package io.epochal.rest.source.paging
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
-/** Where an answer says how many records the whole list has. */
+/** Where a response says how many records the whole list has. */
 sealed trait TotalFrom extends Serializable {
 
   /** For a message. */

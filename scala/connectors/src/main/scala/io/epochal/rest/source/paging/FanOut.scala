@@ -1,12 +1,11 @@
 package io.epochal.rest.source.paging
 
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
-import java.util.{HexFormat, Locale}
+import java.util.Locale
 
 import scala.util.matching.Regex
 
 import io.epochal.core.error.EpochalException
+import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionSpec, OptionType}
 import io.epochal.rest.http.request.{Endpoint, RequestOptions}
 
@@ -82,8 +81,7 @@ private[rest] object FanOut {
   /** The directory of a member's journal. */
   def directory(params: Map[String, String]): String = {
     val text = params.toSeq.sorted.map { case (name, value) => s"${Endpoint.encode(name)}=${Endpoint.encode(value)}" }
-    val hash = MessageDigest.getInstance("SHA-256").digest(text.mkString("&").getBytes(UTF_8))
-    HexFormat.of.formatHex(hash.take(16))
+    Sha256.hex(text.mkString("&"), 16)
   }
 
   /** A place before the path. */

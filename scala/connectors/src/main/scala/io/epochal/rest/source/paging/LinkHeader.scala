@@ -6,7 +6,7 @@ import java.util.Locale
 private[rest] object LinkHeader {
 
   /** @param headers
-    *   the values of all `Link` headers of an answer
+    *   the values of all `Link` headers of a response
     * @param rel
     *   the relation, in any case
     * @return

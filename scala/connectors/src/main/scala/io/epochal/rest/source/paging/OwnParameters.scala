@@ -6,7 +6,7 @@ import io.epochal.core.error.Redaction
 import io.epochal.rest.http.HttpSettings
 
 /** The parameters that all requests of a query have, which may be secret. A server may repeat them, under names like theirs, too:
-  * what is told of an answer is kept without them, and without every value that is known to be secret.
+  * what is told of a response is kept without them, and without every value that is known to be secret.
   */
 final private[rest] class OwnParameters(settings: HttpSettings) {
   import OwnParameters._

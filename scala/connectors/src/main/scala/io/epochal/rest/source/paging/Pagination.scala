@@ -3,7 +3,7 @@ package io.epochal.rest.source.paging
 import io.epochal.core.error.Plural
 import io.epochal.rest.http.request.Endpoint
 
-/** One request: the answer holds the records from `first` on, `size` of them unless the API ends before.
+/** One request: the response holds the records from `first` on, `size` of them unless the API ends before.
   *
   * @param query
   *   what is added to the URL's query, already encoded; empty for none
@@ -18,7 +18,7 @@ final case class PageRequest(query: String, first: Long, size: Long) {
     if (size == Long.MaxValue) "all records"
     else s"${Plural.of(size, "record")} from record $first on, counted from 0"
 
-  /** The record after the last that the answer can hold. */
+  /** The record after the last that the response can hold. */
   def end: Long = if (first > Long.MaxValue - size) Long.MaxValue else first + size
 }
 

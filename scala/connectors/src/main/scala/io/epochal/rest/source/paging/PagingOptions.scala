@@ -140,7 +140,7 @@ private[rest] object PagingOptions {
         EndOfList) ++
       WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
 
-  /** Those that look for something in an answer's body, or in its records. */
+  /** Those that look for something in a response's body, or in its records. */
   private[rest] val inBodies: Seq[OptionSpec[_]] =
     Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
@@ -301,7 +301,7 @@ private[rest] object PagingOptions {
     kinds(within).diff(CountingOptions.all).filter(_ != KeyField || within == "keyset") ++ (if (within == "none") Nil
                                                                                             else Seq(HasMore, LastPage))
 
-  /** An answer with something beside its records is an object; what is within them is not looked at. */
+  /** A response with something beside its records is an object; what is within them is not looked at. */
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = values.get(RecordOptions.Records).getOrElse("")
     val pointers = paging match {

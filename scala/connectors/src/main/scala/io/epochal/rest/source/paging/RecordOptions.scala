@@ -1,10 +1,12 @@
 package io.epochal.rest.source.paging
 
+import org.apache.spark.sql.types.StructField
+
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.source.record.{AnswerColumn, BodyFormat, RecordMode, RecordRules}
+import io.epochal.kit.record.{RecordFormat, RecordMode, RecordRules}
 
-/** The options that say what of an answer becomes rows. */
+/** The options that say what of a response becomes rows. */
 object RecordOptions {
 
   val Records: OptionSpec[String] = OptionSpec(
@@ -88,7 +90,7 @@ object RecordOptions {
     for {
       _ <- only(values, CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
       format <- format(values)
-      answer <- metadata(values)
+      origin <- metadata(values)
       rules = RecordRules(
         format,
         values(Mode) match {
@@ -97,7 +99,7 @@ object RecordOptions {
           case _               => RecordMode.FailFast
         },
         values.get(RescuedColumn),
-        answer,
+        origin,
         values.get(MaxRecordBytes)
       )
       names = rules.apart.map(_.name)
@@ -142,7 +144,7 @@ object RecordOptions {
     case other => Some(other)
   }
 
-  private def format(values: OptionValues): Either[EpochalException, BodyFormat] = {
+  private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
     val kind = values(Format)
     for {
       _ <- only(values, Records)(kind == "json", "bodyFormat=json")
@@ -152,9 +154,9 @@ object RecordOptions {
       _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
       separator <- separator(values)
     } yield kind match {
-      case "ndjson" => BodyFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
-      case "csv"    => BodyFormat.Csv(values(Header), separator, values.get(NullValue))
-      case _        => BodyFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
+      case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
+      case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue))
+      case _        => RecordFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
     }
   }
 
@@ -164,18 +166,18 @@ object RecordOptions {
     case other => Left(values.group.invalid(Separator, other, "one ASCII character, and no quote or line break"))
   }
 
-  private def metadata(values: OptionValues): Either[EpochalException, Seq[AnswerColumn]] = {
+  private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
     val wanted = values.get(MetadataColumns).getOrElse(Nil)
-    wanted.find(name => !AnswerColumn.all.exists(_.name == name)) match {
+    wanted.find(name => !OriginColumns.all.exists(_.name == name)) match {
       case Some(name) =>
-        val names = AnswerColumn.all.map(_.name)
+        val names = OriginColumns.all.map(_.name)
         def whole(right: String) = NameList.render(wanted.map(one => if (one == name) right else one))
         Left(values.group.invalid(MetadataColumns, name, s"one of ${names.mkString(", ")}", names, whole))
-      case None if wanted.contains(AnswerColumn.Params.name) && !values.isSet(FanOut.PartitionParams) =>
+      case None if wanted.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
         Left(
           values
             .conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
-      case None => Right(wanted.distinct.flatMap(name => AnswerColumn.all.find(_.name == name)))
+      case None => Right(wanted.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
     }
   }
 

@@ -3,13 +3,14 @@ package io.epochal.rest.source.paging
 import java.time.Duration
 
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.source.PollBounds
 
 /** How a stream looks for new records once it has seen the end.
   *
   * @param interval
   *   how long after it; None: whenever Spark asks
   * @param conditional
-  *   whether an answer that the server says is the same need not be sent again
+  *   whether a response that the server says is the same need not be sent again
   * @param bounds
   *   of one poll, where records are journalled
   */

@@ -4,7 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.connector.read.streaming.Offset
 
 import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
@@ -54,7 +53,7 @@ final case class RestPosition(
   * @param segments
   *   those that hold records from the start of the batch on which this position ends, in order
   * @param next
-  *   the page that follows the last segment; None where pages are told by counting records
+  *   the page that follows the last segment; None where pages are found by counting records
   */
 final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage]) {
 
@@ -89,10 +88,6 @@ object NextPage {
   val First: NextPage = NextPage(None, 0)
 }
 
-final case class RestOffset(source: String, position: RestPosition) extends Offset {
-  override val json: String = RestOffset.toJson(source, position)
-}
-
 /** Version 1 has `records` alone, version 2 a journal, version 3 members or a crawl, version 4 marks; a position is written in the first version that can
   * tell it.
   */
@@ -108,8 +103,7 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     fields.put("records", position.records)
     if (position.crawl > 0) fields.put("crawl", position.crawl)
     position.journal.foreach { journal =>
-      val segments = fields.putArray("segments")
-      journal.segments.foreach(segment => Segment.write(segment, segments.addObject()))
+      Segment.writeAll(journal.segments, fields)
       journal.next.foreach { page =>
         val next = fields.putObject("next")
         page.token.foreach(next.put("token", _))
@@ -170,14 +164,8 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     case _ => throw new IllegalArgumentException("a mark is not an object")
   }
 
-  private def journal(fields: ObjectNode): JournalPosition = {
-    require(fields.path("segments").isArray, "\"segments\" is not an array")
-    val segments = fields.path("segments").elements().asScala.map(Segment.read).toVector
-    segments.zip(segments.drop(1)).foreach { case (one, other) =>
-      require(one.until == other.from, s"the segments ${one.name} and ${other.name} do not follow each other")
-    }
-    JournalPosition(segments, Option(fields.get("next")).map(next))
-  }
+  private def journal(fields: ObjectNode): JournalPosition =
+    JournalPosition(Segment.readAll(fields), Option(fields.get("next")).map(next))
 
   private def next(node: JsonNode): NextPage = node match {
     case fields: ObjectNode =>

@@ -1,16 +1,14 @@
 package io.epochal.rest.source.paging
 
 import java.net.URI
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
-import java.util.HexFormat
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
+import io.epochal.core.hash.Sha256
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.kit.record.{PageScan, RecordRules}
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
-import io.epochal.rest.source.record.RecordRules
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
   *
@@ -25,13 +23,13 @@ import io.epochal.rest.source.record.RecordRules
   * @param endAssumed
   *   whether a list may end without saying so
   * @param counting
-  *   what is known of a list beside its pages, where they are told by counting records
+  *   what is known of a list beside its pages, where they are found by counting records
   * @param refresh
   *   how the end is looked at again
   * @param pageCall
-  *   the request for a page that is told by counting records
+  *   the request for a page that is found by counting records
   * @param rules
-  *   what of an answer becomes rows
+  *   what of a response becomes rows
   * @param numPartitions
   *   None: as many as Spark's default parallelism
   * @param schema
@@ -70,13 +68,20 @@ final case class RestOptions(
 
   def endpoint: Endpoint = http.endpoint
 
+  /** Says in errors where records come from. */
+  val place: String = endpoint.toString
+
+  /** Reads the page of a response from end to end; as [[PageScan.of]]. */
+  private[rest] def scan(pointers: Seq[String] = Nil, key: Option[String] = None): PageScan =
+    PageScan.of(rules.format, place, pointers, key, nullIsEmpty = paging.isInstanceOf[ChainedPagination])
+
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
   /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
   def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
     !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
 
-  /** Where pages are told by counting records. */
+  /** Where pages are found by counting records. */
   def pagination: Pagination = paging match {
     case counted: Pagination => counted
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
@@ -201,21 +206,21 @@ object RestOptions {
         values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
-      http.copy(byLines = rules.format.lines.nonEmpty),
-      paging,
-      journal,
-      values(PagingOptions.MaxPages),
-      values(PagingOptions.EndOfList) == "assumed",
-      counting,
-      RefreshOptions.read(values),
-      pageCall,
-      rules,
-      values.get(NumPartitions),
-      SourceOptions.limit(values),
-      values(SourceOptions.FailOnDataLoss),
-      values.get(Schema),
-      values(RecordOptions.InferSchema),
-      values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
+      http = http.copy(byLines = rules.format.lines.nonEmpty),
+      paging = paging,
+      journal = journal,
+      maxPages = values(PagingOptions.MaxPages),
+      endAssumed = values(PagingOptions.EndOfList) == "assumed",
+      counting = counting,
+      refresh = RefreshOptions.read(values),
+      pageCall = pageCall,
+      rules = rules,
+      numPartitions = values.get(NumPartitions),
+      limit = SourceOptions.limit(values),
+      failOnDataLoss = values(SourceOptions.FailOnDataLoss),
+      schema = values.get(Schema),
+      inferSchema = values(RecordOptions.InferSchema),
+      source = values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
     )
 
   private def headers(values: OptionValues): Map[String, String] = {
@@ -231,14 +236,10 @@ object RestOptions {
       PagingOptions.identity(values, paging) ++
       values.get(RecordOptions.Records).filter(_.nonEmpty).map(pointer => s"records=$pointer") ++
       RecordOptions.identity(values) ++
-      values.get(PageCall.RequestBody).map(body => s"body #${shortHash(body)}") ++
-      Option.when(query.nonEmpty)(s"parameters #${shortHash(query.mkString("&"))}")
+      values.get(PageCall.RequestBody).map(body => s"body #${Sha256.hex(body, 6)}") ++
+      Option.when(query.nonEmpty)(s"parameters #${Sha256.hex(query.mkString("&"), 6)}")
     s"$endpoint (${parts.mkString(", ")})"
   }
-
-  /** 12 hexadecimal digits of SHA-256. */
-  private def shortHash(text: String): String =
-    HexFormat.of.formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(6))
 
   private def urlInvalid(values: OptionValues, expected: String): EpochalException =
     values.group.invalid(Url, Redaction.url(values(Url)), expected)

@@ -2,8 +2,8 @@ package io.epochal.rest.source.paging
 
 import java.time.{Duration, Instant}
 
-import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall}
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.request.{Endpoint, HttpCall, ResponseHead}
 
 /** `time-window`: an API that gives the records of a stretch of time, which is asked for one stretch after the other. Windows
   * are half-open, and each begins where the one before ended, or `overlap` earlier. A window may have several pages.
@@ -65,11 +65,11 @@ final private[rest] case class TimeWindow(
   override private[rest] def next(
       endpoint: Endpoint,
       page: AskedPage,
-      answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      response: ResponseHead,
+      scanned: ScannedPage): Either[NoPage, Option[String]] = {
     val position = asked(page.token)
     val inside = there(endpoint, position.window)
-    within.follows(inside, AskedPage(position.page, page.target, page.absentEnds), answer, scanned).map { named =>
+    within.follows(inside, AskedPage(position.page, page.target, page.absentEnds), response, scanned).map { named =>
       val paged = position.paged || named.nonEmpty && within.named
       val again = named.exists(_ => within.page(inside, named) == within.page(inside, position.page))
       val follows =

@@ -2,8 +2,8 @@ package io.epochal.rest.source.paging
 
 import java.util.Locale
 
-import io.epochal.rest.http.request.HttpAnswer
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.request.ResponseHead
 
 /** What shows that a response is a part of a list, though it is asked for as the whole of it. */
 private[rest] object WholeList {
@@ -11,28 +11,28 @@ private[rest] object WholeList {
   /** @return
     *   what it says against that, and the pagination that it looks like
     */
-  def contradiction(answer: HttpAnswer, scanned: ScannedAnswer): Option[NoPage.Incomplete] =
-    link(answer).orElse(next(scanned)).orElse(more(scanned)).orElse(total(answer, scanned))
+  def contradiction(response: ResponseHead, scanned: ScannedPage): Option[NoPage.Incomplete] =
+    link(response).orElse(next(scanned)).orElse(more(scanned)).orElse(total(response, scanned))
 
-  private def link(answer: HttpAnswer): Option[NoPage.Incomplete] =
+  private def link(response: ResponseHead): Option[NoPage.Incomplete] =
     LinkHeader
-      .find(answer.headers("Link"), "next")
+      .find(response.headers("Link"), "next")
       .map(_ => NoPage.Incomplete("its header Link names a next page", "link"))
 
-  private def next(scanned: ScannedAnswer): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
+  private def next(scanned: ScannedPage): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
     case (pointer, Some(text)) if Next(plain(pointer)) && text.nonEmpty && text != "false" =>
       val kind =
         if (text.contains("/") || text.startsWith("?")) "next-url" else if (text.forall(_.isDigit)) "page" else "cursor"
       NoPage.Incomplete(s"it names a next page at '$pointer'", kind)
   }
 
-  private def more(scanned: ScannedAnswer): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
+  private def more(scanned: ScannedPage): Option[NoPage.Incomplete] = scanned.outline.collectFirst {
     case (pointer, Some("true")) if More(plain(pointer)) =>
       NoPage.Incomplete(s"its flag at '$pointer' says that more pages follow", "cursor")
   }
 
-  private def total(answer: HttpAnswer, scanned: ScannedAnswer): Option[NoPage.Incomplete] = {
-    val inHeader = answer.header("X-Total-Count").map("the header X-Total-Count" -> _)
+  private def total(response: ResponseHead, scanned: ScannedPage): Option[NoPage.Incomplete] = {
+    val inHeader = response.header("X-Total-Count").map("the header X-Total-Count" -> _)
     val inBody = scanned.outline.collect {
       case (pointer, Some(text)) if Total(plain(pointer)) => s"'$pointer'" -> text
     }

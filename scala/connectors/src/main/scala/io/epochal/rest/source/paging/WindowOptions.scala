@@ -76,7 +76,7 @@ private[rest] object WindowOptions {
       WindowPagination)
 
   /** Overlaps of more windows would make long offsets. */
-  private val MostWindows = 100L
+  private val MaxWindows = 100L
   private val Longest = Duration.ofDays(3660)
 
   /** @param within
@@ -121,9 +121,9 @@ private[rest] object WindowOptions {
         "keyColumns without overlap",
         "Leave keyColumns out: windows that do not overlap give no record twice.")
       _ <- conflict(
-        overlap.compareTo(length.multipliedBy(MostWindows)) > 0,
+        overlap.compareTo(length.multipliedBy(MaxWindows)) > 0,
         s"overlap=${Overlap.kind.render(overlap)}, windowLength=${WindowLength.kind.render(length)}",
-        s"Set overlap to at most $MostWindows times windowLength.")
+        s"Set overlap to at most $MaxWindows times windowLength.")
       _ <- conflict(
         values(WindowFromParam) == values(WindowToParam),
         s"windowFromParam, windowToParam=${values(WindowToParam)}",

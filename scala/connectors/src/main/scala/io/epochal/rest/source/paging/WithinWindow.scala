@@ -1,9 +1,9 @@
 package io.epochal.rest.source.paging
 
-import io.epochal.rest.http.request.{Endpoint, HttpAnswer, HttpCall}
-import io.epochal.rest.source.record.ScannedAnswer
+import io.epochal.kit.record.ScannedPage
+import io.epochal.rest.http.request.{Endpoint, HttpCall, ResponseHead}
 
-/** `none`: one answer has all records of a window. */
+/** `none`: one response has all records of a window. */
 private[rest] case object OnePage extends ChainedPagination {
   override def kind: String = "none"
   override def flag: Option[MoreFlag] = None
@@ -15,9 +15,9 @@ private[rest] case object OnePage extends ChainedPagination {
   override private[rest] def next(
       endpoint: Endpoint,
       asked: AskedPage,
-      answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] =
-    WholeList.contradiction(answer, scanned).filterNot(_ => asked.absentEnds).toLeft(None)
+      response: ResponseHead,
+      scanned: ScannedPage): Either[NoPage, Option[String]] =
+    WholeList.contradiction(response, scanned).filterNot(_ => asked.absentEnds).toLeft(None)
 }
 
 /** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page, or where the flag says so. A
@@ -45,8 +45,8 @@ final private[rest] case class CountedPages(counted: Pagination, flag: Option[Mo
   override private[rest] def next(
       endpoint: Endpoint,
       asked: AskedPage,
-      answer: HttpAnswer,
-      scanned: ScannedAnswer): Either[NoPage, Option[String]] = {
+      response: ResponseHead,
+      scanned: ScannedPage): Either[NoPage, Option[String]] = {
     val page = request(asked.token)
     counted match {
       case _ if scanned.records > page.size => Left(NoPage.Mismatch("more than it was asked for"))

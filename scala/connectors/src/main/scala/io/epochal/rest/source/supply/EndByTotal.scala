@@ -1,12 +1,13 @@
 package io.epochal.rest.source.supply
 
 import io.epochal.core.error.Plural
+import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** What an answer tells of the list's length.
+/** What a response tells of the list's length.
   *
   * @param total
-  *   what it says that the list has; None where there was no answer to speak of
+  *   what it says that the list has; None where there was no response to speak of
   * @param content
   *   tells the records from those of other pages, where that is of use
   */
@@ -51,9 +52,9 @@ final private[rest] class EndByTotal(
   private def fitting(request: PageRequest): Counted = {
     val first = count(request)
     // The list may have changed between the count and the page: then it fits when asked again.
-    val answer = if (problem(request, first).isEmpty) first else count(request)
-    problem(request, answer).foreach(found => throw mismatch(request, found))
-    answer
+    val counted = if (problem(request, first).isEmpty) first else count(request)
+    problem(request, counted).foreach(found => throw mismatch(request, found))
+    counted
   }
 
   /** Where the page that was asked for is gone, the first one says how many records are left. */
@@ -66,12 +67,12 @@ final private[rest] class EndByTotal(
       total
     }
 
-  private def problem(request: PageRequest, answer: Counted): Option[String] = {
-    val end = request.first + answer.records
-    answer.total match {
-      case _ if answer.records > request.size => Some(Plural.of(answer.records, "record"))
-      case Some(total) if answer.records > 0 && end > total || end < math.min(request.end, total) =>
-        Some(s"${Plural.of(answer.records, "record")}, and says that there are $total in all")
+  private def problem(request: PageRequest, counted: Counted): Option[String] = {
+    val end = request.first + counted.records
+    counted.total match {
+      case _ if counted.records > request.size => Some(Plural.of(counted.records, "record"))
+      case Some(total) if counted.records > 0 && end > total || end < math.min(request.end, total) =>
+        Some(s"${Plural.of(counted.records, "record")}, and says that there are $total in all")
       case _ => None
     }
   }

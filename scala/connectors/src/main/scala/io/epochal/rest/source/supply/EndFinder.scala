@@ -1,16 +1,8 @@
 package io.epochal.rest.source.supply
 
 import io.epochal.core.error.Plural
+import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
-
-/** What is known of an API's end: it has the records below `exists`, and none at `ends` or above.
-  *
-  * @param ends
-  *   Long.MaxValue while nothing is known
-  */
-final case class Extent(exists: Long, ends: Long = Long.MaxValue) {
-  def exact: Boolean = exists == ends
-}
 
 /** Finds how many records an API has. */
 private[rest] trait EndSearch {

@@ -4,11 +4,12 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.connector.read.InputPartition
 
+import io.epochal.kit.source.{Extent, Supply}
 import io.epochal.rest.http.request.HttpBudget
 import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
 import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPosition}
 
-/** A [[RestSupply]] for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
+/** A supply for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
   * keeps its position; what a logged batch has of it is still read.
   *
   * @param supplyOf
@@ -19,13 +20,13 @@ import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPosition}
 final private[rest] class FanOutSupply(
     fanOut: FanOut,
     budget: HttpBudget,
-    supplyOf: (RestOptions, () => Int) => RestSupply,
+    supplyOf: (RestOptions, () => Int) => Supply[RestPosition],
     tasks: () => Int
-) extends RestSupply {
+) extends Supply[RestPosition] {
 
   final private class Member(val options: RestOptions) {
-    val supply: RestSupply = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
-    if (once) supply.lookOnce()
+    val supply: Supply[RestPosition] = supplyOf(options, () => FanOutPlan.split(reading, tasks()))
+    if (once) supply.freezeEnd()
 
     /** Under AvailableNow: where it ends. */
     var target: Option[Long] = None
@@ -61,6 +62,10 @@ final private[rest] class FanOutSupply(
     }
   }
 
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists))
+
+  override def rowsBefore(position: RestPosition): Long = position.records
+
   override def paused: Boolean = members.values.exists(_.supply.paused)
 
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
@@ -76,10 +81,10 @@ final private[rest] class FanOutSupply(
   override def release(end: RestPosition): Unit =
     members.foreach { case (params, member) => member.supply.release(end.of(params)) }
 
-  /** Each member ends where its own next look says: what one gets later takes no other's place. */
-  override def lookOnce(): Unit = {
+  /** Each member ends where its own next poll says: what one gets later takes no other's place. */
+  override def freezeEnd(): Unit = {
     once = true
-    members.values.foreach(_.supply.lookOnce())
+    members.values.foreach(_.supply.freezeEnd())
   }
 
   override def close(): Unit = members.values.foreach(_.supply.close())
@@ -87,14 +92,11 @@ final private[rest] class FanOutSupply(
   private def available(member: Member, start: RestPosition, most: Long): Long = {
     val left = member.target.fold(most)(end => math.min(most, math.max(0L, end - start.records)))
     val received = member.supply.available(start, left)
-    if (once && member.target.isEmpty) member.target = end(member, start.records, received)
+    if (once && member.target.isEmpty)
+      member.target =
+        member.supply.known.filter(_.exact).map(extent => math.max(extent.exists, start.records + received))
     math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), received)
   }
-
-  /** Where a member's list ends; None while a journalled one goes on. */
-  private def end(member: Member, from: Long, received: Long): Option[Long] =
-    if (!member.options.journal || member.supply.brokeOff) Some(from + received)
-    else member.supply.known.filter(_.exact).map(extent => math.max(from, extent.exists))
 
   private def member(params: Map[String, String]): Member =
     members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))

@@ -1,21 +1,18 @@
 package io.epochal.rest.source.supply
 
-import java.security.MessageDigest
-import java.util.HexFormat
-
 import scala.collection.mutable
 import scala.util.Try
 
 import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.{DeserializationFeature, SerializationFeature}
 
+import io.epochal.core.hash.Sha256
 import io.epochal.kit.json.Json
-import io.epochal.rest.http.request.BodyBuffer
+import io.epochal.kit.record.{Body, RecordFormat}
 import io.epochal.rest.source.paging.{Mark, PageRequest, RestOptions}
-import io.epochal.rest.source.record.BodyFormat
 
 /** What was seen of the records of a counted list: one that was delivered, and is another record now, shows that the list has
-  * shifted. Only pages that are asked for anyway are looked at, and of each but a few records. One thread at a time.
+  * shifted. Only pages that are asked for anyway are compared, and of each but a few records. One thread at a time.
   */
 final private[rest] class ListMarks(options: RestOptions) {
   import ListMarks._
@@ -28,7 +25,7 @@ final private[rest] class ListMarks(options: RestOptions) {
   private var wanted = Seq.empty[Long]
   private var moved = Option.empty[Long]
 
-  /** A look at the list begins.
+  /** Begins a poll of the list.
     *
     * @param start
     *   the records before it were delivered
@@ -45,10 +42,10 @@ final private[rest] class ListMarks(options: RestOptions) {
     unchecked(marks).filterNot(mark => seen.contains(mark.record)).foreach(mark => seen(mark.record) = mark.digest)
   }
 
-  /** The first record found to be another one than was delivered, in this look. */
+  /** The first record found to be another one than was delivered, in this poll. */
   def shifted: Option[Long] = moved
 
-  /** The list is another one now: what this look has not seen counts no more. */
+  /** The list is another one now: what this poll has not seen counts no more. */
   def forget(marks: Seq[Mark]): Unit = {
     seen.filterInPlace((record, _) => here(record))
     checked ++= marks.map(_.record)
@@ -58,7 +55,7 @@ final private[rest] class ListMarks(options: RestOptions) {
   def unchecked(marks: Seq[Mark]): Seq[Mark] = comparable(marks).filterNot(mark => checked(mark.record))
 
   /** What is to be known about a position that ends before the record `end`: the last record seen, and what was not compared
-    * since an earlier position. Where a total says where the end is, each look compares the last record.
+    * since an earlier position. Where a total says where the end is, each poll compares the last record.
     */
   def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
     val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
@@ -67,11 +64,11 @@ final private[rest] class ListMarks(options: RestOptions) {
     (old ++ last).toSeq
   }
 
-  /** Looks at a page that came. */
-  def look(request: PageRequest, records: Long, body: BodyBuffer): Unit = {
+  /** Compares a page that came with what was delivered. */
+  def compare(request: PageRequest, records: Long, body: Body): Unit = {
     val until = request.first + records
-    val looked = (seen.keys ++ wanted ++ Seq(until - 1)).filter(record => record >= request.first && record < until)
-    digests(body, looked.map(_ - request.first).toSeq.distinct.sorted).foreach { case (index, digest) =>
+    val compared = (seen.keys ++ wanted ++ Seq(until - 1)).filter(record => record >= request.first && record < until)
+    digests(body, compared.map(_ - request.first).toSeq.distinct.sorted).foreach { case (index, digest) =>
       compare(request.first + index, digest)
     }
   }
@@ -93,8 +90,8 @@ final private[rest] class ListMarks(options: RestOptions) {
     if (seen.size > Remembered) { val _ = seen.remove(seen.keysIterator.next()) }
   }
 
-  private def digests(body: BodyBuffer, indexes: Seq[Long]): Seq[(Long, String)] = {
-    val records = options.rules.format.open(body, options.endpoint)
+  private def digests(body: Body, indexes: Seq[Long]): Seq[(Long, String)] = {
+    val records = options.rules.format.open(body, options.place)
     var at = 0L
     indexes.map { index =>
       val _ = records.skip(index - at)
@@ -106,11 +103,11 @@ final private[rest] class ListMarks(options: RestOptions) {
   }
 
   private def digest(record: Array[Byte]): String = {
-    val told = options.rules.format match {
-      case _: BodyFormat.Csv => record
-      case _                 => Try(canonical(record)).getOrElse(record)
+    val described = options.rules.format match {
+      case _: RecordFormat.Csv => record
+      case _                   => Try(canonical(record)).getOrElse(record)
     }
-    HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(told), 0, 8)
+    Sha256.hex(described, 8)
   }
 
   /** The same for records that differ in white space, escapes and the order of their fields only. */

@@ -5,11 +5,12 @@ import scala.util.Try
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Plural
-import io.epochal.rest.http.request.{HttpAnswer, HttpCounters, HttpFailure}
+import io.epochal.kit.record.{Body, RecordFormat, ScannedPage}
+import io.epochal.kit.source.Extent
+import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead}
 import io.epochal.rest.http.{HttpClient, Revalidation}
-import io.epochal.rest.source.page.{Answer, AnswerScan, PageDigest}
+import io.epochal.rest.source.page.PageDigest
 import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
-import io.epochal.rest.source.record.{BodyFormat, ScannedAnswer, Utf8Body}
 
 /** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
   *
@@ -18,8 +19,7 @@ import io.epochal.rest.source.record.{BodyFormat, ScannedAnswer, Utf8Body}
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
-  private val page = new Answer
-  private val buffer = page.body
+  private val buffer = Body.ofPage()
   private val finder =
     if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch(_, _))
     else new EndByTotal(options.pagination, count, options.mismatch(_, _))
@@ -27,13 +27,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private var contacted = false
   private var warned = false
   private val scan =
-    AnswerScan.of(options, options.counting.inBody.toSeq)
+    options.scan(options.counting.inBody.toSeq)
   private var moves = false
   private var moved = false
   private val listMarks = new ListMarks(options)
-  private val looks = new Revalidation[PageRequest, Counted](options.revalidates)
+  private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
-  /** What the last look found; None before the first. */
+  /** What the last poll found; None before the first. */
   def known: Option[Extent] = seen
 
   /** Records that exist, counted from 0, as far as `most` after `start`. Never below `start`.
@@ -49,20 +49,20 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     moved = false
     val found = seen.filter(_.exists >= target).getOrElse {
       listMarks.begin(start, target, known)
-      val look = finder.find(start, most)
-      if (look.exists <= start && look.ends >= start && options.counting.total.isEmpty) compareOld(known)
-      seen = Some(look)
+      val extent = finder.find(start, most)
+      if (extent.exists <= start && extent.ends >= start && options.counting.total.isEmpty) compareOld(known)
+      seen = Some(extent)
       val shift = listMarks.shifted
-      if (look.ends < start || shift.nonEmpty) listMarks.forget(known)
-      if (look.ends < start) lost(look.ends, start)
+      if (extent.ends < start || shift.nonEmpty) listMarks.forget(known)
+      if (extent.ends < start) lost(extent.ends, start)
       else shift.foreach(shifted)
-      if (!moves) moves = shownToMove(look)
-      look
+      if (!moves) moves = shownToMove(extent)
+      extent
     }
     math.max(start, math.min(found.exists, target))
   }
 
-  /** Whether the last look found fewer records than `start`, or others before it than were delivered. */
+  /** Whether the last poll found fewer records than `start`, or others before it than were delivered. */
   def drifted(start: Long): Boolean = seen.exists(_.ends < start) || moved
 
   /** The marks of a position, for those that read on from it.
@@ -72,7 +72,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
-  /** Asks for the page of a record, so that a server that does not answer is found before tasks are started. */
+  /** Asks for the page of a record, so that a server that does not respond is found before tasks are started. */
   def contact(record: Long): Unit =
     if (!contacted) {
       val _ = count(options.pagination.request(record))
@@ -87,18 +87,19 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     }
 
   private def shifted(record: Long): Unit = {
-    val told = options.shifted(record)
+    val reason = options.shifted(record)
     moved = true
     RestFrontier.log.warn(
-      if (options.restarts) s"Reading the list from its first record again. $told" else s"Going on from here. $told")
+      if (options.restarts) s"Reading the list from its first record again. $reason"
+      else s"Going on from here. $reason")
   }
 
   private def lost(has: Long, start: Long): Unit = {
-    val told = options.drifted(has, start)
+    val reason = options.drifted(has, start)
     val next =
       if (options.restarts) "Reading the list from its first record again"
       else s"Going on when it has more than ${Plural.of(start, "record")} again"
-    if (!warned) RestFrontier.log.warn(s"$next. $told")
+    if (!warned) RestFrontier.log.warn(s"$next. $reason")
     warned = !options.restarts
   }
 
@@ -106,9 +107,9 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
     * like them, too.
     */
-  private def shownToMove(look: Extent): Boolean = {
+  private def shownToMove(found: Extent): Boolean = {
     val step = options.pagination.pageSize
-    val last = look.exists - 1
+    val last = found.exists - 1
     def at(index: Long) = records(options.pagination.request(index))
     if (last >= step) {
       val before = at(last - step)
@@ -124,48 +125,49 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
 
-  /** What tells an answer's records from others; None: there are none. */
+  /** What tells a response's records from others; None: there are none. */
   private def records(request: PageRequest): Option[Long] =
     try
       client.call(options.call(request), buffer) { _ =>
         options.rules.format match {
-          case _: BodyFormat.Json =>
-            val answer = scan.read(buffer)
-            Option.when(answer.records > 0)(PageDigest.of(scan.blocks(answer, page)))
-          case other => Option.when(other.count(buffer, options.endpoint) > 0)(PageDigest.of(buffer))
+          case _: RecordFormat.Json =>
+            val scanned = scan.read(buffer)
+            Option.when(scanned.records > 0)(PageDigest.of(scan.blocks(scanned, buffer)))
+          case other => Option.when(other.count(buffer, options.place) > 0)(PageDigest.of(buffer))
         }
       }
     finally buffer.close()
 
   private def count(request: PageRequest): Counted = {
-    val call = options.call(request).copy(unless = looks.validator(request))
+    val call = options.call(request).copy(unless = validators.validator(request))
     try {
-      val counted = client.call(call, buffer, !contacted) { answer =>
-        if (answer.notModified) listMarks.unchanged(request)
-        looks.read(request, answer)(told(request, answer))
+      val found = client.call(call, buffer, !contacted) { response =>
+        if (response.notModified) listMarks.unchanged(request)
+        validators.read(request, response)(counted(request, response))
       }
       contacted = true
-      counted
+      found
     } finally buffer.close()
   }
 
-  private def told(request: PageRequest, answer: HttpAnswer): Counted = {
-    val inPlace = buffer.absent || Utf8Body.of(buffer).isInPlace
+  private def counted(request: PageRequest, response: ResponseHead): Counted = {
+    val inPlace = buffer.absent || buffer.isUtf8
     val scanned =
       if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
-      else ScannedAnswer.nothing.copy(records = options.rules.format.count(buffer, options.endpoint).toInt)
+      else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
     if (options.pagination == Pagination.Whole && !options.endAssumed)
-      WholeList.contradiction(answer, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
+      WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
     val said = options.counting.total.flatMap {
       case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
-      case from @ TotalFrom.Header(name)  => total(request, from, answer.header(name))
+      case from @ TotalFrom.Header(name)  => total(request, from, response.header(name))
     }
     val content = options.pagination match {
       case _: Pagination.ByOffset if scanned.records > 0 =>
-        if (inPlace) PageDigest.of(scan.blocks(scanned, page)) else PageDigest.of(buffer)
+        if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
       case _ => 0L
     }
-    if (scanned.records > 0 && scanned.records <= request.size) listMarks.look(request, scanned.records.toLong, buffer)
+    if (scanned.records > 0 && scanned.records <= request.size)
+      listMarks.compare(request, scanned.records.toLong, buffer)
     Counted(scanned.records.toLong, said, content)
   }
 

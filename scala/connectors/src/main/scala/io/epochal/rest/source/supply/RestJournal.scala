@@ -1,58 +1,38 @@
 package io.epochal.rest.source.supply
 
-import java.io.IOException
+import io.epochal.core.journal.{FileStore, Segment}
+import io.epochal.kit.record.{Body, RecordBlock}
+import io.epochal.kit.source.journal.{JournalPositions, JournalTail, SourceJournal}
+import io.epochal.rest.source.page.PageFront
+import io.epochal.rest.source.paging.{
+  JournalPosition,
+  Mark,
+  NextPage,
+  ResponseOrigin,
+  RestOptions,
+  RestPosition,
+  TimeWindow,
+  WindowPosition
+}
 
-import scala.util.Using
-import scala.util.control.NonFatal
-
-import org.apache.spark.sql.connector.read.InputPartition
-import org.slf4j.LoggerFactory
-
-import io.epochal.core.error.Conditions
-import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
-import io.epochal.rest.http.request.BodyBuffer
-import io.epochal.rest.source.page.{PageFront, RecordBlock}
-import io.epochal.rest.source.paging.{RestOptions, RestPosition, TimeWindow, WindowPosition}
-
-/** The records of one task, in the journal. */
-final private[rest] case class JournalPartition(slices: Seq[Slice]) extends InputPartition
-
-/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query; threads as there.
+/** Where an API is asked next.
   *
-  * @param store
-  *   its directory, in the source's part of the checkpoint
-  * @param parts
-  *   partitions of a batch at the most
+  * @param next
+  *   None where pages are found by counting records
+  * @param marks
+  *   of records before that
   */
-final private[rest] class RestJournal(options: RestOptions, store: FileStore, parts: => Int) {
-  private val journal = new Journal(store, options.source)
+final private[rest] case class RestCursor(next: Option[NextPage], marks: Seq[Mark])
 
-  /** @throws EpochalException
-    *   JOURNAL_UNWRITABLE, as all that writes
-    */
-  def begin(from: Long): SegmentWriter = writing(journal.begin(from))
+/** What a [[RestPosition]] says of the journal. */
+final private[rest] class RestPositions(options: RestOptions) extends JournalPositions[RestPosition, RestCursor] {
 
-  def append(writer: SegmentWriter, block: RecordBlock): Unit = writing {
-    val payload = block.behind(PageFront(options.rules.format.lines, block.origin).bytes)
-    writer.append(payload.records, payload.bytes, payload.from, payload.length)
-  }
+  override def rows(position: RestPosition): Long = position.records
 
-  def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
+  override def segments(position: RestPosition): Option[Seq[Segment]] = position.journal.map(_.segments)
 
-  /** @throws EpochalException
-    *   DATA_LOSS, where the journal does not have all records; with failOnDataLoss=false those that it has are read
-    */
-  def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
-    val plan = journal.plan(end.journal.fold(Seq.empty[Segment])(_.segments), start.records, end.records)
-    plan.gaps.foreach(gap => RestJournal.log.warn(options.lost(gap.from, gap.until, gap.reason)))
-    if (plan.slices.isEmpty) Array.empty
-    else plan.split(options.numPartitions.getOrElse(parts)).map(JournalPartition(_)).toArray
-  }
-
-  /** The segments of a position that the offsets after it must name: those with records that are not delivered, or whose keys
-    * later windows may give again.
-    */
-  def needed(position: RestPosition): Seq[Segment] = position.journal.fold(Seq.empty[Segment]) { journalled =>
+  /** Those with records that are not delivered, or whose keys later windows may give again. */
+  override def needed(position: RestPosition): Seq[Segment] = position.journal.fold(Seq.empty[Segment]) { journalled =>
     val seen = options.paging match {
       case _: TimeWindow =>
         journalled.next.flatMap(_.token).flatMap(WindowPosition.parse).flatMap(_.seen.headOption).map(_.record)
@@ -61,58 +41,51 @@ final private[rest] class RestJournal(options: RestOptions, store: FileStore, pa
     journalled.from(math.min(position.records, seen.getOrElse(position.records))).segments
   }
 
-  /** Reads records that were delivered before: of each page its bytes and their number, and which records are wanted, so many after
+  override def cursor(position: RestPosition): RestCursor =
+    RestCursor(position.journal.flatMap(_.next), position.marks)
+
+  override def after(start: RestPosition, rows: Long, segments: Seq[Segment], cursor: RestCursor): RestPosition =
+    RestPosition(start.records + rows, Some(JournalPosition(segments, cursor.next)), start.crawl, marks = cursor.marks)
+
+  override def at(like: RestPosition, row: Long): RestPosition = RestPosition(row, crawl = like.crawl)
+}
+
+/** The pages of an API in the stream's journal: each a frame, with its [[PageFront]]. */
+private[rest] object RestJournal {
+  type Files = SourceJournal[RestPosition, RestCursor]
+  type Tail = JournalTail[RestPosition, RestCursor]
+
+  /** @param store
+    *   its directory, in the source's part of the checkpoint
+    * @param parts
+    *   partitions of a batch at the most, where the options name no number
+    */
+  def apply(options: RestOptions, store: FileStore, parts: => Int): Files =
+    new SourceJournal(
+      store,
+      options.source,
+      new RestPositions(options),
+      options.lost(_, _, _),
+      options.numPartitions.getOrElse(parts))
+
+  /** A page as the journal has it. */
+  def frame(options: RestOptions, block: RecordBlock, origin: Option[ResponseOrigin]): RecordBlock =
+    block.behind(PageFront(options.rules.format.lines, origin).bytes)
+
+  /** Reads pages whose records were delivered before: of each its bytes and their number, and which records are wanted, so many after
     * so many others.
     *
-    * @throws EpochalException
+    * @throws io.epochal.core.error.EpochalException
     *   DATA_LOSS, where the journal does not have all; with failOnDataLoss=false those that it has are read
     */
-  def read(segments: Seq[Segment], from: Long, until: Long)(page: (Array[Byte], Int, Int, Int) => Unit): Unit = {
-    def lost(from: Long, until: Long, reason: String): Unit =
-      RestJournal.log.warn(
-        options
-          .lost(from, until, s"$reason; their keys are needed to recognise records that the next window returns again"))
-    val plan = journal.plan(segments, from, until)
-    plan.gaps.foreach(gap => lost(gap.from, gap.until, gap.reason))
-    val buffer = new BodyBuffer
-    plan.slices.groupBy(_.segment).toSeq.sortBy(_._1).foreach { case (segment, slices) =>
-      Using.resource(store.open(segment)) { file =>
-        slices.foreach { slice =>
-          try {
-            Journal.read(file, slice)(buffer.reserve)
-            PageFront.take(buffer): Unit
-            page(buffer.bytes, buffer.length, slice.skip, slice.take)
-          } catch { case damage: JournalDamage => lost(slice.first, slice.first + slice.take, damage.getMessage) }
-        }
-      }
+  def read(journal: Files, segments: Seq[Segment], from: Long, until: Long)(
+      page: (Array[Byte], Int, Int, Int) => Unit): Unit = {
+    val buffer = new Body
+    journal.read(segments, from, until, KeysNeeded)(buffer.reserve) { slice =>
+      PageFront.take(buffer): Unit
+      page(buffer.bytes, buffer.length, slice.skip, slice.take)
     }
   }
 
-  def release(end: RestPosition): Unit =
-    try end.journal.foreach(position => journal.release(end.records, position.segments))
-    catch {
-      // What could not be removed is removed by a later commit, or another run.
-      case NonFatal(e) =>
-        RestJournal.log.warn(s"Old segments of the journal in $store could not be removed, a later commit does it: $e")
-    }
-
-  /** Removes what earlier runs received behind a record and never logged. An offset of this run is in Spark's log already. */
-  def sweep(behind: Long, logged: RestPosition): Unit =
-    try journal.sweepOrphans(behind, logged.journal.fold(Seq.empty[Segment])(_.segments))
-    catch {
-      case NonFatal(e) =>
-        RestJournal.log.warn(s"What earlier runs left in $store could not be removed, a later run does it: $e")
-    }
-
-  private def writing[A](body: => A): A =
-    try body
-    catch {
-      case e: IOException =>
-        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
-        throw Conditions.JournalUnwritable.because(e)("source" -> options.source, "path" -> store, "reason" -> reason)
-    }
-}
-
-private[rest] object RestJournal {
-  private val log = LoggerFactory.getLogger(classOf[RestJournal])
+  private val KeysNeeded = "their keys are needed to recognise records that the next window returns again"
 }

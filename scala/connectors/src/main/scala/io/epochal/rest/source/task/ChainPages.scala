@@ -4,10 +4,10 @@ import java.time.Instant
 
 import org.apache.spark.sql.connector.read.InputPartition
 
+import io.epochal.kit.record.{RecordOrigin, ScannedPages}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.page.{Answer, Chain, PageChain}
+import io.epochal.rest.source.page.{Chain, PageChain}
 import io.epochal.rest.source.paging.{ChainedPagination, NextPage, RestOptions, TimeWindow}
-import io.epochal.rest.source.record.{Records, RowColumns}
 import io.epochal.rest.source.window.{WindowChain, WindowKeys}
 
 /** All records of a [[ChainedPagination]], for a batch read: one task follows the pages from the first to the last.
@@ -19,11 +19,10 @@ final private[rest] case class ChainPartition(until: Instant) extends InputParti
 
 final private[rest] class ChainPages(
     options: RestOptions,
-    columns: RowColumns,
     pagination: ChainedPagination,
     client: HttpClient,
     until: Instant
-) extends ScannedPages(options, columns, options.rules.format) {
+) extends ScannedPages {
 
   private val chain: Chain = pagination match {
     case windows: TimeWindow =>
@@ -31,29 +30,27 @@ final private[rest] class ChainPages(
       new WindowChain(options, all, client, None, 0, new WindowKeys(Nil, options.mismatch(_, _)), () => until)
     case _ => new PageChain(options, pagination, client, NextPage.First, (_, _) => ())
   }
-  private var more = chain.look()
-  private var index0 = 0L
+  private var more = chain.beginPoll()
+  private var before = 0L
 
-  override def answer: Answer = chain.answer
-
-  override protected def page(): Records[format.Rows] = format.open(answer.body, options.endpoint)
+  override def origin: Option[RecordOrigin] = chain.page.origin
 
   @scala.annotation.tailrec
-  override protected def turn(): Option[PagePart] =
-    if (!more) None
+  override protected def nextPage(): Boolean =
+    if (!more) false
     else {
-      val records = chain.turn(_ => ())
+      val records = chain.nextPage(_ => ())
       more = !chain.atEnd
-      if (records == 0) turn()
+      if (records == 0) nextPage()
       else {
-        val part = PagePart(index0, 0, records)
-        index0 += records
-        Some(part)
+        open(options.rules.format.open(chain.page.body, options.place), before, 0, records)
+        before += records
+        true
       }
     }
 
   override def close(): Unit = {
     client.close()
-    chain.answer.close()
+    chain.page.close()
   }
 }

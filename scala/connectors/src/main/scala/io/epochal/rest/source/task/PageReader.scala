@@ -3,57 +3,54 @@ package io.epochal.rest.source.task
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
-import io.epochal.rest.source.page.{Answer, PageRecords, PageSource, PagesAhead}
+import io.epochal.kit.record.{NoRecords, Pages, RecordOrigin, Records}
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.source.page.{Page, PageRecords, PagesAhead}
 import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
-import io.epochal.rest.source.record.RowColumns
 
 /** The records of a range, page after page. They are parsed in the task's own thread.
   *
-  * A page may hold fewer records than it was asked for: the next request goes on where it ended. An answer without any
+  * A page may hold fewer records than it was asked for: the next request goes on where it ended. A response without any
   * record that is new is the end of the API, and so a loss within a planned range.
   *
   * @param depth
   *   requests under way at the same time
   */
-final private[rest] class PageReader(
-    options: RestOptions,
-    columns: RowColumns,
-    range: RecordRange,
-    source: PageSource,
-    depth: Int
-) extends Pages(options, columns, options.rules.format) {
+final private[rest] class PageReader(options: RestOptions, range: RecordRange, client: HttpClient, depth: Int)
+    extends Pages {
   import PageReader._
 
-  private val answers = new PagesAhead(options, range, source, depth)
-  private var page: Page = _
+  private val format = options.rules.format
+  private val fetched = new PagesAhead(options, range, client, depth)
+  private var current: Requested = _
+  private var opened: Records = NoRecords
   private var at = range.from
   private var ended = false
-  private var opened = 0L
+  private var pages = 0L
 
-  override def answer: Answer = page.answer
+  override def records: Records = opened
+
+  override def origin: Option[RecordOrigin] = current.page.origin
 
   override def index: Long = at - 1
 
-  override def pages: Long = opened
+  override def count: Long = pages
 
   @scala.annotation.tailrec
   override def next(): Boolean =
     if (ended || at >= range.until) false
-    else if (page != null && at < page.request.end && step()) {
+    else if (current != null && at < current.request.end && step()) {
       at += 1
       true
     } else {
-      turn()
+      nextPage()
       next()
     }
 
-  override def close(): Unit = {
-    answers.close()
-    source.close()
-  }
+  override def close(): Unit = fetched.close()
 
-  override protected def replaced(): Boolean =
-    if (page.proven || isWhole) false
+  override def replaced(): Boolean =
+    if (current.proven || isWhole) false
     else {
       reload(index)
       records.next()
@@ -62,20 +59,21 @@ final private[rest] class PageReader(
   private def step(): Boolean =
     try records.next()
     catch {
-      case _: JsonProcessingException if !page.proven =>
+      case _: JsonProcessingException if !current.proven =>
         reload(at)
         records.next()
     }
 
-  private def turn(): Unit = {
-    if (page != null && at == page.request.end && step()) throw options.mismatch(page.request, "more records than that")
-    val endedEarly = page != null && at < page.request.end
+  private def nextPage(): Unit = {
+    if (current != null && at == current.request.end && step())
+      throw options.mismatch(current.request, "more records than that")
+    val endedEarly = current != null && at < current.request.end
     val request = if (endedEarly) options.pagination.goOn(at) else options.pagination.request(at)
-    if (page != null && at == page.from && request == page.request) lost()
+    if (current != null && at == current.from && request == current.request) lost()
     else {
-      val before = Option.when(endedEarly && request.first == at)(PageRecords.of(options, page.answer.body))
-      page = new Page(request, at, answers.answer(request))
-      opened += 1
+      val before = Option.when(endedEarly && request.first == at)(PageRecords.of(options, current.page.body))
+      current = new Requested(request, at, fetched.page(request))
+      pages += 1
       if (before.exists(isRepeated)) lost()
       else
         try open(at - request.first)
@@ -85,7 +83,7 @@ final private[rest] class PageReader(
 
   /** Whether the page that was to go on is the one before it. */
   private def isRepeated(before: PageRecords): Boolean = {
-    def now = PageRecords.of(options, page.answer.body)
+    def now = PageRecords.of(options, current.page.body)
     before.isRepeatedBy(
       try now
       catch {
@@ -95,24 +93,27 @@ final private[rest] class PageReader(
       })
   }
 
-  /** Asks for the page again, this time until the answer is what it should be from end to end, and stands before the record. */
+  /** Asks for the page again, this time until the response is what it should be from end to end, and stands before the record. */
   private def reload(record: Long): Unit = {
-    source.fetch(page.request, page.answer)(count())
-    page.proven = true
-    open(record - page.request.first)
+    fetched.fetch(current.request, current.page)(prove())
+    current.proven = true
+    open(record - current.request.first)
   }
 
-  private def open(skip: Long): Unit = open(format.open(page.answer.body, options.endpoint), skip)
+  private def open(skip: Long): Unit = {
+    opened = format.open(current.page.body, options.place)
+    val _ = opened.skip(skip)
+  }
 
   private def isWhole: Boolean =
     try {
-      count()
-      page.proven = true
+      prove()
+      current.proven = true
       true
     } catch { case _: JsonProcessingException => false }
 
-  private def count(): Unit = {
-    val _ = format.count(page.answer.body, options.endpoint)
+  private def prove(): Unit = {
+    val _ = format.count(current.page.body, options.place)
   }
 
   private def lost(): Unit = {
@@ -127,9 +128,9 @@ private[rest] object PageReader {
   /** @param from
     *   the first record that is read from it
     */
-  final private class Page(val request: PageRequest, val from: Long, val answer: Answer) {
+  final private class Requested(val request: PageRequest, val from: Long, val page: Page) {
 
-    /** Whether the answer is known to be what it should be from end to end. */
+    /** Whether the response is known to be what it should be from end to end. */
     var proven: Boolean = false
   }
 }

@@ -4,8 +4,9 @@ import java.time.Instant
 
 import scala.util.{Try, Using}
 
+import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.page.{Answer, AnswerScan, Chain, PageChain, PageDigest, RecordBlock}
+import io.epochal.rest.source.page.{Chain, Page, PageChain, PageDigest}
 import io.epochal.rest.source.paging.{CountedPages, NextPage, RestOptions, TimeWindow, WindowPosition}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
@@ -36,12 +37,12 @@ final private[rest] class WindowChain(
   private val counted = windows.within.isInstanceOf[CountedPages]
   private var before = 0L
 
-  override def answer: Answer = pages.answer
+  override def page: Page = pages.page
 
   /** Time ends what can be asked for. */
   override val bounded: Boolean = true
 
-  override def look(again: Boolean): Boolean = {
+  override def beginPoll(again: Boolean): Boolean = {
     latest = windows.until.getOrElse(now().minus(windows.lag))
     !atEnd
   }
@@ -55,13 +56,13 @@ final private[rest] class WindowChain(
   override def next: NextPage =
     NextPage(pages.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = keys.seen).text), 0)
 
-  override def turn(each: RecordBlock => Unit): Int = {
+  override def nextPage(each: RecordBlock => Unit): Int = {
     val asked = windows.asked(pages.next.token)
     if (asked.page.isEmpty) pages.recount()
     if (windows.keyed) keys.enter(asked.window, at)
     val digest = new PageDigest
     var fresh = 0
-    val records = pages.turn { block =>
+    val records = pages.nextPage { block =>
       if (counted) digest.add(block)
       (if (windows.keyed) keys.fresh(block) else Some(block)).foreach { left =>
         fresh += left.records
@@ -76,20 +77,20 @@ final private[rest] class WindowChain(
   /** An API that does not know the parameter of the page gives a window's first page for ever. That two pages are alike is not
     * enough, where one far behind a window's end is like them, too.
     */
-  private def movesOn(asked: WindowPosition, page: Long): Unit = {
-    if (asked.page.nonEmpty && page == before && far(asked).contains(page))
+  private def movesOn(asked: WindowPosition, content: Long): Unit = {
+    if (asked.page.nonEmpty && content == before && far(asked).contains(content))
       throw options.mismatch(s"for several pages of ${asked.window.wanted}", "the same page whatever it is asked for")
-    before = page
+    before = content
   }
 
   private def far(asked: WindowPosition): Option[Long] = {
-    val scan = AnswerScan.of(options)
+    val scan = options.scan()
     val call =
       options.pageCall.of(options.endpoint, windows, Some(asked.copy(page = Some(WindowChain.Far), seen = Nil).text))
-    Using.resource(new Answer) { answer =>
-      Try(client.call(call, answer.body)(_ => scan.read(answer.body))).toOption
+    Using.resource(Body.ofPage()) { body =>
+      Try(client.call(call, body)(_ => scan.read(body))).toOption
         .filter(_.records > 0)
-        .map(scanned => PageDigest.of(scan.blocks(scanned, answer)))
+        .map(scanned => PageDigest.of(scan.blocks(scanned, body)))
     }
   }
 }

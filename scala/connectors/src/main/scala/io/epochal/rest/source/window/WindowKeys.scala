@@ -10,7 +10,7 @@ import scala.collection.mutable
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
 import io.epochal.kit.json.Json
-import io.epochal.rest.source.page.RecordBlock
+import io.epochal.kit.record.RecordBlock
 import io.epochal.rest.source.paging.{SeenWindow, Window}
 
 /** The keys of the records that windows gave, as long as a later window may give the same records again. One thread at a time.
@@ -51,28 +51,27 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
 
   /** Takes records out of a block whose keys are held, and holds the keys of the others.
     *
-    * @param block
-    *   its bytes are changed: what is left stands in them
     * @return
-    *   None: nothing is left
+    *   what is left; None: nothing
     */
   def fresh(block: RecordBlock): Option[RecordBlock] = {
-    import block.bytes
-    var end = block.from + 1
+    val array = new Array[Byte](block.length)
+    array(0) = '['
+    var end = 1
     var left = 0
-    each(bytes, block.from, block.until) { (from, until) =>
+    each(block.bytes, block.from, block.until) { (from, until) =>
       if (hold(key())) {
         if (left > 0) {
-          bytes(end) = ','
+          array(end) = ','
           end += 1
         }
-        System.arraycopy(bytes, from, bytes, end, until - from)
+        System.arraycopy(block.bytes, from, array, end, until - from)
         end += until - from
         left += 1
       }
     }
-    bytes(end) = ']'
-    Option.when(left > 0)(block.copy(records = left, until = end + 1))
+    array(end) = ']'
+    Option.when(left > 0)(RecordBlock(left, array, 0, end + 1))
   }
 
   /** Holds the keys of records that were given before, `take` of an array's after its first `skip`. */

@@ -16,24 +16,34 @@ final class HttpFailureSuite extends AnyFunSuite {
 
   private val endpoint = Endpoint.of("http://api.example/x", Nil, Nil).fold(fail(_), identity)
 
-  private def failure(status: Int): EpochalException =
-    HttpFailure.status(endpoint, status, Verdict.GiveUp, throttled = false, "no").report(3)
+  private def failure(status: Int, set: String*): EpochalException = {
+    val credentials = CredentialAdvice(set, Seq("bearerToken", "apiKey"))
+    HttpFailure.status(endpoint, status, Verdict.GiveUp, throttled = false, "no", credentials).report(3)
+  }
+
+  private def hint(error: EpochalException): String = error.getMessage.split(" Hint: ")(1)
 
   test("the hint of a status says what to do about it") {
     forAll(
       Table(
         "status" -> "hint",
         301 -> "Set url to the address",
-        401 -> "check bearerToken, user and password",
-        403 -> "no permission for this request",
+        401 -> "none are set: set bearerToken, apiKey.",
+        403 -> "no credentials are set: set bearerToken, apiKey.",
         404 -> "ignoreStatuses=404",
         407 -> "check proxy, proxyUser and proxyPassword",
         418 -> "The request is wrong",
         429 -> "set requestsPerSecond or maxConcurrency",
         503 -> "The server failed"
       )) { (status, hint) =>
-      assert(failure(status).getMessage.split(" Hint: ")(1).contains(hint))
+      assert(this.hint(failure(status)).contains(hint))
     }
+  }
+
+  test("refused credentials are named by the options that gave them") {
+    assert(
+      hint(failure(401, "apiKeyFile", "headers.authorization")).endsWith("check apiKeyFile, headers.authorization."))
+    assert(hint(failure(403, "user")) == "These credentials have no permission for this request: check user.")
   }
 
   test("a timeout of any kind is a timeout, and is tried again") {

@@ -9,9 +9,9 @@ import scala.util.Using
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.auth.OAuthSettings
+import io.epochal.rest.http.auth.{OAuthSettings, OAuthTokens}
 import io.epochal.rest.http.transport.{ClientCertificate, HttpTransport, Proxy, Tls}
-import io.epochal.rest.http.{HttpClient, HttpConnections, HttpGate, OAuthTokens}
+import io.epochal.rest.http.{HttpClient, HttpConnections, HttpGate}
 import io.epochal.rest.source.paging.RestOptions
 
 final class SharedValuesSuite extends AnyFunSuite {

@@ -74,13 +74,13 @@ final class FanOutOptionsSuite extends AnyFunSuite {
   }
 
   test("places without a value, tables without a place, and a table that leads to several servers are refused") {
-    refused("OPTIONS_CONFLICT", "${owner} in url or params", "url" -> "http://127.0.0.1/${owner}/${repo}")
-    refused("OPTIONS_CONFLICT", "no place for any of its names", "url" -> "http://127.0.0.1/c")
-    refused("OPTIONS_CONFLICT", "onDrift=restart", "pagination" -> "page", "onDrift" -> "restart")
+    refused("OPTION_CONFLICT", "${owner} in url or params", "url" -> "http://127.0.0.1/${owner}/${repo}")
+    refused("OPTION_CONFLICT", "no place for any of its names", "url" -> "http://127.0.0.1/c")
+    refused("OPTION_CONFLICT", "onDrift=restart", "pagination" -> "page", "onDrift" -> "restart")
     Seq("http://${repo}/c", "http://${repo}.example.com", "${repo}://127.0.0.1/c").foreach { url =>
-      refused("OPTIONS_CONFLICT", "a query for each server", "url" -> url)
+      refused("OPTION_CONFLICT", "a query for each server", "url" -> url)
     }
-    refused("OPTIONS_CONFLICT", "${owner} in requestBody", "requestBody" -> "${owner}")
+    refused("OPTION_CONFLICT", "${owner} in requestBody", "requestBody" -> "${owner}")
   }
 
   test("_params needs a table, and is there under a journal too") {

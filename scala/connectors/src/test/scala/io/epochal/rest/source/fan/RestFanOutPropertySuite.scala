@@ -8,7 +8,9 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.rest.source.{RestStream, RestStreams, TaggedApi}
+import io.epochal.kit.source.SourceStream
+import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.{RestStreams, TaggedApi}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
@@ -29,7 +31,7 @@ final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyC
 
   private def check(api: TaggedApi, options: Seq[(String, String)], course: List[Step]): Unit = {
     val checkpoint = Files.createTempDirectory("rest").resolve("0")
-    def start(lists: Seq[String]): RestStream = {
+    def start(lists: Seq[String]): SourceStream[RestPosition] = {
       val table = lists.map(list => s"""{"list":"$list"}""").mkString("[", ",", "]")
       RestStreams.over(
         s"${api.url}/$${list}",

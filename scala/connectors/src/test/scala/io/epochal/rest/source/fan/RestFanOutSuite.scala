@@ -101,7 +101,7 @@ final class RestFanOutSuite extends StreamTest {
     }
   }
 
-  test("a list that fails ends the query, and when it answers again no record of any list is lost or comes twice") {
+  test("a list that fails ends the query, and when it responds again no record of any list is lost or comes twice") {
     using("a" -> 6, "b" -> 6) { api =>
       withTempDir { checkpoint =>
         def run(): Option[Throwable] = {

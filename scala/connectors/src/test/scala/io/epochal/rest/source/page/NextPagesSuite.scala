@@ -8,12 +8,12 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.{JsonRecords, PageScan, RecordFormat, ScannedPage}
 import io.epochal.rest.http.Bodies
 import io.epochal.rest.http.request.Endpoint
 import io.epochal.rest.source.paging.{LinkHeader, NoPage, PageUrl, RestOptions}
-import io.epochal.rest.source.record.{RecordCursor, ScannedAnswer, Utf8Body}
 
-/** What an answer says of the next page, without a server. */
+/** What a response says of the next page, without a server. */
 final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val endpoint =
@@ -108,7 +108,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(PageUrl.of(old, "/c", "/c?accessKey=x&page=2") == Right("/c?page=2"))
   }
 
-  test("what is shown of an answer has no own parameter, however the server spells it, and no secret value") {
+  test("what is shown of a response has no own parameter, however the server spells it, and no secret value") {
     val options = RestOptions
       .read(
         Map(
@@ -143,29 +143,29 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(both == "/c?t={1}&t={0}&t=c" && PageUrl.open(twice, both) == "/c?t=b&t=a&t=c")
   }
 
-  private def scan(json: String, records: String, skip: Long, pointers: String*): (ScannedAnswer, String) = {
-    val answer = new Answer(Bodies.of(json))
-    val scan = new ArrayScan(records, pointers, endpoint)
-    val scanned = scan.read(answer.body, skip)
+  private def scan(json: String, records: String, skip: Long, pointers: String*): (ScannedPage, String) = {
+    val body = Bodies.of(json)
+    val scan = PageScan.of(RecordFormat.Json(records), "http://h/c", pointers, nullIsEmpty = true)
+    val scanned = scan.read(body, skip)
     (
       scanned,
-      scan.blocks(scanned, answer).map(block => new String(block.bytes, block.from, block.length, UTF_8)).mkString)
+      scan.blocks(scanned, body).map(block => new String(block.bytes, block.from, block.length, UTF_8)).mkString)
   }
 
-  test("an answer is scanned for its records and the values around them, before and after") {
+  test("a response is scanned for its records and the values around them, before and after") {
     val json =
       """{"meta":{"next":"a\"b","n":7,"o":{},"z":null,"t":true},"d":{"x":[ {"meta":{"next":1}} , 2,[3]]},"l":[{"h":"u"}],"d":[]}"""
-    val (answer, bytes) =
+    val (response, bytes) =
       scan(json, "/d/x", 0, "/meta/next", "/meta/n", "/meta/o", "/meta/z", "/meta/t", "/l/0/h", "/no")
-    assert(answer.records == 3 && bytes == """[ {"meta":{"next":1}} , 2,[3]]""")
+    assert(response.records == 3 && bytes == """[ {"meta":{"next":1}} , 2,[3]]""")
     assert(
-      answer.values == Map(
+      response.values == Map(
         "/meta/next" -> Some("a\"b"),
         "/meta/n" -> Some("7"),
         "/meta/o" -> None,
         "/meta/t" -> Some("true"),
         "/l/0/h" -> Some("u")))
-    assert(scan("[]", "", 0)._1 == ScannedAnswer.nothing)
+    assert(scan("[]", "", 0)._1 == ScannedPage.nothing)
     assert(scan("""{"a/b~":null,"n":1}""", "/a~1b~0", 0, "/n")._1.records == 0)
   }
 
@@ -174,10 +174,10 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       (records, comma) =>
         val json = s"""{"ü":"é","d":${records.mkString("[ ", comma, " ]")},"n":"x"}"""
         (0 to records.size).foreach { skip =>
-          val (answer, bytes) = scan(json, "/d", skip.toLong, "/n")
-          assert(answer.records == records.size && answer.values == Map("/n" -> Some("x")))
+          val (response, bytes) = scan(json, "/d", skip.toLong, "/n")
+          assert(response.records == records.size && response.values == Map("/n" -> Some("x")))
           if (skip < records.size) {
-            val rest = new RecordCursor(Utf8Body.of(Bodies.of(bytes)), "", endpoint)
+            val rest = new JsonRecords(Bodies.of(bytes).piece, RecordFormat.Json(""), "http://h/c")
             records.drop(skip).foreach { record =>
               assert(rest.next())
               assert(new String(rest.bytes, UTF_8) == record)
@@ -191,7 +191,10 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the keys of the first and the last record are picked, and of no other") {
     def keys(json: String, pointer: String) =
-      new ArrayScan("/d", Nil, endpoint, Some(pointer)).read(Bodies.of(json.getBytes(UTF_8)), 0).keys
+      PageScan
+        .of(RecordFormat.Json("/d"), "http://h/c", key = Some(pointer))
+        .read(Bodies.of(json.getBytes(UTF_8)), 0)
+        .keys
     assert(
       keys("{\"d\":[ {\"a\":{\"id\":5}}, {} , {\"id\":1,\"a\":{\"x\":[1],\"id\":\"ü\"}}]}", "/a/id").contains(
         (Some("5"), Some("ü"))))
@@ -200,11 +203,12 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(keys("{\"d\":[]}", "/id").isEmpty)
   }
 
-  test("an answer that is no whole JSON, in no UTF-8, or without the array is refused") {
+  test("a response that is no whole JSON, in no UTF-8, or without the array is refused") {
     Seq("", "{", "[1", "[1] x", "[1,]", "{\"d\":[1]").foreach { json =>
       intercept[JsonProcessingException](scan(json, if (json.startsWith("{")) "/d" else "", 0))
     }
-    intercept[JsonProcessingException](new ArrayScan("", Nil, endpoint).read(Bodies.of("[1]".getBytes(UTF_16BE)), 0))
+    intercept[JsonProcessingException](
+      PageScan.of(RecordFormat.Json(""), "http://h/c").read(Bodies.of("[1]".getBytes(UTF_16BE)), 0))
     Seq("{}" -> "/d", "[]" -> "/d", "{\"d\":5}" -> "/d", "7" -> "").foreach { case (json, pointer) =>
       assert(intercept[EpochalException](scan(json, pointer, 0)).condition.name == "RECORDS_NOT_FOUND", json)
     }

@@ -9,11 +9,11 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.{RecordColumns, RecordReading, RecordRows}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.{RecordRange, RestOptions}
-import io.epochal.rest.source.record.{RestReading, RowColumns}
 import io.epochal.rest.source.task.PageReader
 
 final class PagesAheadSuite extends AnyFunSuite {
@@ -23,16 +23,17 @@ final class PagesAheadSuite extends AnyFunSuite {
     val asked =
       Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "5", "retry.initialDelay" -> "1ms") ++ more
     val options = RestOptions.read(asked).fold(throw _, identity)
-    val columns = new RowColumns(RestReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
-    val source = new FetchedPages(options, new HttpClient(options.http, new HttpCounters))
-    Using.resource(new PageReader(options, columns, RecordRange(0, until), source, depth)) { pages =>
-      Iterator.continually(pages).takeWhile(_.next()).map(_.row().getLong(0)).toVector
+    val columns = new RecordColumns(RecordReading(StructType.fromDDL("id LONG"), "UTC"), options.rules)
+    val client = new HttpClient(options.http, new HttpCounters)
+    Using.resource(new PageReader(options, RecordRange(0, until), client, depth)) { pages =>
+      val rows = new RecordRows(columns, options.rules, pages, options.place)
+      Iterator.continually(rows).takeWhile(_.next()).map(_.row.getLong(0)).toVector
     }
   }
 
   test("as many pages are fetched at a time as the task was granted, and their records come in order") {
     RecordsApi.using(records = 200) { api =>
-      val together = new CyclicBarrier(4) // Nobody is answered before four have asked.
+      val together = new CyclicBarrier(4) // Nobody gets a response before four have asked.
       api.before = () => { val _ = together.await(60, TimeUnit.SECONDS) }
       assert(read(api, 200, depth = 4) == (0L until 200))
       assert(api.requests().size == 40)

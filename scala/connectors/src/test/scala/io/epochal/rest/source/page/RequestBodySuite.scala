@@ -50,7 +50,7 @@ final class RequestBodySuite extends StreamTest {
       (Nil, "${offset}") -> "Take it out"
     ).foreach { case ((kind, body), hint) =>
       val error = refused(kind :+ ("requestBody" -> body): _*)
-      assert(error.condition.name == "OPTIONS_CONFLICT" && error.getMessage.contains(hint), error.getMessage)
+      assert(error.condition.name == "OPTION_CONFLICT" && error.getMessage.contains(hint), error.getMessage)
     }
   }
 
@@ -72,11 +72,11 @@ final class RequestBodySuite extends StreamTest {
     val server = new WireMockServer(options().dynamicPort().bindAddress("127.0.0.1"))
     server.start()
     try {
-      def answer(body: String, json: String) =
+      def response(body: String, json: String) =
         server.stubFor(post(urlEqualTo("/search")).withRequestBody(equalTo(body)).willReturn(okJson(json)))
       server.stubFor(post(urlEqualTo("/search")).willReturn(okJson("""{"hits":[]}""")))
       Seq("0:2" -> "01", "2:2" -> "2", "2:1" -> "2", "3:1" -> "", "4:1" -> "", "0:1" -> "0", "1:1" -> "1").foreach {
-        case (at, ids) => answer(s"[$at]", ids.map(id => s"""{"id":$id}""").mkString("""{"hits":[""", ",", "]}"))
+        case (at, ids) => response(s"[$at]", ids.map(id => s"""{"id":$id}""").mkString("""{"hits":[""", ",", "]}"))
       }
       val common = Map(
         "url" -> s"http://localhost:${server.port}/search",

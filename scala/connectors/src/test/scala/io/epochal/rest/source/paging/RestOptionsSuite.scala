@@ -5,10 +5,11 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
-import io.epochal.rest.source.RestSchema
+import io.epochal.kit.record.RecordSchema
 
 /** What is refused when the DataFrame is built, and what becomes of the rest. */
 final class RestOptionsSuite extends AnyFunSuite {
+  private val columns = new RecordSchema(RestOptions.Format)
 
   private val url = "url" -> "http://127.0.0.1/comments"
 
@@ -21,7 +22,7 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("an unknown option is refused with the nearest right one") {
     val error = refused(url, "pagesize" -> "5", "pagenation" -> "offset")
-    assert(error.condition.name == "UNKNOWN_OPTION" && error.getMessage.contains("Did you mean 'pagination'?"))
+    assert(error.condition.name == "OPTION_UNKNOWN" && error.getMessage.contains("Did you mean 'pagination'?"))
   }
 
   test("a missing URL, and one that is none, are refused") {
@@ -56,7 +57,7 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("options of another pagination than the one chosen are refused") {
     def refusal(kind: String, option: (String, String)): String = refused(url, "pagination" -> kind, option).getMessage
-    assert(refusal("offset", "pageParam" -> "p").contains("[EPOCHAL.OPTIONS_CONFLICT]"))
+    assert(refusal("offset", "pageParam" -> "p").contains("[EPOCHAL.OPTION_CONFLICT]"))
     assert(refusal("offset", "pageParam" -> "p").contains("Set pagination=page, or leave pageParam out."))
     assert(refusal("page", "offsetParam" -> "o").contains("Set pagination=offset"))
     assert(refusal("none", "pageSize" -> "5").contains("Set pagination=offset or page"))
@@ -69,7 +70,7 @@ final class RestOptionsSuite extends AnyFunSuite {
     assert(refusal("next-url").contains("needs the option 'nextUrl'"))
     assert(refusal("keyset").contains("needs the option 'keyField'"))
     assert(refusal("keyset", "keyField" -> "/id", "cursorHeader" -> "Host").contains("OPTION_INVALID"))
-    assert(refusal("cursor", "nextCursor" -> "/n", "nextCursorHeader" -> "X").contains("OPTIONS_CONFLICT"))
+    assert(refusal("cursor", "nextCursor" -> "/n", "nextCursorHeader" -> "X").contains("OPTION_CONFLICT"))
     assert(
       refusal("cursor", "nextCursor" -> "/n", "cursorParam" -> "c", "cursorHeader" -> "X").contains("cursorHeader"))
     assert(refusal("cursor", "nextCursor" -> "/data/0/id").contains("the pointer '/data/0/id' into the records"))
@@ -91,7 +92,7 @@ final class RestOptionsSuite extends AnyFunSuite {
   test("the parameters that tell the page cannot be set a second time") {
     Seq(Seq(url, "params._start" -> "5"), Seq("url" -> "http://127.0.0.1/c?_start=5")).foreach { options =>
       val error = refused(options :+ ("pagination" -> "offset"): _*)
-      assert(error.condition.name == "OPTIONS_CONFLICT" && error.getMessage.contains("'_start'"))
+      assert(error.condition.name == "OPTION_CONFLICT" && error.getMessage.contains("'_start'"))
     }
     assert(target("", "url" -> "http://127.0.0.1/c?_start=5") == "/c?_start=5")
   }
@@ -119,7 +120,7 @@ final class RestOptionsSuite extends AnyFunSuite {
   test("user info in the URL becomes basic authorization, once") {
     val withUser = "url" -> "http://me:p%40ss@127.0.0.1/c"
     assert(read(withUser).endpoint.headers.contains("Authorization" -> "Basic bWU6cEBzcw=="))
-    assert(refused(withUser, "headers.authorization" -> "Bearer x").condition.name == "OPTIONS_CONFLICT")
+    assert(refused(withUser, "headers.authorization" -> "Bearer x").condition.name == "OPTION_CONFLICT")
   }
 
   test("secrets are in no text of the options, and in no error") {
@@ -148,7 +149,7 @@ final class RestOptionsSuite extends AnyFunSuite {
 
   test("a schema that JSON cannot fill is refused, naming the column") {
     def refusal(ddl: String): EpochalException =
-      RestSchema
+      columns
         .of(StructType.fromDDL(ddl), None, read(url).rules)
         .fold(identity, good => fail(s"was taken: ${good.toDDL}"))
     Seq(
@@ -158,21 +159,21 @@ final class RestOptionsSuite extends AnyFunSuite {
       "a INT, a STRING" -> "two columns 'a'").foreach { case (ddl, reason) =>
       assert(refusal(ddl).condition.name == "SCHEMA_INVALID" && refusal(ddl).getMessage.contains(reason), ddl)
     }
-    assert(RestSchema.of(new StructType(), None, read(url).rules).left.exists(_.getMessage.contains("no columns")))
-    assert(RestSchema.parse("id INTEGERS").left.exists(_.condition.name == "SCHEMA_INVALID"))
+    assert(columns.of(new StructType(), None, read(url).rules).left.exists(_.getMessage.contains("no columns")))
+    assert(columns.parse("id INTEGERS").left.exists(_.condition.name == "SCHEMA_INVALID"))
   }
 
   test("every type that Spark's JSON parser reads is taken") {
     val ddl =
       "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(10,2), i STRING, j BINARY, " +
         "k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, n VARIANT, o ARRAY<STRUCT<x: INT>>, p MAP<STRING, INT>, q INTERVAL DAY TO SECOND"
-    assert(RestSchema.of(StructType.fromDDL(ddl), None, read(url).rules).isRight)
+    assert(columns.of(StructType.fromDDL(ddl), None, read(url).rules).isRight)
   }
 
   test("a schema given twice must be the same") {
     val schema = StructType.fromDDL("id INT")
     val rules = read(url).rules
-    assert(RestSchema.of(schema, Some("id INT NOT NULL"), rules).left.exists(_.condition.name == "OPTIONS_CONFLICT"))
-    assert(RestSchema.of(schema, Some("id INT"), rules).contains(schema))
+    assert(columns.of(schema, Some("id INT NOT NULL"), rules).left.exists(_.condition.name == "OPTION_CONFLICT"))
+    assert(columns.of(schema, Some("id INT"), rules).contains(schema))
   }
 }

@@ -5,9 +5,9 @@ import java.time.{Duration, Instant}
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.record.RecordReading
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.RestReaderFactory
-import io.epochal.rest.source.record.RestReading
 import io.epochal.rest.source.task.ChainPartition
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
@@ -68,7 +68,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
           "windowStart" -> s"${WindowApi.start}",
           "windowLength" -> "10m")
         val read = RestOptions.read(options.toMap).fold(throw _, identity)
-        val factory = new RestReaderFactory(read, RestReading(schema, "UTC"), new HttpCounters, None)
+        val factory = new RestReaderFactory(read, RecordReading(schema, "UTC"), new HttpCounters, None)
         val reader = factory.createReader(ChainPartition(minutes(35).plusNanos(5)))
         val ids = Iterator.continually(reader).takeWhile(_.next()).map(_.get().getInt(0)).toVector
         assert(ids == (0 until 35))
@@ -124,7 +124,7 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
-  test("a backlog of many empty windows is passed in one look: AvailableNow does not stop in it") {
+  test("a backlog of many empty windows is passed in one poll: AvailableNow does not stop in it") {
     query("cursor") { query =>
       query.stream.prepareForTriggerAvailableNow()
       query.event(1, 9995)

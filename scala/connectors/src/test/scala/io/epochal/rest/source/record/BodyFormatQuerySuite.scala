@@ -6,7 +6,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.{ChainApi, RecordsApi}
 
-/** Whole queries over answers in NDJSON and in CSV. */
+/** Whole queries over responses in NDJSON and in CSV. */
 final class BodyFormatQuerySuite extends StreamTest {
 
   private def frame(api: RecordsApi, streaming: Boolean, schema: String, more: (String, String)*): DataFrame = {
@@ -144,7 +144,7 @@ final class BodyFormatQuerySuite extends StreamTest {
         val header = intercept[Exception](run())
         assert(EpochalException.in(header).exists(_.condition.name == "CSV_HEADER_MISMATCH"))
         val changed = EpochalException.in(intercept[Exception](run("sep" -> ";"))).get
-        assert(changed.condition.name == "OPTIONS_CONFLICT")
+        assert(changed.condition.name == "OPTION_CONFLICT")
         assert(
           changed.getMessage.contains("sep=';', header=true, pages that were journalled with bodyFormat=csv, sep=',',"))
       }

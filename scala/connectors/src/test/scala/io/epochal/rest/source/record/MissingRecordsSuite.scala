@@ -8,17 +8,16 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.record.{PageScan, RecordFormat}
 import io.epochal.rest.http.Bodies
-import io.epochal.rest.http.request.Endpoint
-import io.epochal.rest.source.page.ArrayScan
 import io.epochal.rest.source.paging.RestOptions
 import io.epochal.rest.source.{RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 
-/** Answers that have nothing, or null, where the records should be. */
+/** Responses that have nothing, or null, where the records should be. */
 final class MissingRecordsSuite extends AnyFunSuite {
 
-  private val endpoint = Endpoint.of("http://127.0.0.1/c", Nil, Nil).toOption.get
+  private val place = "http://127.0.0.1/c"
 
   private val missing =
     Seq("{}", """{"items":null}""", """{"a":{"items":null},"n":[1]}""", """{"a":null}""", """{"item":1,"a":{}}""")
@@ -26,32 +25,32 @@ final class MissingRecordsSuite extends AnyFunSuite {
 
   private def pointer(json: String): String = if (json.contains("\"a\"")) "/a/items" else "/items"
 
-  test("with missingRecords=empty an answer without the array, or with null in its place, has no records") {
+  test("with missingRecords=empty a response without the array, or with null in its place, has no records") {
     missing.foreach { json =>
-      assert(BodyFormat.Json(pointer(json), mayMiss = true).count(Bodies.of(json), endpoint) == 0, json)
-      val scan = new ArrayScan(pointer(json), Seq("/n/0"), endpoint, None, nullIsEmpty = false, mayMiss = true)
+      assert(RecordFormat.Json(pointer(json), mayMiss = true).count(Bodies.of(json), place) == 0, json)
+      val scan = PageScan.of(RecordFormat.Json(pointer(json), mayMiss = true), place, Seq("/n/0"))
       val scanned = scan.read(Bodies.of(json))
       assert(scanned.records == 0 && scanned.values.get("/n/0").flatten == Option.when(json.contains("\"n\""))("1"))
     }
-    assert(BodyFormat.Json("", mayMiss = true).count(Bodies.of("null"), endpoint) == 0)
+    assert(RecordFormat.Json("", mayMiss = true).count(Bodies.of("null"), place) == 0)
   }
 
   test("without it they are RECORDS_NOT_FOUND, which names the option; so is with it what is something else") {
     def refused(json: String, mayMiss: Boolean): Unit = {
-      val format = BodyFormat.Json(pointer(json), mayMiss)
-      val error = intercept[EpochalException](format.count(Bodies.of(json), endpoint))
+      val format = RecordFormat.Json(pointer(json), mayMiss)
+      val error = intercept[EpochalException](format.count(Bodies.of(json), place))
       assert(error.condition.name == "RECORDS_NOT_FOUND" && error.getMessage.contains("missingRecords=empty"))
-      val scan = new ArrayScan(pointer(json), Nil, endpoint, None, nullIsEmpty = false, mayMiss)
+      val scan = PageScan.of(RecordFormat.Json(pointer(json), mayMiss), place, Nil)
       assert(intercept[EpochalException](scan.read(Bodies.of(json))).condition.name == "RECORDS_NOT_FOUND", json)
     }
     missing.foreach(refused(_, mayMiss = false))
     wrong.foreach(refused(_, mayMiss = true))
   }
 
-  test("an answer that breaks off is no empty page") {
+  test("a response that breaks off is no empty page") {
     Seq("""{"items":null""", "{", """{"b":1,"items":null,"c":""", "").foreach { json =>
-      intercept[JsonProcessingException](BodyFormat.Json("/items", mayMiss = true).count(Bodies.of(json), endpoint))
-      val scan = new ArrayScan("/items", Nil, endpoint, None, nullIsEmpty = false, mayMiss = true)
+      intercept[JsonProcessingException](RecordFormat.Json("/items", mayMiss = true).count(Bodies.of(json), place))
+      val scan = PageScan.of(RecordFormat.Json("/items", mayMiss = true), place, Nil)
       intercept[JsonProcessingException](scan.read(Bodies.of(json)))
     }
   }
@@ -83,6 +82,6 @@ final class MissingRecordsSuite extends AnyFunSuite {
       .left
       .toOption
       .get
-    assert(refused.condition.name == "OPTIONS_CONFLICT" && refused.getMessage.contains("missingRecords"))
+    assert(refused.condition.name == "OPTION_CONFLICT" && refused.getMessage.contains("missingRecords"))
   }
 }

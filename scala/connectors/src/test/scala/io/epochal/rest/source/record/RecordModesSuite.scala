@@ -6,7 +6,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
 
-/** What becomes of records that do not fit, of fields without a column, and what rows know of their answer. */
+/** What becomes of records that do not fit, of fields without a column, and what rows know of their response. */
 final class RecordModesSuite extends StreamTest {
   import testImplicits._
 
@@ -153,7 +153,7 @@ final class RecordModesSuite extends StreamTest {
     }
   }
 
-  test("_url, _status and _fetchedAt tell of each row's answer, in streams too, and the URL without secrets") {
+  test("_url, _status and _fetchedAt tell of each row's response, in streams too, and the URL without secrets") {
     using(6) { api =>
       api.record = i => s"""{"id":$i,"_status":"mine"}"""
       withTempDir { checkpoint =>
@@ -164,12 +164,12 @@ final class RecordModesSuite extends StreamTest {
           "metadataColumns" -> "_url, _status, _fetchedAt")
         val query = frame(api, streaming = true, "id INT", options: _*).writeStream
           .format("memory")
-          .queryName("answers")
+          .queryName("responses")
           .option("checkpointLocation", checkpoint.getPath)
           .trigger(Trigger.AvailableNow())
           .start()
         assert(query.awaitTermination(60000))
-        val found = spark.table("answers").orderBy("id").collect()
+        val found = spark.table("responses").orderBy("id").collect()
         assert(found.map(_.getInt(0)).toSeq == (0 until 6))
         assert(
           found.map(_.getString(1)).distinct.toSeq == Seq(
@@ -182,7 +182,7 @@ final class RecordModesSuite extends StreamTest {
     }
   }
 
-  test("_headers has the headers of each row's answer, without those that may be secret") {
+  test("_headers has the headers of each row's response, without those that may be secret") {
     using(6) { api =>
       api.record = i => s"""{"id":$i}"""
       api.headers = Seq(
@@ -257,6 +257,6 @@ final class RecordModesSuite extends StreamTest {
     assert(refusal("columnNameOfCorruptRecord" -> "bad")("id INT").getMessage.contains("Set mode=PERMISSIVE"))
     assert(
       refusal("mode" -> "PERMISSIVE", "rescuedDataColumn" -> "_corrupt_record")("id INT").condition.name ==
-        "OPTIONS_CONFLICT")
+        "OPTION_CONFLICT")
   }
 }

@@ -6,6 +6,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
@@ -62,7 +63,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("an idle API costs one request a look") {
+  test("an idle API costs one request a poll") {
     Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100), Whole).foreach { pagination =>
       Seq(0L, 7L, 100L, 250L, 300L).foreach { records =>
         val model = new Model(pagination, records)
@@ -73,7 +74,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("records that vanish from an idle API are missed within sixteen looks, wherever its pages end") {
+  test("records that vanish from an idle API are missed within sixteen polls, wherever its pages end") {
     Seq[Pagination](ByOffset("o", "l", 10), ByPage("p", "n", 1, 10), Whole).foreach { pagination =>
       val model = new Model(pagination, 20)
       assert(model.find(20).ends == 20)

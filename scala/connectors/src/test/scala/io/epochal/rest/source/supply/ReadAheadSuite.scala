@@ -53,7 +53,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("what fails while a batch runs is asked for again by the next look, which tells of it if it lasts") {
+  test("what fails while a batch runs is asked for again by the next poll, which tells of it if it lasts") {
     query(40, "cursor", "retry.maxAttempts" -> "1") { query =>
       val sound = query.api.before
       def broken(body: => Any): Unit = {
@@ -79,7 +79,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
     }
   }
 
-  test("nothing is read ahead beyond an end that answers have told, nor looked at before refreshInterval is over") {
+  test("nothing is read ahead beyond an end that responses gave, nor polled before refreshInterval is over") {
     RecordsApi.using(records = 25) { api =>
       api.total = () => "25"
       val options = Seq(
@@ -121,11 +121,11 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
   test("a stop breaks off what is being received, and leaves no file that is not whole") {
     query(40, "cursor") { query =>
       val asked = new CountDownLatch(1)
-      val answer = new CountDownLatch(1)
+      val response = new CountDownLatch(1)
       val end = MicroBatch.next(query.stream, query.at, Four).get
       query.api.before = () => {
         asked.countDown()
-        answer.await(60, TimeUnit.SECONDS): Unit
+        response.await(60, TimeUnit.SECONDS): Unit
         200
       }
       query.stream.planInputPartitions(query.at, end): Unit
@@ -133,7 +133,7 @@ final class ReadAheadSuite extends AnyFunSuite with ChainFixture with Eventually
       val start = System.nanoTime()
       query.stream.stop()
       assert(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10)
-      answer.countDown()
+      response.countDown()
       assert(query.segments.size == 1)
       query.restart()
       query.at = end

@@ -9,13 +9,13 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.InitialOffset
+import io.epochal.kit.record.RecordReading
+import io.epochal.kit.source.journal.JournalTail
+import io.epochal.kit.source.{InitialOffset, SourceStream}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.page.RecordBlock
 import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
-import io.epochal.rest.source.record.RestReading
-import io.epochal.rest.source.{RecordsApi, RestReaderFactory, RestStream, RestStreams}
+import io.epochal.rest.source.{RecordsApi, RestReaderFactory, RestStreams}
 import io.epochal.testkit.{MicroBatch, Serialization}
 
 /** `journal=true` for APIs whose records are counted, and APIs that do not know the parameters they are asked by. */
@@ -27,17 +27,17 @@ final class RestCountedJournalSuite extends AnyFunSuite {
   final private class Query(val api: RecordsApi, kind: String) {
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
 
-    def start(more: (String, String)*): RestStream = {
+    def start(more: (String, String)*): SourceStream[RestPosition] = {
       val size = Option.when(kind != "none")("pageSize" -> "4")
       RestStreams.over(api.url, checkpoint, schema, Seq("pagination" -> kind) ++ size ++ more: _*)
     }
 
-    def read(stream: RestStream, from: Offset, end: Offset): Seq[Int] =
+    def read(stream: SourceStream[RestPosition], from: Offset, end: Offset): Seq[Int] =
       MicroBatch
         .read(stream, schema, stream.deserializeOffset(from.json), stream.deserializeOffset(end.json))
         .map(_.head.asInstanceOf[Int])
 
-    def next(stream: RestStream, from: Offset, most: Long): Offset =
+    def next(stream: SourceStream[RestPosition], from: Offset, most: Long): Offset =
       MicroBatch.next(stream, stream.deserializeOffset(from.json), ReadLimit.maxRows(most)).get
   }
 
@@ -107,17 +107,17 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     val directory = Files.createTempDirectory("rest").resolve("journal")
     val store = new HadoopFileStore(directory.toString, new Configuration())
     val options = RestOptions.read(Map("url" -> "http://127.0.0.1/c", "journal" -> "true")).fold(throw _, identity)
-    val journal = new RestJournal(options, store, 3)
+    val journal = RestJournal(options, store, 3)
     val tail = new JournalTail(journal, RestPosition(0), segmentBytes = 200)
     (0 until 30).foreach { i =>
       val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
-      tail.add(RecordBlock(2, page, 0, page.length))
+      tail.add(2, page, 0, page.length)
     }
     val middle = tail.take(31)
     val after = tail.after(middle).get
     val end = after.take(29)
     assert(middle.journal.get.segments.size > 5 && end.journal.get.segments.size < middle.journal.get.segments.size)
-    val reader = new RestReaderFactory(options, RestReading(schema, "UTC"), new HttpCounters, Some(store))
+    val reader = new RestReaderFactory(options, RecordReading(schema, "UTC"), new HttpCounters, Some(store))
     val ids = Seq(RestPosition(0) -> middle, middle -> end).flatMap { case (from, until) =>
       journal.partitions(from, until).toSeq.flatMap { partition =>
         val rows = reader.createReader(Serialization.copy(partition))
@@ -181,7 +181,7 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     }
   }
 
-  test("an interrupt ends a look that waits for its pages") {
+  test("an interrupt ends a poll that waits for its pages") {
     query("offset", records = 400) { query =>
       val stream = query.start("journal" -> "true")
       val asked = new java.util.concurrent.CountDownLatch(4)

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit.MILLISECONDS
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.source.paging.{PollBounds, PollBudget}
+import io.epochal.kit.source.{PollBounds, PollBudget}
 import io.epochal.rest.source.{ChainApi, ChainFixture, RecordsApi, RestStreams}
 import io.epochal.testkit.MicroBatch
 

@@ -77,7 +77,7 @@ final class RestJournalFaultsSuite extends AnyFunSuite with ChainFixture {
       query.stream.stop()
       Files.move(journal, elsewhere)
       val error = failure(Using.resource(factory.createReader(Serialization.copy(partitions.head)))(_.next()))
-      assert(error.condition.name == "JOURNAL_UNSEEN" && error.getMessage.contains(journal.toString))
+      assert(error.condition.name == "JOURNAL_NOT_SHARED" && error.getMessage.contains(journal.toString))
       Files.move(elsewhere, journal)
       query.restart()
       assert(query.read(end) == (0 until 8))

@@ -8,7 +8,9 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.rest.source.{ChainApi, RecordsApi, RestStream, RestStreams}
+import io.epochal.kit.source.SourceStream
+import io.epochal.rest.source.paging.RestPosition
+import io.epochal.rest.source.{ChainApi, RecordsApi, RestStreams}
 import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
@@ -34,7 +36,7 @@ final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckProperty
 
   private def check(options: Seq[(String, String)], way: Way, api: Served, course: List[Step]): Unit = {
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    def start(availableNow: Boolean = way.availableNow): RestStream = {
+    def start(availableNow: Boolean = way.availableNow): SourceStream[RestPosition] = {
       val made = RestStreams.over(api.url, checkpoint, schema, options :+ ("maxPollBytes" -> way.bytes): _*)
       if (availableNow) made.prepareForTriggerAvailableNow()
       made

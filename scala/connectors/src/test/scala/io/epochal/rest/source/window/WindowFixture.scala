@@ -11,8 +11,9 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.Assertions
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.ManualClock
-import io.epochal.rest.source.{RestStream, RestStreams}
+import io.epochal.kit.source.{ManualClock, SourceStream}
+import io.epochal.rest.source.RestStreams
+import io.epochal.rest.source.paging.RestPosition
 import io.epochal.testkit.MicroBatch
 
 /** Queries over an API of time windows, ten minutes each, from midnight on; without a session. */
@@ -25,10 +26,10 @@ trait WindowFixture extends Assertions {
   final protected class Query(val api: WindowApi, kind: String, options: (String, String)*) {
     val clock = new ManualClock(WindowApi.start)
     val checkpoint: Path = Files.createTempDirectory("rest").resolve("0")
-    var stream: RestStream = start()
+    var stream: SourceStream[RestPosition] = start()
     var at: Offset = stream.initialOffset()
 
-    def start(more: (String, String)*): RestStream = {
+    def start(more: (String, String)*): SourceStream[RestPosition] = {
       val windows = Option.when(!options.exists(_._1 == "bodyFormat"))("records" -> "/data") ++ Seq(
         "pagination" -> "time-window",
         "windowStart" -> s"${WindowApi.start}",

@@ -109,7 +109,7 @@ final class WindowOverlapSuite extends AnyFunSuite with WindowFixture {
       assert(query.batch(ReadLimit.maxRows(11)) == (0 until 11))
       query.restart()
       val error = failure(query.batch())
-      assert(error.condition.name == "OPTIONS_CONFLICT" && error.getMessage.contains("overlap"))
+      assert(error.condition.name == "OPTION_CONFLICT" && error.getMessage.contains("overlap"))
       query.restart("overlap" -> "10m", "keyColumns" -> "id")
       assert(query.batches().flatten == (11 until 30))
       query.restart()

@@ -1,0 +1,106 @@
+"""What the parameters of a helper mean: an option of the jar, a family of options, or a value that has some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from epochal._options import OptionValue, text
+from epochal._values.value import Option, Setting, Value, settings_of, shown
+from epochal.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Form:
+    """The parameters of a helper that are options.
+
+    Attributes:
+        format: the name of the format in the jar's declaration of options.
+        caller: the helper, for messages.
+        plain: parameters that are an option, or a family of options.
+        values: parameters that take a value, and its classes.
+        lists: those of them that take several.
+        unset: the classes whose defaults hold where no value is given.
+    """
+
+    format: str
+    caller: str
+    plain: Mapping[str, Option]
+    values: Mapping[str, tuple[type[Value], ...]]
+    lists: frozenset[str] = frozenset()
+    unset: tuple[type[Value], ...] = ()
+
+    @property
+    def is_source(self) -> bool:
+        return self.caller.startswith("epochal.read.")
+
+    def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> dict[str, str]:
+        """The options that are set, as texts.
+
+        Args:
+            given: the helper's arguments; None is not set.
+            more: options by the jar's own names.
+
+        Raises:
+            OptionError: an argument is no value of the right kind, or two of them set the same option.
+        """
+        found: dict[str, Setting] = {}
+        for setting in [*self._settings(given), *self._more(more or {})]:
+            before = found.setdefault(setting.option.lower(), setting)
+            if before is not setting:
+                raise OptionError(
+                    "OPTION_CONFLICT",
+                    f"{self.caller} was given '{setting.option}' twice: by {before.place} and by {setting.place}.",
+                    "Keep one of them.",
+                )
+        return {setting.option: setting.text for setting in found.values()}
+
+    def _settings(self, given: Mapping[str, Any]) -> Iterator[Setting]:
+        for name, argument in given.items():
+            if argument is None:
+                continue
+            if name in self.plain:
+                yield from settings_of(self.plain[name], argument, name)
+                continue
+            several = name in self.lists and isinstance(argument, list | tuple)
+            for one in argument if several else [argument]:
+                if not isinstance(one, self.values[name]):
+                    raise self._no_value(name, one)
+                yield from one._options()
+
+    def _more(self, more: Mapping[str, OptionValue]) -> Iterator[Setting]:
+        for name, value in more.items():
+            yield Setting(name, text(value), f"options={{'{name}': …}}")
+
+    def _no_value(self, name: str, argument: object) -> OptionError:
+        """Says what is wanted, and not what was given, which may be a secret."""
+        kinds = self.values[name]
+        said = argument if isinstance(argument, str) else getattr(argument, "__name__", "")
+        meant = next((kind for kind in kinds if kind.__name__.lower() == said.replace("-", "").lower()), kinds[0])
+        wanted = " or ".join(shown(kind) for kind in kinds)
+        return OptionError(
+            "OPTION_INVALID",
+            f"The argument '{name}' of {self.caller} is of type {type(argument).__name__}, which is not {wanted}.",
+            f"Set it like this: {name}={shown(meant)}(…).",
+        )
+
+    def kinds(self, given: Mapping[str, Any]) -> tuple[type[Value], ...]:
+        """The classes of the values that were given, of those within them, and of those whose defaults hold."""
+        found: list[type[Value]] = []
+
+        def walk(argument: object) -> None:
+            if isinstance(argument, Value):
+                found.append(type(argument))
+                for one in fields(argument):
+                    walk(getattr(argument, one.name))
+            elif isinstance(argument, list | tuple):
+                for one in argument:
+                    walk(one)
+
+        for argument in given.values():
+            walk(argument)
+        unset = [
+            kind for kind in self.unset for group in self.values.values() if kind in group and not {*found} & {*group}
+        ]
+        return (*found, *unset)

@@ -1,0 +1,127 @@
+"""The parameters of all helpers that are options, once."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+from epochal._form import Form
+from epochal._values import auth, pages, records, rows, table
+from epochal._values.http import Http, Limits, Retry
+from epochal._values.kind import (
+    BOOLEAN,
+    FAMILY,
+    INSTANT,
+    NAMES,
+    SECRET,
+    TABLE,
+    TEXT,
+    one_of,
+    whole,
+)
+from epochal._values.value import Option
+
+Method = Literal["POST", "PUT", "PATCH"]
+
+#: What every source has.
+_SOURCE: Final = {"fail_on_data_loss": Option("failOnDataLoss", BOOLEAN), "source_id": Option("sourceId", TEXT)}
+#: What every request has.
+_REQUEST: Final = {"headers": Option("headers", FAMILY, secret=True), "params": Option("params", FAMILY, secret=True)}
+_AUTH: Final = get_args(auth.AnyAuth)
+
+RANDOM: Final = Form(
+    "epochal-random",
+    "epochal.read.random",
+    {
+        "rows_per_second": Option("rowsPerSecond", whole(declared="long")),
+        "rows_per_batch": Option("rowsPerBatch", whole(declared="long")),
+        "num_partitions": Option("numPartitions", whole()),
+        "seed": Option("seed", whole(declared="long")),
+        "min_length": Option("minLength", whole(0)),
+        "max_length": Option("maxLength", whole(0)),
+        "alphabet": Option("alphabet", TEXT),
+        "max_rows": Option("maxRows", whole(0, "long")),
+        "start_timestamp": Option("startTimestamp", INSTANT),
+        **_SOURCE,
+    },
+    {"limits": (Limits,)},
+)
+
+REST: Final = Form(
+    "epochal-rest",
+    "epochal.read.rest",
+    {
+        "url": Option("url", TEXT),
+        "infer_schema": Option("inferSchema", BOOLEAN),
+        "request_body": Option("requestBody", TEXT, secret=True),
+        "partition_params": Option("partitionParams", TEXT),
+        "metadata_columns": Option("metadataColumns", NAMES),
+        "num_partitions": Option("numPartitions", whole()),
+        **_REQUEST,
+        **_SOURCE,
+    },
+    {
+        "pages": (
+            pages.Offset,
+            pages.Page,
+            pages.Cursor,
+            pages.Keyset,
+            pages.Link,
+            pages.NextUrl,
+            pages.TimeWindow,
+            pages.NoPages,
+        ),
+        "records": (records.Json, records.Ndjson, records.Csv),
+        "poll": (records.Poll,),
+        "auth": _AUTH,
+        "http": (Http,),
+        "limits": (Limits,),
+    },
+    lists=frozenset({"auth"}),
+    unset=(pages.NoPages, records.Json),
+)
+
+REST_SINK: Final = Form(
+    "epochal-rest sink",
+    "epochal.write.rest",
+    {
+        "url": Option("url", TEXT),
+        "method": Option("method", one_of(Method)),
+        "key_columns": Option("keyColumns", NAMES),
+        "sink_id": Option("sinkId", TEXT),
+        "idempotency_header": Option("idempotencyHeader", TEXT),
+        **_REQUEST,
+    },
+    {
+        "body": (rows.Body,),
+        "batch": (rows.Batch,),
+        "results": (rows.Results,),
+        "dead_letters": (rows.DeadLetters,),
+        "auth": _AUTH,
+        "http": (Http,),
+    },
+    lists=frozenset({"auth"}),
+)
+
+JDBC: Final = Form(
+    "epochal-jdbc",
+    "epochal.write.jdbc",
+    {
+        "url": Option("url", TEXT),
+        "table": Option("dbtable", TABLE),
+        "user": Option("user", TEXT),
+        "password": Option("password", SECRET, secret=True),
+        "sink_id": Option("sinkId", TEXT),
+        "create_table": Option("createTable", BOOLEAN),
+    },
+    {
+        "mode": (table.Upsert, table.Changes, table.Append),
+        "columns": (table.Columns,),
+        "dead_letters": (table.DeadLetters,),
+        "connection": (table.Connection,),
+        "ledger": (table.Ledger,),
+        "transport": (table.Transport,),
+        "retry": (Retry,),
+    },
+)
+
+FORMS: Final = {form.format: form for form in (REST, RANDOM, REST_SINK, JDBC)}

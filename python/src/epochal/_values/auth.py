@@ -1,0 +1,126 @@
+"""Who asks: values of ``epochal.rest``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from epochal._values.kind import FAMILY, SECRET, TEXT, one_of
+from epochal._values.secret import Secret
+from epochal._values.value import Value, of, option
+
+ClientAuth = Literal["basic", "body"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Auth(Value):
+    """Who asks."""
+
+    _room: ClassVar[str] = "rest."
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Bearer(Auth):
+    """A bearer token.
+
+    >>> Bearer(Secret.env("TOKEN"))
+    rest.Bearer(token=Secret.env('TOKEN'))
+
+    Args:
+        token: Bearer token of every request. Secret.
+    """
+
+    token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Basic(Auth):
+    """Basic authorization.
+
+    >>> Basic(user="me", password=Secret.file("/run/secrets/api"))
+    rest.Basic(user='***', password=Secret.file('/run/secrets/api'))
+
+    Args:
+        user: Name for basic authorization; with no password where the API takes a key as the name. Secret.
+        password: Password for basic authorization. Secret.
+    """
+
+    user: str = field(metadata=of("user", TEXT, secret=True))
+    password: Secret | str | None = option("password", SECRET)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ApiKey(Auth):
+    """A key in a header or a parameter; it goes with any other one: ``auth=[rest.Bearer(…), rest.ApiKey(…)]``.
+
+    >>> ApiKey(Secret.env("KEY"), header="X-Auth-Key")
+    rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
+
+    Args:
+        key: Key of every request, beside any other authorization. Secret.
+        header: Header that has ``key``. Default: ``"X-API-Key"``.
+        param: Parameter that has ``key``, in place of a header; it does not count for the source's identity.
+    """
+
+    key: Secret | str = field(kw_only=False, metadata=of("apiKey", SECRET))
+    header: str | None = option("apiKeyHeader", TEXT)
+    param: str | None = option("apiKeyParam", TEXT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._exclusive("The key is sent in one place: keep one of them.", "header", "param")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OAuth2(Auth):
+    """Access tokens of an OAuth 2 server, by the client's credentials or by a refresh token.
+
+    >>> OAuth2(token_url="https://login.example.com/token", client_id="reports", client_secret=Secret.env("CLIENT"))
+    rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
+
+    Args:
+        token_url: OAuth 2: address of the token server. An access token is requested before one is needed, before it
+            expires, and after a 401.
+        client_id: OAuth 2: the client's id.
+        client_secret: OAuth 2: the client's secret. Secret.
+        refresh_token: OAuth 2: refresh token, the grant in place of the client's own credentials. Secret.
+        scope: OAuth 2: the scopes to ask for.
+        params: OAuth 2: further parameters of the token request, as oauth.params.audience. Secret.
+        client_auth: OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or
+            its body. Default: ``"basic"``.
+    """
+
+    token_url: str = field(metadata=of("oauth.tokenUrl", TEXT))
+    client_id: str = field(metadata=of("oauth.clientId", TEXT))
+    client_secret: Secret | str | None = option("oauth.clientSecret", SECRET)
+    refresh_token: Secret | str | None = option("oauth.refreshToken", SECRET)
+    scope: str | None = option("oauth.scope", TEXT)
+    params: Mapping[str, str] | None = option("oauth.params", FAMILY)
+    client_auth: ClientAuth | None = option("oauth.clientAuth", one_of(ClientAuth))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.client_secret is None and self.refresh_token is None:
+            raise self._invalid("client_secret", "is not given, nor is refresh_token", 'Secret.env("CLIENT_SECRET")')
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Signer(Auth):
+    """A class that signs each request; it goes with any other authorization.
+
+    >>> Signer(class_name="com.example.HmacSigner", settings={"key": "hunter2"})
+    rest.Signer(class_name='com.example.HmacSigner', settings={'key': '***'})
+
+    Args:
+        class_name: Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and
+            executors.
+        settings: Settings that ``class_name`` gets: keys and the like. Secret.
+    """
+
+    class_name: str = field(metadata=of("signerClass", TEXT))
+    settings: Mapping[str, str] | None = option("signer", FAMILY)
+
+
+#: Everything that ``auth`` can be, or be a list of.
+AnyAuth = Bearer | Basic | ApiKey | OAuth2 | Signer

@@ -1,0 +1,137 @@
+"""What a field takes, as the jar declares the type of its option."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from epochal._values.secret import Secret
+
+_AMOUNT = re.compile(r"\s*\d+\s*([A-Za-z]*)\s*")
+_TIMES = re.compile(r"ms|millis(?:econd)?s?|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?", re.IGNORECASE)
+_SIZES = re.compile(r"|b|[kmg](?:i?b)?", re.IGNORECASE)
+_STATUS = re.compile(r"[3-5](?:\d\d|xx)")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of values.
+
+    Attributes:
+        declared: the type in the jar's declaration of the option.
+        expected: completes "which is not …".
+        example: a value as it is written in Python.
+        choices: all values, where they are few.
+    """
+
+    declared: str
+    expected: str
+    example: str
+    fits: Callable[[Any], bool]
+    choices: tuple[str, ...] = ()
+
+    def nearest(self, value: object) -> str:
+        """The example, or the choice that a misspelt value is nearest to."""
+        if self.choices and isinstance(value, str):
+            found = difflib.get_close_matches(value.lower(), [choice.lower() for choice in self.choices], 1)
+            if found:
+                return next(f'"{choice}"' for choice in self.choices if choice.lower() == found[0])
+        return self.example
+
+    def literal(self, text: str) -> str:
+        """An option's text as Python writes it."""
+        if self.declared == "boolean" and text in ("true", "false"):
+            return text.capitalize()
+        if self.declared in ("int", "long", "number"):
+            return text
+        if self.declared == "names":
+            return "[" + ", ".join(f'"{name}"' for name in text.split(",")) + "]"
+        if self.declared == "pairs of names" and all(":" in pair for pair in text.split(",")):
+            return "{" + ", ".join('"{}": "{}"'.format(*pair.split(":", 1)) for pair in text.split(",")) + "}"
+        return f'"{text}"'
+
+
+def whole(least: int = 1, declared: str = "int") -> Kind:
+    """A whole number."""
+    return Kind(
+        declared,
+        f"a whole number of at least {least}",
+        str(max(least, 1)),
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least,
+    )
+
+
+def one_of(literal: Any) -> Kind:
+    """One of the words of a ``Literal``."""
+    words = get_args(literal)
+    return Kind("string", f"one of {', '.join(words)}", f'"{words[0]}"', lambda value: value in words, words)
+
+
+def _duration(value: object) -> bool:
+    if isinstance(value, timedelta):
+        return value >= timedelta(0)
+    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and _TIMES.fullmatch(match[1]) is not None
+
+
+def _size(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value > 0
+    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and _SIZES.fullmatch(match[1]) is not None
+
+
+def _statuses(value: object) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() == "none" or _statuses(value.split(","))
+    return isinstance(value, Iterable) and all(_STATUS.fullmatch(str(one).strip().lower()) for one in value)
+
+
+def _names(value: object) -> bool:
+    listed = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    return listed and bool(value) and all(isinstance(name, str) and name for name in value)  # type: ignore[attr-defined]
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
+
+
+TEXT = Kind("string", "a text that is not empty", '"text"', lambda value: isinstance(value, str) and value != "")
+TABLE = Kind("table name", TEXT.expected, '"schema.table"', TEXT.fits)
+POINTER = Kind(
+    "JSON Pointer",
+    "a JSON Pointer (empty, or starting with /)",
+    '"/data/items"',
+    lambda value: isinstance(value, str) and (value == "" or value.startswith("/")),
+)
+PLACE = Kind("string", "a path", '"/data"', lambda value: isinstance(value, str | os.PathLike) and bool(str(value)))
+BOOLEAN = Kind("boolean", "True or False", "True", lambda value: isinstance(value, bool))
+NUMBER = Kind(
+    "number",
+    "a number above 0",
+    "5",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"),
+)
+DURATION = Kind("duration", 'a timedelta, or a text such as "500ms" or "30 seconds"', '"30s"', _duration)
+SIZE = Kind("bytes", 'a number of bytes, or a text such as "64m"', '"64m"', _size)
+NAMES = Kind("names", "a list of names", '["id"]', _names)
+PAIRS = Kind("pairs of names", "a dict of names", '{"id": "comment_id"}', _texts)
+STATUSES = Kind("statuses", 'a list of statuses from 300 on, such as [429, "5xx"]', '[429, "5xx"]', _statuses)
+INSTANT = Kind(
+    "instant",
+    "a datetime, or a moment in UTC (ISO 8601)",
+    '"2026-01-01T00:00:00Z"',
+    lambda value: isinstance(value, datetime) or (isinstance(value, str) and value != ""),
+)
+FAMILY = Kind("string", "a dict of texts", '{"name": "value"}', _texts)
+SECRET = Kind(
+    "string",
+    "a Secret, or a text that is not empty",
+    'Secret.env("NAME")',
+    lambda value: isinstance(value, Secret) or (isinstance(value, str) and value != ""),
+)

@@ -1,0 +1,355 @@
+"""How the pages of a list follow each other: values of ``epochal.rest``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from epochal._options import Duration
+from epochal._values.kind import BOOLEAN, DURATION, INSTANT, NAMES, POINTER, TEXT, one_of, whole
+from epochal._values.value import Setting, Value, of, option, part, shown
+
+OnDrift = Literal["fail", "warn", "restart"]
+EndOfList = Literal["proven", "assumed"]
+WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pages(Value):
+    """How a list is requested."""
+
+    _room: ClassVar[str] = "rest."
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._exclusive("Keep the one that the API sends.", "total", "total_header")
+        self._exclusive("Keep the one that the API sends.", "next", "next_header")
+        self._exclusive("Keep the one that the API sends.", "has_more", "last_page")
+        self._exclusive("Keep the one that the API expects.", "param", "header")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NoPages(Pages):
+    """One response has all records. This is the default.
+
+    >>> NoPages(key="/id")
+    rest.NoPages(key='/id')
+
+    Args:
+        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
+            has the records with greater keys. Where records are counted, the field that shows whether the list has
+            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
+        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
+            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
+            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
+            ``"proven"``.
+        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
+            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
+            ``False``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "none"}
+
+    key: str | None = option("keyField", POINTER)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
+    journal: bool | None = option("journal", BOOLEAN)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Offset(Pages):
+    """A number of records to skip, and a number of records to give: ``?_start=200&_limit=100``.
+
+    >>> Offset(size=100)
+    rest.Offset(size=100)
+
+    Args:
+        size: Records of one response. Default: ``100``.
+        offset_param: Parameter with the records to skip. Default: ``"_start"``.
+        limit_param: Parameter with the records to give. Default: ``"_limit"``.
+        total: JSON Pointer to the number of all records in a response: the end is known from one request, and not
+            searched for.
+        total_header: Header of a response with that number, in place of ``total``.
+        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
+            has the records with greater keys. Where records are counted, the field that shows whether the list has
+            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
+        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
+            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
+            ``False``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "offset"}
+
+    size: int | None = option("pageSize", whole())
+    offset_param: str | None = option("offsetParam", TEXT)
+    limit_param: str | None = option("limitParam", TEXT)
+    total: str | None = option("totalCount", POINTER)
+    total_header: str | None = option("totalCountHeader", TEXT)
+    key: str | None = option("keyField", POINTER)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
+    journal: bool | None = option("journal", BOOLEAN)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Page(Pages):
+    """Numbered pages: ``?page=3&per_page=100``.
+
+    >>> Page(size=50, size_param="limit")
+    rest.Page(size=50, size_param='limit')
+
+    Args:
+        size: Records of one response. Default: ``100``.
+        page_param: Parameter with the page's number. Default: ``"page"``.
+        size_param: Parameter with the page's size. Default: ``"per_page"``.
+        first: Number of the first page. Default: ``1``.
+        total: JSON Pointer to the number of all records in a response: the end is known from one request, and not
+            searched for.
+        total_header: Header of a response with that number, in place of ``total``.
+        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
+            has the records with greater keys. Where records are counted, the field that shows whether the list has
+            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
+        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
+            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
+            ``False``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "page"}
+
+    size: int | None = option("pageSize", whole())
+    page_param: str | None = option("pageParam", TEXT)
+    size_param: str | None = option("pageSizeParam", TEXT)
+    first: int | None = option("firstPage", whole(0))
+    total: str | None = option("totalCount", POINTER)
+    total_header: str | None = option("totalCountHeader", TEXT)
+    key: str | None = option("keyField", POINTER)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
+    journal: bool | None = option("journal", BOOLEAN)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Cursor(Pages):
+    """A response has the cursor of the next page.
+
+    >>> Cursor(next="/paging/next", param="after")
+    rest.Cursor(next='/paging/next', param='after')
+
+    Args:
+        next: JSON Pointer to the next page's cursor in a response. Missing, null or empty after the last page.
+        next_header: Header of a response with the next page's cursor.
+        param: Parameter that sends the cursor, or the key. Default: ``"cursor"``.
+        header: Header that sends the cursor, or the key, in place of ``param``.
+        first: Cursor or key of the first page. Unset: the first page is requested without one; a cursor in
+            ``request_body`` needs it.
+        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
+            says.
+        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
+            whatever else the response says.
+        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
+            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
+            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
+            ``"proven"``.
+        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
+            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "cursor"}
+
+    next: str | None = option("nextCursor", POINTER)
+    next_header: str | None = option("nextCursorHeader", TEXT)
+    param: str | None = option("cursorParam", TEXT)
+    header: str | None = option("cursorHeader", TEXT)
+    first: str | None = option("firstCursor", TEXT)
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    max_pages: int | None = option("maxPages", whole())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.next is None and self.next_header is None:
+            raise self._invalid("next", "is not given, nor is next_header", '"/paging/next"')
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Keyset(Pages):
+    """The next page is requested by the key of the last record of the page before.
+
+    >>> Keyset(key="/id", param="starting_after")
+    rest.Keyset(key='/id', param='starting_after')
+
+    Args:
+        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
+            has the records with greater keys. Where records are counted, the field that shows whether the list has
+            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
+        param: Parameter that sends the cursor, or the key. Default: ``"cursor"``.
+        header: Header that sends the cursor, or the key, in place of ``param``.
+        first: Cursor or key of the first page. Unset: the first page is requested without one; a cursor in
+            ``request_body`` needs it.
+        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
+            says.
+        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
+            whatever else the response says.
+        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
+            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "keyset"}
+
+    key: str = field(metadata=of("keyField", POINTER))
+    param: str | None = option("cursorParam", TEXT)
+    header: str | None = option("cursorHeader", TEXT)
+    first: str | None = option("firstCursor", TEXT)
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    max_pages: int | None = option("maxPages", whole())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Link(Pages):
+    """The header ``Link`` of a response has the address of the next page (RFC 8288).
+
+    >>> Link(end_of_list="assumed")
+    rest.Link(end_of_list='assumed')
+
+    Args:
+        rel: Relation of the Link header that leads to the next page. Default: ``"next"``.
+        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
+            says.
+        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
+            whatever else the response says.
+        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
+            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
+            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
+            ``"proven"``.
+        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
+            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "link"}
+
+    rel: str | None = option("linkRel", TEXT)
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    max_pages: int | None = option("maxPages", whole())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NextUrl(Pages):
+    """A response has the address of the next page in its body.
+
+    >>> NextUrl(next="/links/next")
+    rest.NextUrl(next='/links/next')
+
+    Args:
+        next: JSON Pointer to the next page's URL in a response. Missing, null or empty after the last page.
+        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
+            says.
+        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
+            whatever else the response says.
+        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
+            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
+            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
+            ``"proven"``.
+        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
+            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "next-url"}
+
+    next: str = field(metadata=of("nextUrl", POINTER))
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    max_pages: int | None = option("maxPages", whole())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TimeWindow(Pages):
+    """One stretch of time is requested after the other.
+
+    >>> TimeWindow(start="2026-01-01T00:00:00Z", length="15m", pages=Page(size=100))
+    rest.TimeWindow(start='2026-01-01T00:00:00Z', length='15m', pages=rest.Page(size=100))
+
+    Args:
+        start: Where the first window begins. It counts for a new checkpoint only.
+        length: Length of a window: [from, to) is requested, one window after the other.
+        lag: How long ago a window must have ended before it is requested, by the driver's clock: the time that a record
+            may take to appear. Default: ``"1m"``.
+        overlap: How much of the time before it each window requests again, for records that appear later than lag;
+            needs ``key_columns``, which recognise the records that were delivered before. Default: ``"0s"``.
+        key_columns: Fields that identify a record, where windows overlap: a record whose key was delivered is not
+            delivered again.
+        from_param: Parameter with the moment where a window begins; records of that moment belong to it. Default:
+            ``"from"``.
+        to_param: Parameter with the moment where a window ends; records of that moment belong to the next one. Default:
+            ``"to"``.
+        format: How the two moments are written: 2026-01-01T00:00:00Z, the same with milliseconds, or seconds or
+            milliseconds since 1970. Default: ``"iso"``.
+        pages: How the pages of one window follow each other, with the options of that pagination. Default: ``"none"``.
+        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
+            says.
+        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
+            whatever else the response says.
+        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
+            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+    """
+
+    _fixed: ClassVar[Mapping[str, str]] = {"pagination": "time-window"}
+
+    start: datetime | str = field(metadata=of("windowStart", INSTANT))
+    length: Duration = field(metadata=of("windowLength", DURATION))
+    lag: Duration | None = option("lag", DURATION)
+    overlap: Duration | None = option("overlap", DURATION)
+    key_columns: Sequence[str] | None = option("keyColumns", NAMES)
+    from_param: str | None = option("windowFromParam", TEXT)
+    to_param: str | None = option("windowToParam", TEXT)
+    format: WindowFormat | None = option("windowFormat", one_of(WindowFormat))
+    pages: NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | None = part(
+        NoPages, Offset, Page, Cursor, Keyset, Link, NextUrl, chooses="windowPagination"
+    )
+    has_more: str | None = option("hasMore", POINTER)
+    last_page: str | None = option("lastPage", POINTER)
+    max_pages: int | None = option("maxPages", whole())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._needs("overlap", "key_columns")
+        self._needs("key_columns", "overlap")
+        self._needs("has_more", "pages")
+        self._needs("last_page", "pages")
+        if self.pages is None:
+            return
+        set_within = {one.name for one in fields(self.pages) if getattr(self.pages, one.name) is not None}
+        if twice := sorted(set_within & {one.name for one in fields(self) if getattr(self, one.name) is not None}):
+            names = ", ".join(f"{name}, {shown(type(self.pages))}({name}=…)" for name in twice)
+            raise self._conflict(names, "Give it once, within pages.")
+        strange = set_within & {"on_drift", "journal", "total", "total_header"}
+        if not isinstance(self.pages, Keyset):
+            strange |= set_within & {"key"}
+        if strange:
+            names = ", ".join(f"{shown(type(self.pages))}({name}=…)" for name in sorted(strange))
+            raise self._conflict(f"pages, {names}", "Leave it out: a window is read once, from its start to its end.")
+
+    def _options(self) -> Iterator[Setting]:
+        for one in super()._options():
+            inner = one.option == "pagination" and one.place != shown(TimeWindow)
+            yield one._replace(option="windowPagination") if inner else one
+
+
+#: Everything that ``pages`` of ``epochal.read.rest`` can be.
+AnyPages = NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | TimeWindow

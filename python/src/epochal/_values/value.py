@@ -1,0 +1,156 @@
+"""What all values have in common: they are checked when they are made, and hide their secrets when they are printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+from epochal._options import text
+from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
+from epochal._values.secret import Secret
+from epochal.errors import OptionError
+
+_MASK = "***"
+_LOGIN = re.compile(r"//[^/@'\"]*@")
+
+
+@dataclass(frozen=True)
+class Option:
+    """The option of the jar that a field sets.
+
+    Attributes:
+        secret: whether its value is printed nowhere.
+    """
+
+    name: str
+    kind: Kind
+    secret: bool = False
+
+
+class Setting(NamedTuple):
+    """An option, its text, and how Python says it."""
+
+    option: str
+    text: str
+    place: str
+
+
+def of(name: str, kind: Kind, *, secret: bool = False) -> Mapping[str, Any]:
+    """Metadata of a field that sets an option."""
+    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY)}
+
+
+def option(name: str, kind: Kind, *, secret: bool = False) -> Any:
+    """A field that sets an option, or leaves it unset."""
+    return field(default=None, metadata=of(name, kind, secret=secret))
+
+
+def part(*kinds: type[Value], chooses: str | None = None) -> Any:
+    """A field that is a value itself, and may set an option by its class."""
+    return field(default=None, metadata={"part": kinds, "chooses": chooses})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Value:
+    """A value of options that belong together."""
+
+    #: The public module that it is in, with a dot.
+    _room: ClassVar[str] = ""
+    #: Options that it sets by being given at all.
+    _fixed: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if given is None and one.default is None:
+                continue
+            if declared := option_of(one):
+                self._check(one.name, given, declared)
+                self._keep(one.name, given, declared.kind)
+            elif not isinstance(given, one.metadata["part"]):
+                names = " or ".join(shown(kind) for kind in one.metadata["part"])
+                raise self._invalid(one.name, f"is of type {type(given).__name__}, which is not {names}", f"{names}(…)")
+
+    def __repr__(self) -> str:
+        given = ((one, getattr(self, one.name)) for one in fields(self))
+        said = ", ".join(f"{one.name}={_printed(one, value)}" for one, value in given if value is not None)
+        return f"{shown(type(self))}({said})"
+
+    def _check(self, name: str, given: Any, declared: Option) -> None:
+        kind = declared.kind
+        if not kind.fits(given):
+            what = f"is of type {type(given).__name__}" if declared.secret else f"is {given!r}"
+            raise self._invalid(name, f"{what}, which is not {kind.expected}", kind.nearest(given))
+
+    def _keep(self, name: str, given: Any, kind: Kind) -> None:
+        """A copy of what the caller could change later; a secret as such."""
+        if kind is SECRET and isinstance(given, str):
+            object.__setattr__(self, name, Secret(given))
+        elif kind is NAMES:
+            object.__setattr__(self, name, tuple(given))
+        elif isinstance(given, Mapping):
+            object.__setattr__(self, name, dict(given))
+
+    def _invalid(self, name: str, wrong: str, example: str) -> OptionError:
+        """What is wrong with a field."""
+        problem = f"The argument '{name}' of {shown(type(self))} {wrong}."
+        return OptionError("OPTION_INVALID", problem, f"Set it like this: {name}={example}.")
+
+    def _conflict(self, names: str, suggestion: str) -> OptionError:
+        """What is wrong with fields that were given together."""
+        problem = f"{shown(type(self))} was given arguments that exclude each other: {names}."
+        return OptionError("OPTION_CONFLICT", problem, suggestion)
+
+    def _exclusive(self, suggestion: str, *names: str) -> None:
+        """Refuses more than one of these fields."""
+        given = [name for name in names if getattr(self, name, None) is not None]
+        if len(given) > 1:
+            raise self._conflict(", ".join(given), suggestion)
+
+    def _needs(self, name: str, needed: str) -> None:
+        """Refuses a field without another one that it says something about."""
+        if getattr(self, name) is not None and getattr(self, needed) is None:
+            raise self._conflict(f"{name} without {needed}", f"Set {needed} too, or leave {name} out.")
+
+    def _options(self) -> Iterator[Setting]:
+        """The options that it sets."""
+        for name, fixed in self._fixed.items():
+            yield Setting(name, fixed, shown(type(self)))
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if given is None:
+                continue
+            if declared := option_of(one):
+                yield from settings_of(declared, given, f"{shown(type(self))}({one.name}=…)")
+            else:
+                yield from given._options()
+
+
+def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
+    """The options that a field or an argument sets."""
+    if declared.kind is FAMILY:
+        yield from (Setting(f"{declared.name}.{key}", member, place) for key, member in given.items())
+    elif isinstance(given, Secret):
+        yield Setting(*given.option(declared.name), place)
+    else:
+        yield Setting(declared.name, text(given), place)
+
+
+def shown(kind: type[Value]) -> str:
+    """As a user writes it: ``rest.Offset``."""
+    return f"{kind._room}{kind.__name__}"
+
+
+def option_of(one: Field[Any]) -> Option | None:
+    """The option that a field sets; None where it is a value itself."""
+    return one.metadata.get("option")
+
+
+def _printed(one: Field[Any], value: Any) -> str:
+    declared = option_of(one)
+    if declared is None or not declared.secret or isinstance(value, Secret):
+        return _LOGIN.sub(f"//{_MASK}@", repr(value))
+    return repr(dict.fromkeys(value, _MASK) if isinstance(value, Mapping) else _MASK)

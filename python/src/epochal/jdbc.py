@@ -1,0 +1,26 @@
+"""What belongs together of a database table, for ``epochal.write.jdbc``.
+
+Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
+the jar holds.
+
+>>> from epochal import jdbc
+>>> jdbc.Upsert(key_columns=["id"], order_column="updatedAt")
+jdbc.Upsert(key_columns=('id',), order_column='updatedAt')
+"""
+
+from epochal._values.table import (
+    Append,
+    Changes,
+    Columns,
+    Connection,
+    DeadLetters,
+    Ledger,
+    Transport,
+    Upsert,
+)
+
+__all__ = ["Append", "Changes", "Columns", "Connection", "DeadLetters", "Ledger", "Transport", "Upsert"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,51 @@
+"""What belongs together of a REST API, for ``epochal.read.rest`` and ``epochal.write.rest``.
+
+Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
+the jar holds.
+
+============================  ==================================================================================
+``pages=``                    ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``,
+                              ``TimeWindow``
+``records=``                  ``Json``, ``Ndjson``, ``Csv``
+``auth=`` (of both)           ``Bearer``, ``Basic``, ``ApiKey``, ``OAuth2``, ``Signer``
+``poll=``                     ``Poll``
+``body=``, ``batch=``, …      ``Body``, ``Batch``, ``Results``, ``DeadLetters`` of ``epochal.write.rest``
+============================  ==================================================================================
+
+>>> from epochal import Secret, rest
+>>> rest.Bearer(Secret("hunter2")), rest.Cursor(next="/paging/next", param="after")
+(rest.Bearer(token=Secret('***')), rest.Cursor(next='/paging/next', param='after'))
+"""
+
+from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
+from epochal._values.pages import Cursor, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
+from epochal._values.records import Csv, Json, Ndjson, Poll
+from epochal._values.rows import Batch, Body, DeadLetters, Results
+
+__all__ = [
+    "ApiKey",
+    "Basic",
+    "Batch",
+    "Bearer",
+    "Body",
+    "Csv",
+    "Cursor",
+    "DeadLetters",
+    "Json",
+    "Keyset",
+    "Link",
+    "Ndjson",
+    "NextUrl",
+    "NoPages",
+    "OAuth2",
+    "Offset",
+    "Page",
+    "Poll",
+    "Results",
+    "Signer",
+    "TimeWindow",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

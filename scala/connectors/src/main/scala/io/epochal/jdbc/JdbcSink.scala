@@ -1,0 +1,61 @@
+package io.epochal.jdbc
+
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.LedgerRow
+import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
+import io.epochal.jdbc.database.{BulkRun, Database}
+import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.kit.sink.{Claimed, LedgerState, Run, SinkSettings, SinkTarget, TransactionalSink, WriteKind}
+
+/** A table as a sink of Epochal's: what it cannot do, and how a run gets hold of it. */
+final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
+  private val options = database.options
+
+  override def format: String = JdbcOptions.Format
+  override def place: String = database.place
+  override def description: String = s"$format ${options.table} in $place"
+  override def settings: SinkSettings = options.sink
+  override def usesFiles: Boolean = database.bulk.isEmpty
+
+  override def refusesWhole: Option[EpochalException] = Option.when(options.rows.opColumn.isDefined)(
+    JdbcOptions.unsupported(
+      "replace the whole table with mode=changes",
+      "output mode complete, and a batch in overwrite mode, send all rows that the table is to hold",
+      "Leave opColumn out, or use output mode append."))
+
+  override def refuses(how: WriteKind): Option[EpochalException] =
+    if (how.outputMode.contains(OutputMode.Update) && !options.upsert)
+      Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
+    else if (options.transport != TransportChoice.Prepared) None
+    else if (how.outputMode.isEmpty)
+      Some(
+        JdbcOptions.unsupported(
+          "write a batch with transport=prepared",
+          "a batch has no ledger row that could show which transactions were committed",
+          "Leave transport out, or use writeStream with .trigger(availableNow=True)."))
+    else
+      Option.when(how.whole)(
+        JdbcOptions.unsupported(
+          "replace the table's rows with transport=prepared",
+          "its transactions become visible one by one",
+          "Leave transport out."))
+
+  override def claim(run: Run, schema: StructType)(
+      decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed =
+    new LedgerClaim(database, schema, run, decide).claim()
+
+  override def prepare(id: String, schema: StructType): SinkTarget =
+    database.transaction("making the table ready") { transaction =>
+      val connection = transaction.connection
+      val bound = TargetTables.prepare(database, schema, connection) {
+        database.dialect.ledger.serializeClaims(connection): Unit
+      }
+      val run = BulkRun(id, 0L, "", bound, bound.shape, once = true)
+      database.bulk.foreach(_.claim(connection, run))
+      transaction.commit()
+      new JdbcTarget(database, run)
+    }
+}

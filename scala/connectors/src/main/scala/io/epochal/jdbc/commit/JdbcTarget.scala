@@ -1,0 +1,121 @@
+package io.epochal.jdbc.commit
+
+import java.sql.Connection
+
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.{LedgerRow, ServerIdentity}
+import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
+import io.epochal.jdbc.option.TransportChoice
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.table.AddedColumns
+import io.epochal.jdbc.transport.{Leftovers, Transports}
+import io.epochal.kit.sink.row.RowFormat
+import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
+import io.epochal.kit.sink.{EpochOutcome, SinkTarget, SinkTransaction, TransactionOutcome}
+
+/** A table that a run, or a batch write, has found and bound its columns to.
+  *
+  * What tasks have brought to the database themselves is moved by the committing transaction, or noted with the ledger row and
+  * completed after the COMMIT ([[io.epochal.jdbc.database.BulkLoad]]).
+  */
+final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends SinkTarget {
+
+  private val dialect = database.dialect
+  private val bound = run.table
+  private val ledger = new LedgerTable(dialect, bound.trust, database.place)
+
+  override def name: String = bound.table.name.toString
+  override def place: String = database.place
+  override def rowFormat: RowFormat = dialect.rowFormat(bound)
+
+  override def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport = {
+    def asked = if (database.options.transport == TransportChoice.Auto) files else None
+    database.bulk match {
+      case None       => Transport.throughDriver(tasks, limit, asked)
+      case Some(bulk) => Transports.bulk(database, bulk, run, tasks, limit)
+    }
+  }
+
+  override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
+    Transports.describe(database, shipment, tasks)
+
+  override def transaction[A](step: String)(body: SinkTransaction => A): A =
+    database.transaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open)))
+
+  override def losesConnection(error: Throwable): Boolean = database.losesConnection(error)
+
+  override def couldNotAsk(error: EpochalException): Boolean = JdbcTarget.unasked(error.condition)
+
+  override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
+    if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
+      outcome match {
+        case EpochOutcome.Applied(_, _) => bulk.complete(database, run, shipment.elsewhere)
+        case EpochOutcome.Repeated(_)   => bulk.settle(database, run)
+      }
+    }
+
+  override def abandoned(): Unit = Leftovers.settle(database, run)
+
+  final private class Committing(transaction: Transaction) extends SinkTransaction {
+    private def connection: Connection = transaction.connection
+
+    override def id: Option[String] = transaction.id
+    override def server: ServerIdentity = dialect.server(connection)
+    override def outcome(transaction: String): Option[TransactionOutcome] = dialect.decided(connection, transaction)
+    override def ledgerRow(): Option[LedgerRow] = ledger.lock(connection, run.sinkId)
+
+    override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
+      val epoch = next.last.get.epoch
+      new Loading(database, run, whole).load(connection, shipment, epoch.toString)
+      Failpoints.reach(Failpoint.AfterLoad)
+      record(next)
+      database.bulk.foreach(_.decide(connection, run, epoch, shipment.elsewhere))
+    }
+
+    override def adopt(next: LedgerRow): Unit = {
+      AddedColumns.add(connection, dialect, database.options.table, bound)
+      record(next)
+    }
+
+    private def record(next: LedgerRow): Unit =
+      if (!ledger.record(connection, next, bound, run.shape)) throw targetReplaced
+
+    override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {
+      new Loading(database, run, whole).load(connection, shipment, Condition.BatchWrite)
+      if (!isUnchanged) throw targetReplaced
+      Failpoints.reach(Failpoint.AfterLoad)
+    }
+
+    /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on
+      * it: this stays so until the COMMIT.
+      */
+    private def isUnchanged: Boolean =
+      bound.table.target.oid.forall(oid =>
+        Sql
+          .query(connection, s"SELECT ${dialect.identitySql(bound.table.name)} AS oid")(Sql.long(_, "oid"))
+          .head
+          .contains(oid)) &&
+        Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head == run.shape
+
+    override def commit(): Unit = transaction.commit()
+  }
+
+  /** The table is not the one any more that the rows were encoded for. */
+  private def targetReplaced: EpochalException = Conditions.TargetChanged(
+    "sinkId" -> run.sinkId,
+    "known" -> bound.table.target,
+    "accept" -> bound.table.target.id,
+    "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types")
+}
+
+private object JdbcTarget {
+
+  /** Errors of the connection and the database. */
+  private val unasked =
+    Set(
+      Conditions.DatabaseError,
+      Conditions.DatabaseUnreachable,
+      Conditions.LoginRefused,
+      Conditions.TooManyConnections)
+}

@@ -1,0 +1,113 @@
+package io.epochal.random
+
+import java.time.Clock
+import java.util.Locale
+
+import org.apache.spark.sql.connector.read.streaming.{ContinuousPartitionReaderFactory, PartitionOffset}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.limit.ReadLimit
+import io.epochal.kit.source.{ContinuousSource, Extent, Supply}
+
+/** The driver's part: what there is, as [[io.epochal.kit.source.SourceStream]] asks for it, in every mode.
+  *
+  * @param defaultPartitions
+  *   partitions where the options name no number
+  */
+final private[random] class RandomSource(options: RandomOptions, defaultPartitions: => Int, clock: Clock)
+    extends ContinuousSource[RandomPosition] {
+
+  private def numPartitions = options.numPartitions.getOrElse(defaultPartitions)
+
+  override def name: String = RandomOptions.Format
+
+  override def limit: ReadLimit = options.limit
+
+  override def first: RandomPosition = options.begin(clock.millis())
+
+  override def toJson(position: RandomPosition): String = options.toJson(position)
+
+  override def fromJson(json: String): Either[EpochalException, RandomPosition] = options.fromJson(json)
+
+  override val supply: Supply[RandomPosition] = new RandomSupply(options, numPartitions, clock)
+
+  override def readerFactory: PartitionReaderFactory = new RandomReaderFactory(options)
+
+  /** How long it took to make as many rows. */
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] = rowsBehind.map { rows =>
+    val seconds = options.pace match {
+      case Pace.Steady(rate) => rows.toDouble / rate
+      case _: Pace.PerBatch  => 0.0
+    }
+    "secondsBehind" -> "%.3f".formatLocal(Locale.ROOT, seconds)
+  }.toMap
+
+  override def endlessPartitions(start: RandomPosition): Array[InputPartition] = {
+    val rate = options.pace match {
+      case Pace.Steady(rowsPerSecond) => rowsPerSecond
+      case _: Pace.PerBatch =>
+        throw Conditions.ModeUnsupported(
+          "format" -> RandomOptions.Format,
+          "mode" -> "use rowsPerBatch in a continuous query",
+          "reason" -> "it has no batches",
+          "suggestion" -> "Use rowsPerSecond."
+        )
+    }
+    val counts = if (start.partitions.isEmpty) Vector.fill(numPartitions)(0L) else start.partitions
+    counts.indices.map { p =>
+      val at = RandomPartitionOffset(start.copy(partitions = Vector.empty), p, counts.size, counts(p))
+      RandomContinuousPartition(at, rate, options.maxRows.getOrElse(Long.MaxValue))
+    }.toArray
+  }
+
+  override def endlessReaderFactory: ContinuousPartitionReaderFactory = new RandomContinuousReaderFactory(options)
+
+  override def merge(offsets: Seq[PartitionOffset]): RandomPosition = {
+    val parts = offsets.collect { case offset: RandomPartitionOffset => offset }.sortBy(_.partition)
+    parts.head.base.copy(partitions = parts.map(_.count).toVector).normal
+  }
+}
+
+/** Finds the end and splits what lies before it. Rows are never received: each can be made when and where it is read.
+  *
+  * Not guaranteed: a steady rate counts on the wall clock of the driver. It decides only how many rows exist; which rows
+  * they are never depends on it.
+  */
+final private class RandomSupply(options: RandomOptions, numPartitions: => Int, clock: Clock)
+    extends Supply[RandomPosition] {
+
+  @volatile private var end = Option.empty[RandomPosition]
+
+  override def available(start: RandomPosition, most: Long): Long = {
+    end = Some(start.at(rowsMade(start)))
+    math.min(most, end.fold(0L)(_.delivered) - start.delivered)
+  }
+
+  /** A start from a continuous query is ragged: its partitions come to the same level first. */
+  override def take(start: RandomPosition, rows: Long): RandomPosition =
+    start.at(math.max(start.highWater, start.delivered + rows))
+
+  override def partitions(start: RandomPosition, end: RandomPosition): Array[InputPartition] =
+    RandomPlan.slices(start, end, numPartitions).toArray
+
+  override def rowsBefore(position: RandomPosition): Long = position.delivered
+
+  override def known: Option[Extent] = end.map(at => Extent(at.rows, at.rows))
+
+  override def latest: Option[RandomPosition] = end
+
+  /** Nothing is kept for a replay. A source that holds something (a journal, a position at a server) releases here what lies
+    * below `end`, and keeps a few epochs more.
+    */
+  override def release(end: RandomPosition): Unit = ()
+
+  /** How many rows exist. Never fewer than were delivered: a clock that was set back takes no row away. */
+  private def rowsMade(from: RandomPosition): Long = {
+    val made = options.pace match {
+      case Pace.Steady(rate)   => RandomPlan.steadyRows(rate, from.startedAt, clock.millis())
+      case Pace.PerBatch(rows) => options.maxRows.getOrElse(from.highWater + rows)
+    }
+    math.max(from.highWater, options.maxRows.fold(made)(math.min(_, made)))
+  }
+}

@@ -1,0 +1,121 @@
+package io.epochal.rest.http.auth
+
+import java.time.{Clock, Duration, Instant}
+import java.util.concurrent.locks.ReentrantLock
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.rest.http.request.{Lease, SharedValues}
+
+/** @param expires
+  *   None: the server did not say
+  */
+final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
+
+  /** It is renewed a minute before it expires, or when nine tenths of a short life are over. */
+  def isFresh(now: Instant): Boolean = expires.forall { end =>
+    val tenth = Duration.between(obtained, end).dividedBy(10)
+    val margin = if (tenth.compareTo(AccessToken.Margin) < 0) tenth else AccessToken.Margin
+    now.isBefore(end.minus(margin))
+  }
+
+  override def toString: String = s"AccessToken(${Redaction.Mask})"
+}
+
+private[http] object AccessToken {
+  private val Margin = Duration.ofMinutes(1)
+}
+
+/** @param refreshToken
+  *   to be used from now on, where the server gave a new one
+  */
+final private[http] case class Grant(token: AccessToken, refreshToken: Option[String]) {
+  override def toString: String = s"Grant(${Redaction.Mask})"
+}
+
+/** What a request for a token depends on.
+  *
+  * @param refreshToken
+  *   that the server gave last, in place of the one in the options
+  * @param first
+  *   whether no token has come yet
+  */
+final private[http] case class Asking(refreshToken: Option[String], first: Boolean) {
+  override def toString: String = s"Asking(${Redaction.Mask})"
+}
+
+/** The access token of one client at one token server, for all tasks of a JVM: one of them asks for a new one, and the others
+  * wait for what comes of it, be it a failure.
+  *
+  * Not guaranteed: a refresh token that the server replaces is known to this JVM only, until it ends.
+  */
+final private[http] class OAuthTokens(clock: Clock) {
+  private val renewing = new ReentrantLock
+  @volatile private var current = Option.empty[AccessToken]
+  @volatile private var refreshToken = Option.empty[String]
+  private var granted = false
+  @volatile private var renewals = 0L
+  private var failure = Option.empty[(Long, EpochalException)]
+
+  /** @param request
+    *   asks the server
+    * @throws EpochalException
+    *   what `request` threw, also in another task while this one waited for it
+    */
+  def token(request: Asking => Grant): AccessToken =
+    current.filter(_.isFresh(clock.instant())).getOrElse {
+      val seen = renewals
+      renewing.lockInterruptibly()
+      try
+        current.filter(_.isFresh(clock.instant())).getOrElse {
+          failure.foreach { case (number, error) => if (number > seen) throw error }
+          renew(request)
+        }
+      finally renewing.unlock()
+    }
+
+  /** Says that the server has refused a token: it is not used again. */
+  def reject(token: AccessToken): Unit = {
+    renewing.lockInterruptibly()
+    try if (current.contains(token)) current = None
+    finally renewing.unlock()
+  }
+
+  /** Whether the server has replaced the refresh token of the options. */
+  def isReplaced: Boolean = refreshToken.isDefined
+
+  private def renew(request: Asking => Grant): AccessToken =
+    try {
+      val grant = request(Asking(refreshToken, !granted))
+      granted = true
+      refreshToken = grant.refreshToken.orElse(refreshToken)
+      current = Some(grant.token)
+      grant.token
+    } catch {
+      case error: EpochalException =>
+        failure = Some((renewals + 1, error))
+        throw error
+    } finally renewals += 1
+}
+
+private[http] object OAuthTokens {
+
+  /** Those that nobody uses; where the server has replaced the refresh token, which is known nowhere else, as long as there is
+    * room.
+    */
+  private val Kept = Duration.ofHours(1)
+  private val KeptReplaced = Duration.ofDays(365)
+
+  final private val Capacity = 1024
+
+  private[http] val all =
+    new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
+
+  /** Those of whoever has the same credentials and asks for the same. */
+  def open(settings: OAuthSettings): Lease[OAuthTokens] = {
+    val identity =
+      Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++
+        Seq(settings.clientSecret, settings.refreshToken).map(_.map(_.read())) ++
+        settings.params.flatMap { case (name, value) => Seq(Some(name), Some(value)) }
+    all.open(identity)(new OAuthTokens(Clock.systemUTC()))
+  }
+}

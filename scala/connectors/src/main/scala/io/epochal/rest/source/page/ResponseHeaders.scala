@@ -1,0 +1,20 @@
+package io.epochal.rest.source.page
+
+import java.util.Locale
+
+import io.epochal.rest.http.request.ResponseHead
+import io.epochal.rest.source.paging.OwnParameters
+
+/** The headers of a response, for a column: names in lower case, values of one name in one text with ", " between them. Those that
+  * speak of who asks stay out, and known secrets are masked in the others.
+  */
+private[rest] object ResponseHeaders {
+  private val Secret = "cookie|auth|token|secret|session|credential|signature|csrf|xsrf|api-?key".r.unanchored
+
+  def of(response: ResponseHead, own: OwnParameters): Map[String, String] =
+    response.all
+      .map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
+      .filterNot { case (name, _) => Secret.matches(name) }
+      .groupMapReduce(_._1)(_._2)((one, other) => s"$one, $other")
+      .map { case (name, text) => name -> own.masked(text) }
+}

@@ -1,0 +1,109 @@
+package io.epochal.kit.record
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.EpochalException
+
+/** Rows of a source that knows no HTTP: messages of a queue, each with some records, and a number that a column tells. */
+final class RecordRowsSuite extends AnyFunSuite {
+  import RecordRowsSuite._
+
+  private val json = RecordFormat.Json("/items")
+  private val good = """{"items":[{"id":1,"name":"a"},{"id":2,"name":"b"}]}"""
+  private val odd = """{"items":[{"id":3},{"id":"x","name":"c"},{"id":4,"more":[1]}]}"""
+
+  private def rows(
+      rules: RecordRules,
+      ddl: String,
+      messages: Seq[String],
+      ofTask: Map[String, Any] = Map.empty): (Seq[String], Long) = {
+    val schema = StructType((if (ddl.isEmpty) new StructType() else StructType.fromDDL(ddl)) ++ rules.apart)
+    val columns = new RecordColumns(RecordReading(schema, "UTC"), rules, ofTask)
+    val found = new RecordRows(columns, rules, new Queue(rules.format, messages), "queue 'orders'")
+    val all = Iterator.continually(found).takeWhile(_.next()).map(_.row.toSeq(schema).mkString("|")).toVector
+    (all, found.malformed)
+  }
+
+  test("the records of all messages become rows, in every format") {
+    val expected = (Seq("1|a", "2|b", "3|c"), 0L)
+    val inJson = Seq(good, """{"items":[{"name":"c","id":3}]}""")
+    assert(rows(RecordRules(json), "id INT, name STRING", inJson) == expected)
+    val inLines = Seq("{\"id\":1,\"name\":\"a\"}\n{\"id\":2,\"name\":\"b\"}", "\n{\"id\":3,\"name\":\"c\"}\n")
+    assert(rows(RecordRules(RecordFormat.Ndjson(tolerant = false)), "id INT, name STRING", inLines) == expected)
+    val inCsv = Seq("name,id\na,1\nb,2\n", "id,name\n3,\"c\"")
+    assert(rows(RecordRules(RecordFormat.Csv(header = true, ',', None)), "id INT, name STRING", inCsv) == expected)
+  }
+
+  test("FAILFAST fails with the number of the record and what the source calls the place, without a value") {
+    val error = intercept[EpochalException](rows(RecordRules(json), "id INT, name STRING", Seq(good, odd)))
+    assert(error.condition.name == "RECORD_INVALID")
+    assert(error.getMessage.contains("queue 'orders'") && error.getMessage.contains("3"), error.getMessage)
+    assert(error.getMessage.contains("the column 'id' is INT") && !error.getMessage.contains("\"x\""))
+  }
+
+  test("DROPMALFORMED drops and counts them; a column that is NOT NULL and has no value is one of them") {
+    val rules = RecordRules(json, RecordMode.DropMalformed)
+    assert(rows(rules, "id INT, name STRING", Seq(good, odd)) == ((Seq("1|a", "2|b", "3|null", "4|null"), 1L)))
+    assert(rows(rules, "id INT, name STRING NOT NULL", Seq(good, odd)) == ((Seq("1|a", "2|b"), 3L)))
+  }
+
+  test("PERMISSIVE keeps what fits, and the record as it came; unknown fields go into a column of their own") {
+    val rules = RecordRules(json, RecordMode.Permissive("_corrupt"), unknown = Some("_more"))
+    assert(
+      rows(rules, "id INT, name STRING", Seq(odd)) ==
+        ((Seq("3|null|null|null", "null|c|{\"id\":\"x\",\"name\":\"c\"}|null", "4|null|null|{\"more\":[1]}"), 1L)))
+  }
+
+  test("a record beyond the limit does not fit, and only its beginning is kept") {
+    val rules = RecordRules(json, RecordMode.Permissive("_corrupt"), maxBytes = Some(10))
+    assert(
+      rows(rules, "id INT, name STRING", Seq(odd)) ==
+        ((Seq("3|null|null", "null|null|{\"id\":\"x\",", "null|null|{\"id\":4,\"m"), 2L)))
+  }
+
+  test("columns that tell of a record's origin have the names and values that the source gives them") {
+    val origin = Seq(StructField("_offset", LongType), StructField("_queue", StringType))
+    val rules = RecordRules(json, origin = origin)
+    assert(
+      rows(rules, "id INT", Seq(good, odd.replace("\"x\"", "9")), Map("_queue" -> UTF8String.fromString("orders"))) ==
+        ((Seq("1|0|orders", "2|0|orders", "3|1|orders", "9|1|orders", "4|1|orders"), 0L)))
+  }
+
+  test("a task that needs no column parses no record, and gives a row for each") {
+    assert(rows(RecordRules(json), "", Seq(good, odd)) == ((Seq.fill(5)(""), 0L)))
+  }
+}
+
+private object RecordRowsSuite {
+  final private class Queue(format: RecordFormat, messages: Seq[String]) extends ScannedPages {
+    private val body = new Body
+    private val scan = PageScan.of(format, "queue 'orders'")
+    private var offset = -1L
+    private var before = 0L
+
+    override def origin: Option[RecordOrigin] = Some(new Message(offset))
+
+    override protected def nextPage(): Boolean = {
+      val more = offset + 1 < messages.size
+      if (more) {
+        offset += 1
+        val bytes = messages(offset.toInt).getBytes(UTF_8)
+        System.arraycopy(bytes, 0, body.reserve(bytes.length), 0, bytes.length)
+        val found = scan.read(body).records
+        open(format.open(body, "queue 'orders'"), before, 0, found)
+        before += found
+      }
+      more
+    }
+
+    override def close(): Unit = body.close()
+  }
+
+  final private class Message(offset: Long) extends RecordOrigin {
+    override def value(column: String): Any = if (column == "_offset") offset else null
+  }
+}

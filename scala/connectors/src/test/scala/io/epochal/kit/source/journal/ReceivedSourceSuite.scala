@@ -1,0 +1,145 @@
+package io.epochal.kit.source.journal
+
+import java.nio.ByteBuffer
+import java.nio.file.Path
+import java.time.Clock
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.journal.{FileStore, Segment, Slice}
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.offset.OffsetFormat
+import io.epochal.kit.source.{Extent, InitialOffset, PollBudget, PollBudgets, Source, SourceOffset, SourceStream}
+import io.epochal.testkit.{SourceChecks, SourceFixture}
+
+/** All that a source must say which receives its rows: here a feed of numbers. What it does not say is the kit's. */
+final class ReceivedSourceSuite extends SourceChecks {
+
+  override def sourceName: String = Feed.Format
+
+  override def newFixture(): SourceFixture = new SourceFixture {
+    private val feed = new Feed
+
+    override val schema: StructType = StructType.fromDDL("id BIGINT")
+
+    override def newStream(checkpoint: Path, partitions: Int): MicroBatchStream = stream("feed", checkpoint, partitions)
+
+    override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream("another", checkpoint, 2)
+
+    private def stream(source: String, checkpoint: Path, partitions: Int): MicroBatchStream = {
+      val initial = new InitialOffset(checkpoint.toString, new Configuration())
+      new SourceStream(new FeedSource(source, feed, initial, partitions), initial, Clock.systemUTC())
+    }
+
+    override def makeAvailable(rows: Int): Unit = feed.size += rows
+
+    override def rowsBefore(offset: Offset): Long = offset match {
+      case SourceOffset(position: FeedPosition, _) => position.rows
+      case other                                   => fail(s"not an offset of ours: $other")
+    }
+
+    override def keepsRows: Boolean = false
+
+    override def endIsKnownAtStart: Boolean = false
+  }
+}
+
+final private class Feed {
+  @volatile var size = 0
+
+  /** The number, if it is there. */
+  def take(number: Int): Option[Int] = Option.when(number < size)(number)
+}
+
+private object Feed {
+  val Format = "a feed"
+
+  def lost(from: Long, until: Long, reason: String): String =
+    throw new IllegalStateException(s"$from to $until: $reason")
+}
+
+final private case class FeedPosition(rows: Long, journal: Option[Seq[Segment]], next: Int)
+
+private object FeedOffset extends OffsetFormat[FeedPosition](Feed.Format, version = 1) {
+
+  override protected def write(position: FeedPosition, fields: ObjectNode): Unit = {
+    fields.put("rows", position.rows).put("next", position.next)
+    position.journal.foreach(Segment.writeAll(_, fields))
+  }
+
+  override protected def read(version: Int, fields: ObjectNode): FeedPosition = FeedPosition(
+    count(fields, "rows"),
+    Option.when(fields.has("segments"))(Segment.readAll(fields)),
+    count(fields, "next").toInt)
+}
+
+private object FeedPositions extends JournalPositions[FeedPosition, Int] {
+  override def rows(position: FeedPosition): Long = position.rows
+  override def segments(position: FeedPosition): Option[Seq[Segment]] = position.journal
+  override def cursor(position: FeedPosition): Int = position.next
+  override def after(start: FeedPosition, rows: Long, segments: Seq[Segment], cursor: Int): FeedPosition =
+    FeedPosition(start.rows + rows, Some(segments), cursor)
+  override def at(like: FeedPosition, row: Long): FeedPosition = FeedPosition(row, None, row.toInt)
+}
+
+final private class FeedSupply(feed: Feed, journal: SourceJournal[FeedPosition, Int], ahead: ReadAhead)
+    extends JournalledSupply[FeedPosition, Int](journal, ahead) {
+
+  @volatile private var seen = Option.empty[Extent]
+
+  override def known: Option[Extent] = seen
+
+  override protected def receive(tail: JournalTail[FeedPosition, Int], most: Long, budget: PollBudget): Boolean = {
+    var found = feed.take(tail.cursor)
+    while (found.nonEmpty && tail.available < most) {
+      found.foreach(number => tail.add(1, ByteBuffer.allocate(4).putInt(number).array(), 0, 4))
+      tail.goOn(tail.cursor + 1)
+      found = feed.take(tail.cursor)
+    }
+    seen = Some(Extent(tail.until, if (found.isEmpty) tail.until else Long.MaxValue))
+    false
+  }
+
+  override protected def reset(): Unit = ()
+
+  override protected def isTransient(error: EpochalException): Boolean = false
+}
+
+final private class FeedSource(source: String, feed: Feed, initial: InitialOffset, parts: Int)
+    extends Source[FeedPosition] {
+  private val store = initial.beside("journal")
+  private val journal = new SourceJournal(store, source, FeedPositions, Feed.lost(_, _, _), parts)
+
+  override def name: String = Feed.Format
+  override def limit: ReadLimit = ReadLimit.Unlimited
+  override def first: FeedPosition = FeedPosition(0, None, 0)
+  override def toJson(position: FeedPosition): String = FeedOffset.toJson(source, position)
+  override def fromJson(json: String): Either[EpochalException, FeedPosition] = FeedOffset.fromJson(source, json)
+  override val supply: FeedSupply = new FeedSupply(feed, journal, new ReadAhead(PollBudgets.Unbounded))
+  override val readerFactory: PartitionReaderFactory = new FeedReaderFactory(source, store)
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] = Map.empty
+}
+
+final private class FeedReaderFactory(source: String, store: FileStore with Serializable)
+    extends PartitionReaderFactory {
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case JournalPartition(slices) => new FeedReader(slices, store, source)
+    case other                    => throw new IllegalArgumentException(s"not a partition of a feed: $other")
+  }
+}
+
+final private class FeedReader(slices: Seq[Slice], store: FileStore, source: String)
+    extends PartitionReader[InternalRow] {
+  private val frames = new JournalFrames(slices, store, source, Feed.lost(_, _, _))
+  private val bytes = new Array[Byte](4)
+
+  override def next(): Boolean = frames.next(_ => bytes).nonEmpty
+  override def get(): InternalRow = InternalRow(ByteBuffer.wrap(bytes).getInt.toLong)
+  override def close(): Unit = frames.close()
+}

@@ -1,0 +1,126 @@
+package io.epochal.core.failpoint
+
+import java.nio.file.StandardOpenOption.{APPEND, WRITE}
+import java.nio.file.{Files, NoSuchFileException, Path, Paths}
+import java.sql.SQLException
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicInteger
+
+/** A step of the sink at which a test can make something happen. */
+sealed abstract class Failpoint(val name: String)
+
+object Failpoint {
+  case object BeforeClaim extends Failpoint("claim.before")
+  case object AfterClaim extends Failpoint("claim.after")
+  case object BeforeTaskCommit extends Failpoint("task.before-commit")
+  case object AfterTaskCommit extends Failpoint("task.after-commit")
+
+  /** An attempt's rows are in staging, its message is not sent. */
+  case object TaskStaged extends Failpoint("task.staged")
+
+  /** An attempt's transaction is prepared, its message is not sent. */
+  case object TaskPrepared extends Failpoint("task.prepared")
+  case object BeforeLedgerLock extends Failpoint("ledger.before-lock")
+  case object AfterLoad extends Failpoint("rows.loaded")
+  case object LedgerWritten extends Failpoint("ledger.written")
+  case object BeforeCommit extends Failpoint("commit.before")
+  case object AfterCommit extends Failpoint("commit.after")
+
+  /** Before and after each COMMIT PREPARED. */
+  case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
+  case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
+
+  /** Before what no epoch needs is removed. */
+  case object BeforeCleanup extends Failpoint("cleanup.before")
+
+  val all: Seq[Failpoint] =
+    Seq(
+      BeforeClaim,
+      AfterClaim,
+      BeforeTaskCommit,
+      AfterTaskCommit,
+      TaskStaged,
+      TaskPrepared,
+      BeforeLedgerLock,
+      AfterLoad,
+      LedgerWritten,
+      BeforeCommit,
+      AfterCommit,
+      BeforeCommitPrepared,
+      AfterCommitPrepared,
+      BeforeCleanup)
+}
+
+/** Test-only: does nothing, and costs one comparison with null, unless the JVM was started with the system property
+  * `epochal.failpoints`, a list of `<step>=<action>` or `<step>=<action>@<n>` (the n-th time only) with semicolons between:
+  *
+  *   - `halt` ends the JVM at once, as SIGKILL does
+  *   - `fail` throws, as any bug would
+  *   - `disconnect` throws what a driver throws when the connection is lost
+  *   - `hold:<file>` waits until the file is gone; adds the thread's name to it as a line
+  */
+private[epochal] object Failpoints {
+  val Property = "epochal.failpoints"
+
+  private val Spec = "([a-z.-]+)=([a-z]+)(?::([^@]+))?(?:@(\\d+))?".r
+
+  private val held = ConcurrentHashMap.newKeySet[Failpoint]()
+
+  @volatile private var armed: Seq[Armed] = parse(System.getProperty(Property))
+
+  /** For tests in this JVM: as if it had been started with the property. */
+  def arm(spec: String): Unit = {
+    held.clear()
+    armed = parse(spec)
+  }
+
+  def disarm(): Unit = armed = null
+
+  def reach(point: Failpoint): Unit = {
+    val now = armed
+    if (now != null) now.filter(_.point == point).foreach(_.reach())
+  }
+
+  private def parse(spec: String): Seq[Armed] =
+    if (spec == null || spec.isEmpty) null
+    else
+      spec.split(';').toSeq.map {
+        case Spec(name, action, argument, time) =>
+          val point =
+            Failpoint.all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no failpoint '$name'"))
+          new Armed(point, action, argument, Option(time).map(_.toInt))
+        case other => throw new IllegalArgumentException(s"not a failpoint: '$other'")
+      }
+
+  final private class Armed(val point: Failpoint, action: String, argument: String, time: Option[Int]) {
+    private val times = new AtomicInteger
+
+    def reach(): Unit = if (time.forall(_ == times.incrementAndGet())) action match {
+      case "halt"       => Runtime.getRuntime.halt(137)
+      case "fail"       => throw new IllegalStateException(s"failpoint ${point.name}")
+      case "disconnect" => throw new SQLException(s"failpoint ${point.name}", "08006")
+      case "hold"       => hold()
+      case other        => throw new IllegalArgumentException(s"no action '$other'")
+    }
+
+    private def hold(): Unit = {
+      val file = Paths.get(argument)
+      held.add(point): Unit
+      var told = false
+      while (Files.exists(file)) {
+        told ||= tell(file)
+        Thread.sleep(5)
+      }
+    }
+
+    /** Whether the file was there to be told. */
+    private def tell(file: Path): Boolean =
+      try {
+        Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
+        true
+      } catch { case _: NoSuchFileException => false }
+  }
+
+  /** Whether somebody waits, or has waited, at the point since it was armed. */
+  def isHeld(point: Failpoint): Boolean = held.contains(point)
+}

@@ -1,0 +1,188 @@
+package io.epochal.kit.record
+
+import java.io.InputStream
+import java.nio.charset.Charset
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
+
+/** The bytes of one response, message or file. Used again for the next one: it grows to the largest and stays there.
+  *
+  * @param inMemory
+  *   a larger body lies in a file, and memory has its beginning only
+  * @param partBytes
+  *   how much of such a file memory is to take at a time
+  */
+final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int = Body.PartBytes) extends AutoCloseable {
+  private var array = new Array[Byte](Body.FirstSize)
+  private var used = 0
+  private var none = false
+  private var large = Option.empty[BodyFile]
+
+  /** At least those of the body; where it lies in a file, its first 64 KiB, or all that memory was to have of it. */
+  def bytes: Array[Byte] = array
+
+  /** How many there are. */
+  def length: Int = used
+
+  /** Where the body is too large for memory. */
+  def file: Option[BodyFile] = large
+
+  /** Whether there is no body to speak of, and so no record. */
+  def absent: Boolean = none
+
+  /** @return
+    *   true: nothing is all there was
+    */
+  def clear(): Boolean = {
+    close()
+    true
+  }
+
+  def markAbsent(): Unit = {
+    close()
+    none = true
+  }
+
+  /** Makes it hold so many bytes, which are for the caller to fill in.
+    *
+    * @return
+    *   an array of at least that length
+    */
+  def reserve(length: Int): Array[Byte] = {
+    close()
+    if (array.length < length) array = new Array[Byte](length)
+    used = length
+    array
+  }
+
+  /** Reads to the end of `in`.
+    *
+    * @param limit
+    *   up to `MaxBytes`
+    * @return
+    *   false when there are more than `limit` bytes; `in` was then read no further than one byte past them
+    */
+  def readFrom(in: InputStream, limit: Long): Boolean = {
+    close()
+    val most = math.min(limit, inMemory.toLong)
+    var count = 0
+    while (count >= 0 && used <= most) {
+      if (used == array.length) grow(most)
+      count = in.read(array, used, math.min(array.length.toLong, most + 1).toInt - used)
+      if (count > 0) used += count
+    }
+    if (used > most && most < limit)
+      try readOn(in, limit)
+      catch {
+        case e: Throwable =>
+          close()
+          throw e
+      }
+    used <= limit
+  }
+
+  /** Lets go of the bytes. It can be used again. */
+  override def close(): Unit = {
+    used = 0
+    none = false
+    large.foreach(_.close())
+    large = None
+  }
+
+  /** Calls `block` with all bytes: an array, where in it they begin, and how many they are. */
+  def foreachBlock(block: (Array[Byte], Int, Int) => Unit): Unit = large match {
+    case None => block(array, 0, used)
+    case Some(file) =>
+      val bytes = new Array[Byte](Body.FirstSize)
+      Iterator.range(0, used, bytes.length).foreach { from =>
+        val count = math.min(bytes.length, used - from)
+        file.read(from, bytes, 0, count)
+        block(bytes, 0, count)
+      }
+  }
+
+  /** Whether it ends with a line break; so does an empty one. */
+  def endsLine: Boolean = used == 0 || {
+    val last = large.fold(array(used - 1)) { file =>
+      val byte = new Array[Byte](1)
+      file.read(used - 1, byte, 0, 1)
+      byte(0)
+    }
+    last == '\n' || last == '\r'
+  }
+
+  /** Makes line breaks of the first bytes, which no format minds: the records begin behind them then. */
+  def blank(count: Int): Unit = Arrays.fill(array, 0, count, '\n'.toByte)
+
+  /** Whether the bytes are in UTF-8. */
+  def isUtf8: Boolean = encoding.isEmpty
+
+  /** What memory has of it, in UTF-8: a copy, where it came in UTF-16 or UTF-32.
+    *
+    * @throws BodyProblem
+    *   where it lies in a file and would have to be translated
+    */
+  def piece: Piece = encoding match {
+    case None => new Piece(array, math.min(used, array.length))
+    case Some(charset) if large.nonEmpty =>
+      throw new BodyProblem(s"it is in $charset, and too large to be read in anything but UTF-8")
+    case Some(charset) =>
+      val translated = new String(array, 0, used, charset).getBytes(UTF_8)
+      new Piece(translated, translated.length)
+  }
+
+  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark, so the zeros among their bytes tell. */
+  private def encoding: Option[Charset] = {
+    def at(index: Int): Int = if (index < used) array(index) & 0xff else -1
+    val name = (at(0), at(1), at(2), at(3)) match {
+      case (0, 0, 0, c) if c > 0 => "UTF-32BE"
+      case (0, 0, 0xfe, 0xff)    => "UTF-32BE"
+      case (c, 0, 0, 0) if c > 0 => "UTF-32LE"
+      case (0xff, 0xfe, 0, 0)    => "UTF-32LE"
+      case (0, c, _, _) if c > 0 => "UTF-16BE"
+      case (0xfe, 0xff, _, _)    => "UTF-16BE"
+      case (c, 0, _, _) if c > 0 => "UTF-16LE"
+      case (0xff, 0xfe, _, _)    => "UTF-16LE"
+      case _                     => ""
+    }
+    Option.when(name.nonEmpty)(Charset.forName(name))
+  }
+
+  /** The beginning, for a message. */
+  def head(characters: Int): String =
+    new String(array, 0, math.min(math.min(used, array.length), characters * 4), UTF_8).take(characters)
+
+  private def grow(limit: Long): Unit =
+    array = Arrays.copyOf(array, math.min(array.length * 2L, limit + 1).toInt)
+
+  /** Into a file, behind what memory has. */
+  private def readOn(in: InputStream, limit: Long): Unit = {
+    val file = BodyFile.create(partBytes)
+    large = Some(file)
+    file.append(array, used)
+    if (array.length > Body.FirstSize) array = Arrays.copyOf(array, Body.FirstSize)
+    val block = new Array[Byte](Body.FirstSize)
+    var count = 0
+    while (count >= 0 && used <= limit) {
+      count = in.read(block, 0, math.min(block.length.toLong, limit + 1 - used).toInt)
+      if (count > 0) {
+        file.append(block, count)
+        used += count
+      }
+    }
+  }
+}
+
+private[epochal] object Body {
+  private val FirstSize = 64 << 10
+  private val PartBytes = 1 << 20
+
+  /** What memory has of a page: many times what pages have. */
+  private val PageInMemory = 8 << 20
+
+  /** For a page of records. */
+  def ofPage(): Body = new Body(PageInMemory)
+
+  /** The largest array that every JVM can make, less the byte that shows that there is more. */
+  val MaxBytes: Long = Int.MaxValue - 9L
+}

@@ -1,0 +1,149 @@
+package io.epochal.kit.record
+
+/** How a body holds records. `place`, wherever it is an argument, names in errors where the body came from. */
+sealed abstract class RecordFormat(val name: String) extends Serializable {
+
+  /** The records of a body, from before the first one. */
+  final private[epochal] def open(body: Body, place: String): Records =
+    if (body.absent) NoRecords
+    else {
+      val piece = body.piece
+      refuse(piece)
+      body.file.fold(read(piece, place))(read(_, place))
+    }
+
+  /** Refuses a body whose beginning shows that it is something else, such as a page of HTML. */
+  private[record] def refuse(body: Piece): Unit
+
+  /** The records of a body in memory, or of a block. */
+  private[epochal] def read(piece: Piece, place: String): Records
+
+  private[record] def read(file: BodyFile, place: String): Records
+
+  /** Counts the records of a body, and reads it to its end. */
+  final private[epochal] def count(body: Body, place: String): Long = {
+    val records = open(body, place)
+    val found = records.skip(Long.MaxValue)
+    records.finish()
+    found
+  }
+
+  /** The format of the blocks that a [[PageScan]] makes of such bodies. */
+  private[epochal] def ofBlocks: RecordFormat
+
+  /** Describes how lines are split, for those that read blocks later; None where records do not stand in lines. */
+  private[epochal] def lines: Option[String]
+}
+
+object RecordFormat {
+
+  /** Records that stand in lines. */
+  sealed abstract class OfLines(name: String) extends RecordFormat(name) {
+
+    override private[epochal] def read(piece: Piece, place: String): LineRecords
+
+    final override private[record] def read(file: BodyFile, place: String): Records =
+      new PiecedRecords(new LinePieces(file, this), read(_, place))
+
+    /** The body, in pieces that memory can hold. */
+    final private[record] def pieces(body: Body): Iterator[Piece] =
+      body.file.fold[Iterator[Piece]](Iterator.single(body.piece))(new LinePieces(_, this))
+
+    /** What a block needs before lines of this piece. */
+    private[record] def front(piece: Piece): Array[Byte]
+
+    /** How many bytes of a piece are whole lines for sure, where the body goes on behind it. */
+    private[record] def whole(piece: Piece): Int
+  }
+
+  /** One JSON value that holds an array of records.
+    *
+    * @param pointer
+    *   JSON Pointer to the array
+    * @param mayMiss
+    *   whether nothing, or null, in its place is an array without records
+    */
+  final case class Json(pointer: String, mayMiss: Boolean = false) extends RecordFormat("JSON") {
+
+    override private[record] def refuse(body: Piece): Unit = ()
+
+    override private[epochal] def read(piece: Piece, place: String): Records = new JsonRecords(piece, this, place)
+
+    override private[record] def read(file: BodyFile, place: String): Records = {
+      val array = new TokenRecords(file, this, place)
+      val spans = new ArraySpans(array, file.partBytes, 0, Long.MaxValue).spans
+      array.finish()
+      val pieces = ArraySpans.blocks(file, spans).map(block => new Piece(block.bytes, block.until))
+      new PiecedRecords(pieces, ofBlocks.read(_, place))
+    }
+
+    override private[epochal] def ofBlocks: RecordFormat = Json("")
+
+    override private[epochal] def lines: Option[String] = None
+  }
+
+  /** JSON values, each on its line.
+    *
+    * @param tolerant
+    *   whether a line that is no JSON is a record, and not a fault of the body
+    */
+  final case class Ndjson(tolerant: Boolean) extends OfLines("JSON") {
+
+    override private[record] def refuse(body: Piece): Unit =
+      BodyProblem.refuse(body, "<[", "JSON, one record a line")
+
+    override private[epochal] def read(piece: Piece, place: String): LineRecords = new NdjsonRecords(piece, tolerant)
+
+    override private[record] def front(piece: Piece): Array[Byte] = Array.emptyByteArray
+
+    override private[record] def whole(piece: Piece): Int = {
+      var end = piece.length
+      while (end > 0 && piece.bytes(end - 1) != '\n') end -= 1
+      end
+    }
+
+    /** A block has only lines that were taken for records. */
+    override private[epochal] def ofBlocks: RecordFormat = Ndjson(tolerant = true)
+
+    override private[epochal] def lines: Option[String] = Some("ndjson")
+  }
+
+  /** Lines of fields (RFC 4180).
+    *
+    * @param header
+    *   whether the first line of each body names the fields; without it they are the columns in their order
+    * @param separator
+    *   an ASCII character
+    * @param nullText
+    *   an unquoted text that means NULL, as an empty one does
+    */
+  final case class Csv(header: Boolean, separator: Char, nullText: Option[String]) extends OfLines("CSV") {
+
+    override private[record] def refuse(body: Piece): Unit = BodyProblem.refuse(body, "<", "CSV")
+
+    override private[epochal] def read(piece: Piece, place: String): LineRecords = new CsvRecords(piece, this, place)
+
+    /** The header; without one an empty line, so that what follows is not taken for a byte order mark. */
+    override private[record] def front(piece: Piece): Array[Byte] = {
+      val line = split(piece)
+      (if (header && line.next()) line.bytes else Array.emptyByteArray) :+ '\n'.toByte
+    }
+
+    /** The last line may go on behind the piece, within quotes or not. So it does not count, even if it is the only one. */
+    override private[record] def whole(piece: Piece): Int = {
+      val line = split(piece)
+      var first = -1
+      try
+        while (line.next())
+          if (first < 0) first = line.start
+      catch { case _: BodyProblem => () }
+      if (first < 0 || line.start == first) 0 else line.start
+    }
+
+    override private[epochal] def ofBlocks: RecordFormat = this
+
+    override private[epochal] def lines: Option[String] = Some(s"csv, sep='$separator', header=$header")
+
+    private[record] def split(piece: Piece): CsvLine = new CsvLine(piece, separator.toByte, nullText)
+  }
+}

@@ -1,0 +1,104 @@
+package io.epochal.kit.record
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+import io.epochal.kit.engine.Examined
+
+/** Steps through the records of a body, or of a piece of one. Each record is taken by one of `row`, `pass` and `examine`; `examine`
+  * may also follow `row`.
+  *
+  * Where the bytes are not what the format says, any step may throw a
+  * [[com.fasterxml.jackson.core.JsonProcessingException]]: the body broke off, or is something else altogether.
+  */
+private[epochal] trait Records {
+
+  /** Moves to the next record, if there is one. */
+  def next(): Boolean
+
+  /** Passes over the record. */
+  def pass(): Unit
+
+  /** The record as a row.
+    *
+    * @throws Exception
+    *   of many classes, where it does not fit
+    */
+  def row(columns: RecordColumns): InternalRow
+
+  /** What of the record fits, and what does not. */
+  def examine(columns: RecordColumns): Examined
+
+  /** The record's bytes, once it was taken. */
+  def bytes: Array[Byte]
+
+  /** Their number. */
+  def size: Int
+
+  /** Reads on to the end of the body, as a check. */
+  def finish(): Unit
+
+  /** Passes over at most `n` records.
+    *
+    * @return
+    *   how many there were
+    */
+  final def skip(n: Long): Long = {
+    var skipped = 0L
+    while (skipped < n && next()) {
+      pass()
+      skipped += 1
+    }
+    skipped
+  }
+}
+
+/** Records that stand in lines. */
+private[epochal] trait LineRecords extends Records {
+
+  /** The byte at which the record's line begins. */
+  def start: Int
+}
+
+/** The records of a body that is absent: there are none. */
+private[epochal] object NoRecords extends Records {
+  override def next(): Boolean = false
+  override def pass(): Unit = ()
+  override def finish(): Unit = ()
+  override def row(columns: RecordColumns): InternalRow = throw new NoSuchElementException
+  override def examine(columns: RecordColumns): Examined = throw new NoSuchElementException
+  override def bytes: Array[Byte] = Array.emptyByteArray
+  override def size: Int = 0
+}
+
+/** The records of a body that is read piece by piece.
+  *
+  * @param pieces
+  *   each is of whole records, and of no use any more when the next is taken
+  * @param open
+  *   stands before the first record of a piece
+  */
+final private[record] class PiecedRecords(pieces: Iterator[Piece], open: Piece => Records) extends Records {
+  private var current: Records = NoRecords
+
+  @scala.annotation.tailrec
+  override def next(): Boolean =
+    if (current.next()) true
+    else if (pieces.hasNext) {
+      current = open(pieces.next())
+      next()
+    } else false
+
+  override def pass(): Unit = current.pass()
+
+  override def row(columns: RecordColumns): InternalRow = current.row(columns)
+
+  override def examine(columns: RecordColumns): Examined = current.examine(columns)
+
+  override def bytes: Array[Byte] = current.bytes
+
+  override def size: Int = current.size
+
+  override def finish(): Unit = {
+    val _ = skip(Long.MaxValue)
+  }
+}

@@ -1,0 +1,55 @@
+package io.epochal.kit.sink
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.{Claim, LedgerRow}
+import io.epochal.kit.sink.transport.RowFiles
+
+/** Claims the ledger once for every run (K5).
+  *
+  * Spark makes a sink's write objects anew for each micro-batch, and its table once for each start: so what a run has
+  * claimed is remembered here, with the table. A run that was fenced finds its old generation and never claims again.
+  */
+final private[sink] class Claims(sink: TransactionalSink) {
+  import Claims._
+
+  private val claims = mutable.Map.empty[Run, ClaimedRun]
+
+  def of(schema: StructType, run: Run, files: => Option[RowFiles]): ClaimedRun = synchronized {
+    claims.getOrElseUpdate(
+      run, {
+        Failpoints.reach(Failpoint.BeforeClaim)
+        val claimed = sink.claim(run, schema)(decide(run, _))
+        log.info(
+          s"${sink.format}: run {} of sink '{}' claimed generation {} (last epoch {})",
+          run.runId,
+          run.sinkId,
+          Long.box(claimed.row.generation),
+          claimed.row.last.fold("none")(_.epoch.toString))
+        Failpoints.reach(Failpoint.AfterClaim)
+        val mine = files
+        mine.foreach(_.removeOthers())
+        ClaimedRun(claimed.row, claimed.target, mine)
+      })
+  }
+
+  private def decide(run: Run, found: LedgerState): Either[EpochalException, LedgerRow] = {
+    val onNewQuery = sink.settings.onNewQuery
+    val claim = Claim(run.sinkId, run.queryId, run.runId, found.target, found.server, onNewQuery, found.known)
+    Claim.decide(claim, found.current, found.others)
+  }
+}
+
+private object Claims {
+  private val log = LoggerFactory.getLogger(classOf[Claims])
+}
+
+/** @param files
+  *   where its tasks may put rows that are too many for their messages
+  */
+final private[sink] case class ClaimedRun(row: LedgerRow, target: SinkTarget, files: Option[RowFiles])

@@ -1,0 +1,100 @@
+package io.epochal.kit.sink
+
+import scala.annotation.unused
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.{LedgerRow, ServerIdentity}
+import io.epochal.kit.sink.row.RowFormat
+import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
+
+/** What a run writes to: found, or made, and bound to the query's columns. */
+trait SinkTarget {
+
+  /** For messages. */
+  def name: String
+
+  /** The system, for messages. */
+  def place: String
+
+  /** How tasks encode rows. */
+  def rowFormat: RowFormat
+
+  /** The way that the rows of an epoch take.
+    *
+    * @param limit
+    *   bytes that may travel in the messages of all tasks
+    * @param files
+    *   where tasks may put more; None: there is no such place
+    */
+  def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport =
+    Transport.throughDriver(tasks, limit, files)
+
+  /** For the progress: which way the rows took, and why. */
+  def describe(shipment: Shipment, @unused tasks: Int): Map[String, String] = Map("transport" -> shipment.driverWay)
+
+  /** Runs `body` in a transaction that it commits itself; what it does not commit is rolled back. The whole is run again when
+    * its failure is transient.
+    *
+    * @param step
+    *   completes "failed in …"
+    */
+  def transaction[A](step: String)(body: SinkTransaction => A): A
+
+  /** Whether a COMMIT that failed so may have taken effect. */
+  def losesConnection(error: Throwable): Boolean
+
+  /** Whether an error says only that the system could not be asked: then nobody knows yet what a lost COMMIT did. */
+  def couldNotAsk(error: EpochalException): Boolean
+
+  /** After the COMMIT, or where the epoch was there already: settles what tasks have brought to the system themselves. */
+  def committed(@unused shipment: Shipment, @unused outcome: EpochOutcome): Unit = ()
+
+  /** After an epoch failed, while its tasks may still run: removes what they have left in the system. It must not fail: that
+    * would hide the reason; what remains is removed by the next claim.
+    */
+  def abandoned(): Unit = ()
+}
+
+/** A transaction that is open. Reads see what others committed before each of them. */
+trait SinkTransaction {
+
+  /** By which the system can be asked later what became of it, if it can. */
+  def id: Option[String] = None
+
+  def server: ServerIdentity
+
+  /** What became of another transaction, once that is decided; None: the system cannot tell. While it is under way, a transient
+    * error.
+    */
+  def outcome(@unused transaction: String): Option[TransactionOutcome] = None
+
+  /** The sink's row, locked until the transaction ends; None: the ledger has lost it. */
+  def ledgerRow(): Option[LedgerRow]
+
+  /** Brings an epoch's rows into the target and its dead letters to where those are kept, and writes its ledger row. Fails where not
+    * all of them are there, or the target is not the one that they were encoded for.
+    *
+    * @param whole
+    *   the rows replace all that the target holds
+    * @param next
+    *   names the epoch in `last`
+    */
+  def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit
+
+  /** Writes the ledger row of an epoch whose rows are there. */
+  def adopt(next: LedgerRow): Unit
+
+  /** The same as `apply` for a batch, of which the ledger does not tell. */
+  def applyBatch(shipment: Shipment, whole: Boolean): Unit
+
+  /** Nothing may follow. */
+  def commit(): Unit
+}
+
+sealed trait TransactionOutcome
+
+object TransactionOutcome {
+  case object Committed extends TransactionOutcome
+  case object Aborted extends TransactionOutcome
+  case object InProgress extends TransactionOutcome
+}

@@ -1,0 +1,176 @@
+package io.epochal.kit.sink
+
+import java.util.UUID
+
+import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+import org.apache.spark.sql.connector.write.{
+  BatchWrite,
+  DataWriterFactory,
+  PhysicalWriteInfo,
+  Write,
+  WriteBuilder,
+  WriterCommitMessage
+}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.hash.Sha256
+import io.epochal.core.ledger.EpochAttempt
+import io.epochal.kit.engine.{EveryOutputMode, QueryStop, SinkEngine}
+import io.epochal.kit.sink.row.BadRows
+import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
+import io.epochal.kit.store.HadoopFileStore
+
+/** What is to be written, and by whom. */
+final private[sink] case class WriteRequest(
+    sink: TransactionalSink,
+    claims: Claims,
+    schema: StructType,
+    queryId: String,
+    metrics: SinkMetrics,
+    engine: SinkEngine) {
+
+  def chosen(target: SinkTarget, tasks: Int, files: => Option[RowFiles]): Transport =
+    target.transport(tasks, maxInlineBytes, files)
+
+  /** Task results also count against Spark's own limit, whose error would not say what to do. */
+  private def maxInlineBytes: Long = {
+    val asked = sink.settings.inlineMaxBytes
+    engine.maxResultBytes.fold(asked)(max => math.min(asked, max / 10 * 9))
+  }
+
+  def writerFactory(target: SinkTarget, transport: Transport): SinkWriterFactory =
+    new SinkWriterFactory(transport, target.rowFormat, schema, BadRows(sink.settings.badRowLimit, schema, target.name))
+
+  def rowsBelow(directory: String): HadoopFileStore =
+    new HadoopFileStore(directory, engine.hadoop).below(RowFiles.Directory)
+}
+
+/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
+final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) extends EveryOutputMode {
+  private var whole = false
+
+  /** Complete mode, or a batch write in overwrite mode. */
+  override def truncate(): WriteBuilder = {
+    whole = true
+    this
+  }
+
+  override def build(): Write = {
+    if (whole) request.sink.refusesWhole.foreach(throw _)
+    new TransactionalWrite(request, whole)
+  }
+}
+
+/** @param whole
+  *   the rows are all that the target is to hold
+  */
+final private class TransactionalWrite(request: WriteRequest, whole: Boolean) extends Write {
+  override def description(): String = request.sink.description
+  override def toStreaming: StreamingWrite = new TransactionalStreamingWrite(request, whole)
+  override def toBatch: BatchWrite = new TransactionalBatchWrite(request, whole)
+  override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
+}
+
+/** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
+final private class TransactionalStreamingWrite(request: WriteRequest, whole: Boolean) extends StreamingWrite {
+  import request._
+
+  private val sinkId = sink.settings.sinkId.getOrElse(queryId)
+  private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
+  private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
+  private var transport: Transport = _
+
+  /** Beside the checkpoint, or in a directory that users name. A copied checkpoint has the query's id, and may write under
+    * another sink id: their files are kept apart.
+    */
+  private def rowFiles: Option[RowFiles] = Option.when(sink.usesFiles) {
+    val runs = rowsBelow(sink.settings.spillDirectory.getOrElse(query.checkpoint))
+    RowFiles(runs.below(Sha256.hex(s"${sink.place}\n$queryId\n$sinkId", 8)), query.runId)
+  }
+
+  /** Called before any task runs. */
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
+    MicroBatches
+      .refused(sink.format, query.trigger)
+      .orElse(sink.refuses(WriteKind(whole, Some(query.outputMode))))
+      .foreach(throw _)
+    transport = chosen(claimed.target, info.numPartitions, claimed.files)
+    writerFactory(claimed.target, transport)
+  }
+
+  /** Task attempts race without a referee: only those named in the messages count. */
+  override def useCommitCoordinator(): Boolean = false
+
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
+    val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString).fold(throw _, identity)
+    val attempt = EpochAttempt(
+      epoch,
+      claimed.row.generation,
+      claimed.row.runId,
+      query.trigger,
+      CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
+      shipment.digest)
+    val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole).commit(attempt, shipment)
+    if (shipment.files.nonEmpty) claimed.files.foreach(_.removeUpTo(epoch))
+    metrics.committed(sinkId, attempt, shipment, claimed.target.describe(shipment, messages.length), outcome)
+  }
+
+  /** Called also after a commit that failed, before all tasks have ended, and with messages missing: so only the ledger
+    * decides what is undone (K6). A failure here would hide the reason; the next run settles what remains.
+    */
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    if (transport != null) {
+      claimed.target.abandoned()
+      claimed.files.foreach(_.removeUpTo(epoch))
+    }
+
+  override def toString: String = sink.description
+}
+
+final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolean) extends BatchWrite {
+  import request._
+
+  private val id = s"${BatchCommit.IdPrefix}${UUID.randomUUID()}"
+  private lazy val target = sink.prepare(id, schema)
+  private var transport: Transport = _
+
+  /** A batch has no checkpoint: its files are in a directory that users name, or, where driver and executors are one
+    * process, in a temporary one.
+    */
+  private lazy val rowFiles: Option[RowFiles] = Option
+    .when(sink.usesFiles)(sink.settings.spillDirectory.orElse(engine.temporaryDirectory()))
+    .flatten
+    .map(directory => RowFiles(rowsBelow(directory), id.replace(':', '-')))
+
+  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = QueryStop.guard {
+    refused.orElse(sink.refuses(WriteKind(whole, None))).foreach(throw _)
+    transport = chosen(target, info.numPartitions, rowFiles)
+    writerFactory(target, transport)
+  }
+
+  private def refused: Option[EpochalException] = sink.settings.sinkId.map(_ =>
+    Conditions.ModeUnsupported(
+      "format" -> sink.format,
+      "mode" -> "write a batch under a sinkId",
+      "reason" -> "a batch has no epoch by which a second write could be recognised",
+      "suggestion" -> "Leave sinkId out, or use writeStream with .trigger(availableNow=True)."
+    ))
+
+  override def useCommitCoordinator(): Boolean = false
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
+    val shipment = transport.receive(Messages.of[TaskMessage](messages), BatchCommit.Epoch).fold(throw _, identity)
+    new BatchCommit(target, sink.settings, whole).commit(shipment)
+    if (shipment.files.nonEmpty) rowFiles.foreach(_.removeAll())
+  }
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (transport != null) {
+      target.abandoned()
+      rowFiles.foreach(_.removeAll())
+    }
+
+  override def toString: String = sink.description
+}

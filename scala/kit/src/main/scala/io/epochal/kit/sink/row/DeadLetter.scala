@@ -1,0 +1,93 @@
+package io.epochal.kit.sink.row
+
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.engine.RowJson
+import io.epochal.kit.engine.memory.BinaryRow
+
+/** A row that could not be stored, on its way to the dead-letter table.
+  *
+  * @param row
+  *   its number in the partition, from 1
+  * @param json
+  *   the row's values by the names of the query's columns
+  */
+final case class DeadLetter(partition: Int, row: Long, column: String, reason: String, json: String)
+
+/** What becomes of bad rows (K9). Travels to the tasks.
+  *
+  * @param limit
+  *   of an epoch; None: the first one fails it
+  * @param table
+  *   for messages
+  */
+final private[epochal] case class BadRows(limit: Option[Int], schema: StructType, table: String) {
+
+  def ofTask(partition: Int, epoch: String): TaskBadRows = new TaskBadRows(this, partition, epoch)
+}
+
+private[epochal] object BadRows {
+
+  /** @throws EpochalException
+    *   an epoch has more of them, in all its tasks together, than it may have
+    */
+  def check(limit: Option[Int], letters: Seq[DeadLetter], epoch: String): Unit =
+    limit.filter(letters.size > _).foreach(limit => throw tooMany(epoch, limitText(limit), letters.head))
+
+  private[row] def tooMany(epoch: String, limit: String, first: DeadLetter): EpochalException =
+    Conditions.TooManyBadRows(
+      "epoch" -> epoch,
+      "limit" -> limit,
+      "row" -> first.row,
+      "partition" -> first.partition,
+      "column" -> first.column,
+      "reason" -> first.reason)
+
+  private[row] def limitText(limit: Int): String = s"maxBadRows=$limit"
+}
+
+/** The bad rows of one attempt of one task; they wait in memory for its commit message. */
+final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch: String) {
+  import TaskBadRows._
+
+  private val letters = Array.newBuilder[DeadLetter]
+  private var first: DeadLetter = _
+  private var count = 0
+  private var chars = 0L
+  private lazy val json = new RowJson(policy.schema)
+
+  /** @throws EpochalException
+    *   the row fails its epoch
+    */
+  def add(number: Long, row: BinaryRow, bad: BadValue): Unit = {
+    val limit = policy.limit.getOrElse(throw refused(number, bad))
+    val letter = DeadLetter(partition, number, policy.schema(bad.column).name, bad.reason, json(row))
+    if (count == 0) first = letter
+    count += 1
+    chars += letter.json.length
+    if (count > limit) throw BadRows.tooMany(epoch, BadRows.limitText(limit), first)
+    if (chars > MaxChars) throw BadRows.tooMany(epoch, s"$MaxChars characters of JSON in one task", first)
+    letters += letter
+  }
+
+  def deadLetters: Array[DeadLetter] = letters.result()
+
+  private def refused(number: Long, bad: BadValue): EpochalException = {
+    val field = policy.schema(bad.column)
+    Conditions.BadRow(
+      "row" -> number,
+      "partition" -> partition,
+      "epoch" -> epoch,
+      "table" -> policy.table,
+      "column" -> field.name,
+      "valueType" -> field.dataType.sql,
+      "reason" -> bad.reason)
+  }
+}
+
+private[epochal] object TaskBadRows {
+
+  /** They are in the memory of the task, and all together in the driver's. */
+  val MaxChars: Long = 16L << 20
+}

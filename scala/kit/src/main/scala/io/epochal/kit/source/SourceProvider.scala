@@ -1,0 +1,79 @@
+package io.epochal.kit.source
+
+import java.util
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.OptionGroup
+import io.epochal.kit.access.PlanRedaction
+
+/** What Spark finds by the name of a format: reads the options once, checked before a query starts, and hides the secret ones.
+  *
+  * @tparam O
+  *   the options, checked
+  */
+abstract class SourceProvider[O](group: OptionGroup) extends TableProvider with DataSourceRegister {
+
+  protected def options(raw: Map[String, String]): Either[EpochalException, O]
+
+  /** The columns, where the reader was given none. */
+  protected def schema(options: O): StructType
+
+  /** The table with these columns, which the reader was given or `schema` has said. */
+  protected def table(schema: StructType, options: O): Table
+
+  final override def shortName(): String = group.format
+
+  /** Makes Spark hand a schema of the user's to `getTable`, where it can be refused in words of ours. */
+  final override def supportsExternalMetadata(): Boolean = true
+
+  final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
+    schema(read(options.asCaseSensitiveMap))
+
+  /** Called once when the DataFrame is built: the place to refuse bad options. */
+  final override def getTable(
+      schema: StructType,
+      partitioning: Array[Transform],
+      properties: util.Map[String, String]
+  ): Table = table(schema, read(properties))
+
+  private def read(raw: util.Map[String, String]): O = {
+    val checked = options(raw.asScala.toMap).fold(throw _, identity)
+    PlanRedaction.hide(group, raw)
+    checked
+  }
+}
+
+/** What can be read, and in which modes.
+  *
+  * @param columns
+  *   that a query may select
+  * @param scans
+  *   gives a [[SourceScan]] of those that it does
+  */
+final class SourceTable(
+    override val name: String,
+    override val schema: StructType,
+    scans: () => ScanBuilder,
+    continuous: Boolean = false
+) extends Table
+    with SupportsRead {
+
+  override def columns(): Array[Column] = schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
+
+  override def capabilities(): util.Set[TableCapability] = {
+    val modes = util.EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
+    if (continuous) { val _ = modes.add(TableCapability.CONTINUOUS_READ) }
+    modes
+  }
+
+  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = scans()
+}

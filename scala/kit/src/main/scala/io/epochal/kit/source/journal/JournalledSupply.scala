@@ -1,0 +1,162 @@
+package io.epochal.kit.source.journal
+
+import org.apache.spark.sql.connector.read.InputPartition
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
+import io.epochal.kit.source.{PollBudget, Supply}
+
+/** The supply of an origin that cannot be asked twice: a connector says how to receive, and what it receives is journalled, planned
+  * and read from the journal.
+  *
+  * Between two offsets that Spark logs, what was received waits in segments that no offset names yet: an offset with no new
+  * rows would start an empty batch. A poll ends at the limit of the batch, or at its own bounds of time and bytes (S13): a long
+  * list is delivered in pieces while it is read. Receiving then goes on while the batch runs, up to the same limit and bounds
+  * again: the next poll finds what came.
+  *
+  * @tparam C
+  *   where the origin is asked next, and what else a position must say of it: see [[JournalPositions]]
+  */
+abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadAhead) extends Supply[P] {
+  import journal.positions
+
+  /** Receives rows after the last one of `tail`, until there are `most` after its start, no more come, or the budget is spent.
+    *
+    * @return
+    *   whether the budget ended it
+    */
+  protected def receive(tail: JournalTail[P, C], most: Long, budget: PollBudget): Boolean
+
+  /** Forgets where it stood: the next rows come after another position. */
+  protected def reset(): Unit
+
+  /** Whether a failure may be over when the origin is asked again. */
+  protected def isTransient(error: EpochalException): Boolean
+
+  private var tail = Option.empty[JournalTail[P, C]]
+
+  /** The start of the last poll, for all threads. */
+  @volatile private var polled = Option.empty[P]
+
+  /** Where the last poll ended at its limit, and another will follow: that limit. */
+  private var cut = Option.empty[Long]
+
+  /** Whether what was received last ended at its budget. */
+  @volatile private var bounded = false
+
+  /** The row behind those that earlier runs logged; None before the first poll. */
+  private var unswept = Option.empty[Long]
+  private var swept = false
+
+  /** What is received while the batch before it runs. Nothing else is received meanwhile. */
+  private var following = Option.empty[(JournalTail[P, C], WorkAhead)]
+
+  final override def available(start: P, most: Long): Long = {
+    val aheadOfIt = joined(start)
+    val now = tailAfter(start)
+    def missing = now.available < most
+    def ended = known.exists(_.ends <= now.until)
+    val looked = aheadOfIt && now.available > 0 && (ended || bounded)
+    if (missing && !looked) orDiscard { bounded = receive(now, most, ahead.polls.poll) }
+    cut = Option.when((!missing || bounded) && !ended)(most)
+    now.available
+  }
+
+  override def paused: Boolean = bounded && tail.exists(_.available == 0)
+
+  final override def take(start: P, rows: Long): P = tailAfter(start).take(rows)
+
+  final override def rowsBefore(position: P): Long = positions.rows(position)
+
+  final override def latest: Option[P] =
+    for {
+      extent <- known
+      start <- polled
+    } yield positions.at(start, extent.exists)
+
+  override def partitions(start: P, end: P): Array[InputPartition] = {
+    if (tail.exists(now => now.start != end && now.after(end).nonEmpty)) sweep(end)
+    if (following.isEmpty) readAhead(end)
+    journal.partitions(start, end)
+  }
+
+  final override def release(end: P): Unit = journal.release(end)
+
+  override def close(): Unit = {
+    ahead.close()
+    discard()
+  }
+
+  /** Spark plans what it has logged: with an offset of this run in its log, no run before can log one any more. */
+  private def sweep(end: P): Unit = if (!swept) {
+    swept = true
+    unswept.foreach(journal.sweep(_, end))
+  }
+
+  /** No further than to an end that was seen. */
+  private def readAhead(end: P): Unit =
+    for {
+      limit <- cut
+      next <- tail.filter(_.start != end).flatMap(_.after(end))
+      most = known.fold(limit)(extent => math.min(limit, extent.ends - positions.rows(end)))
+      if next.available < most
+    } following = Some(next -> ahead.start { bounded = receive(next, most, ahead.polls.ahead) })
+
+  /** Waits for what is received after this position while the batch before it runs. That the origin failed then, when nobody
+    * waited, may be long over: the poll that follows goes on, or tells of it.
+    *
+    * @return
+    *   whether something was
+    */
+  private def joined(start: P): Boolean =
+    following.exists { case (next, work) =>
+      next.start == start && {
+        try {
+          orDiscard(work.await())
+          tail = Some(next)
+          following = None
+          true
+        } catch {
+          case error: EpochalException if isTransient(error) =>
+            JournalledSupply.log.warn(s"A request ahead of the next batch failed and is repeated: ${error.problem}")
+            false
+        }
+      }
+    }
+
+  private def tailAfter(start: P): JournalTail[P, C] = {
+    val now = tail.filter(_ => following.isEmpty).flatMap(_.after(start)).getOrElse {
+      discard()
+      new JournalTail(journal, start)
+    }
+    if (unswept.isEmpty) unswept = Some(now.until)
+    polled = Some(start)
+    tail = Some(now)
+    now
+  }
+
+  private def orDiscard(body: => Unit): Unit =
+    try body
+    catch {
+      case e: Throwable =>
+        discard()
+        throw e
+    }
+
+  private def discard(): Unit = {
+    following.foreach { case (next, work) =>
+      work.cancel()
+      next.discard()
+    }
+    following = None
+    tail.foreach(_.discard())
+    tail = None
+    cut = None
+    bounded = false
+    reset()
+  }
+}
+
+private object JournalledSupply {
+  private val log = LoggerFactory.getLogger(classOf[JournalledSupply[_, _]])
+}

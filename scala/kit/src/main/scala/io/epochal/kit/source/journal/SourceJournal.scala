@@ -1,0 +1,139 @@
+package io.epochal.kit.source.journal
+
+import java.io.IOException
+
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.connector.read.InputPartition
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.{FileStore, Journal, JournalDamage, Segment, SegmentWriter, Slice}
+
+/** What a connector's position says of the journal (J6): which rows lie before it, which segments count, and where the origin is asked
+  * next. Pure.
+  *
+  * @tparam C
+  *   the last of these
+  */
+trait JournalPositions[P, C] {
+
+  /** How many rows lie before it. */
+  def rows(position: P): Long
+
+  /** The segments that it names; None where its rows were never journalled. */
+  def segments(position: P): Option[Seq[Segment]]
+
+  /** Those of them that the offsets after it must name. */
+  def needed(position: P): Seq[Segment] = segments(position).getOrElse(Nil).filter(_.until > rows(position))
+
+  def cursor(position: P): C
+
+  /** The position `rows` rows after `start`. */
+  def after(start: P, rows: Long, segments: Seq[Segment], cursor: C): P
+
+  /** The position at a row, without what the journal has: for a report. */
+  def at(like: P, row: Long): P
+}
+
+/** The rows of one task, in the journal. */
+final case class JournalPartition(slices: Seq[Slice]) extends InputPartition
+
+/** The stream's [[io.epochal.core.journal.Journal]], with what its failures mean for a query; threads as there.
+  *
+  * @param store
+  *   its directory, in the source's part of the checkpoint
+  * @param source
+  *   the identity that offsets carry
+  * @param lost
+  *   what is logged of rows that are gone, from one until another, and why; throws where that fails the query (DATA_LOSS)
+  * @param parts
+  *   partitions of a batch at the most
+  */
+final class SourceJournal[P, C](
+    store: FileStore,
+    source: String,
+    val positions: JournalPositions[P, C],
+    lost: (Long, Long, String) => String,
+    parts: => Int
+) {
+  private val journal = new Journal(store, source)
+
+  /** @throws io.epochal.core.error.EpochalException
+    *   JOURNAL_UNWRITABLE, as all that writes
+    */
+  def begin(from: Long): SegmentWriter = writing(journal.begin(from))
+
+  def append(writer: SegmentWriter, rows: Int, bytes: Array[Byte], from: Int, length: Int): Unit =
+    writing(writer.append(rows, bytes, from, length))
+
+  def seal(writer: SegmentWriter): Segment = writing(journal.seal(writer))
+
+  /** @throws io.epochal.core.error.EpochalException
+    *   DATA_LOSS, where the journal does not have all rows; with failOnDataLoss=false those that it has are read
+    */
+  def partitions(start: P, end: P): Array[InputPartition] = {
+    val plan = journal.plan(positions.segments(end).getOrElse(Nil), positions.rows(start), positions.rows(end))
+    plan.gaps.foreach(gap => warn(gap.from, gap.until, gap.reason))
+    if (plan.slices.isEmpty) Array.empty else plan.split(parts).map(JournalPartition(_)).toArray
+  }
+
+  /** Reads rows that were delivered before, frame after frame, on the driver.
+    *
+    * @param purpose
+    *   what they are needed for, in the warning or error where the journal does not have all
+    * @param into
+    *   gives an array with room for the bytes of a frame
+    * @param each
+    *   is told of the rows that are wanted of the frame that was read
+    */
+  def read(segments: Seq[Segment], from: Long, until: Long, purpose: String)(into: Int => Array[Byte])(
+      each: Slice => Unit): Unit = {
+    val plan = journal.plan(segments, from, until)
+    plan.gaps.foreach(gap => warn(gap.from, gap.until, s"${gap.reason}; $purpose"))
+    plan.slices.groupBy(_.segment).toSeq.sortBy(_._1).foreach { case (segment, slices) =>
+      Using.resource(store.open(segment)) { file =>
+        slices.foreach { slice =>
+          try {
+            Journal.read(file, slice)(into)
+            each(slice)
+          } catch {
+            case damage: JournalDamage => warn(slice.first, slice.first + slice.take, s"${damage.getMessage}; $purpose")
+          }
+        }
+      }
+    }
+  }
+
+  def release(end: P): Unit =
+    try positions.segments(end).foreach(journal.release(positions.rows(end), _))
+    catch {
+      // What could not be removed is removed by a later commit, or another run.
+      case NonFatal(e) =>
+        SourceJournal.log.warn(
+          s"Old segments of the journal in $store could not be removed, a later commit does it: $e")
+    }
+
+  /** Removes what earlier runs received behind a row and never logged. An offset of this run is in Spark's log already. */
+  def sweep(behind: Long, logged: P): Unit =
+    try journal.sweepOrphans(behind, positions.segments(logged).getOrElse(Nil))
+    catch {
+      case NonFatal(e) =>
+        SourceJournal.log.warn(s"What earlier runs left in $store could not be removed, a later run does it: $e")
+    }
+
+  private def warn(from: Long, until: Long, reason: String): Unit = SourceJournal.log.warn(lost(from, until, reason))
+
+  private def writing[A](body: => A): A =
+    try body
+    catch {
+      case e: IOException =>
+        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
+        throw Conditions.JournalUnwritable.because(e)("source" -> source, "path" -> store, "reason" -> reason)
+    }
+}
+
+private object SourceJournal {
+  private val log = LoggerFactory.getLogger(classOf[SourceJournal[_, _]])
+}

@@ -1,0 +1,67 @@
+"""The API that the programs of the documents talk to: one server in place of all their hosts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from support import shapes
+from support.api import Request, serve
+from support.data import comments
+from support.shapes import Page, Server
+
+#: Records that all lists have.
+COUNT = 25
+
+
+def comments_page(server: Server, request: Request) -> Page:
+    """By offset and limit, by page number, or all."""
+    return server.page(request.params), {}
+
+
+def orders(server: Server, request: Request) -> Page:
+    """A list by cursor; rows that are sent there are accepted."""
+    if request.body:
+        return {"accepted": True}, {}
+    records, following = server.part(int(request.params.get("after", "c0")[1:]))
+    return {"data": records, "paging": {"next": None if following is None else f"c{following}"}}, {}
+
+
+def search(server: Server, request: Request) -> Page:
+    """Hits by offset and limit in the body of the request."""
+    asked = json.loads(request.body)
+    records = server.records[asked["from"] : asked["from"] + asked["size"]]
+    return {"hits": {"hits": [{"_id": str(record["id"]), "_source": record} for record in records]}}, {}
+
+
+def token(server: Server, request: Request) -> Page:
+    """An OAuth 2 server."""
+    assert b"grant_type=client_credentials" in request.body
+    return {"access_token": "t", "token_type": "Bearer", "expires_in": 3600}, {}
+
+
+#: By the end of a path.
+ROUTES: dict[str, shapes.Shape] = {
+    "/comments": comments_page,
+    "/orders": orders,
+    "/_search": search,
+    "/issues": shapes.github,
+    "/events": shapes.since_until,
+    "/token": token,
+}
+
+
+def route(server: Server, request: Request) -> Page:
+    (shape,) = [shape for ending, shape in ROUTES.items() if request.path.endswith(ending)]
+    return shape(server, request)
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Serves the lists; their records appeared an hour and a half ago."""
+    server = Server(shape=route, records=comments(1, COUNT))
+    server.appeared = [time.time() - 5400] * COUNT
+    with serve(server):
+        yield server

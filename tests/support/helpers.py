@@ -1,0 +1,18 @@
+"""Arguments of ``epochal.read`` and ``epochal.write`` that travel as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: What is no option of a format. All else goes by the jar's own names.
+_OWN = {"url", "table", "checkpoint", "trigger", "output_mode", "query_name", "schema", "headers", "params"}
+_OWN |= {"partition_params"}
+
+
+def arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"table": "t", "sinkId": "s"}`` → ``{"table": "t", "options": {"sinkId": "s"}}``; None is not set."""
+    own = {name: value for name, value in settings.items() if name in _OWN}
+    return own | {
+        "options": {name: value for name, value in settings.items() if name not in _OWN and value is not None}
+    }

@@ -1,0 +1,111 @@
+"""What the documents name is there: pages, headings, files, options, values, conditions, tests and make's targets."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyspark
+import pytest
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+import epochal
+from support import commands, documents
+from support.documents import Page
+from support.places import ROOT
+
+PAGES = documents.pages()
+NAMES = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
+CAMEL_CASE = re.compile(r"([a-z]+(?:[A-Z][a-z]*)+)(?:=.*)?")
+
+
+def texts(*patterns: str) -> str:
+    return "\n".join(path.read_text("utf-8") for pattern in patterns for path in ROOT.glob(pattern))
+
+
+@pytest.fixture(scope="module")
+def words() -> set[str]:
+    """All words of the code, of the options, and the methods that Spark's users call, in lower case."""
+    code = texts("scala/*/src/*/**/*.scala", "python/src/**/*.py", "bench/*.py", "docs/OPTIONS.md")
+    methods = {name for kind in (SparkSession, DataFrame, DataFrameWriter, DataStreamWriter) for name in dir(kind)}
+    return {word.lower() for word in methods.union(re.findall(r"\w+", code))}
+
+
+@pytest.fixture(scope="module")
+def conditions() -> set[str]:
+    """Conditions of the jar, of the package, and of Spark; variables of the environment that something reads."""
+    (errors,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
+    with zipfile.ZipFile(errors) as jar:
+        sparks = jar.read("error/error-conditions.json").decode()
+    code = texts("Makefile", ".ci/run", "tests/**/*.py", "python/src/**/*.py", "scala/*/src/*/**/*.scala")
+    variables = re.findall(r"\b(?:EPOCHAL|SPARK)_\w+", code)
+    own = re.findall(r"\w+", documents.page("docs/ERRORS.md").source) + re.findall(r'"([A-Z_]+)"', code)
+    return {*own, *variables, *re.findall(r'"(\w+)" : \{', sparks)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_link_leads_to_a_file_or_a_heading(page: Page) -> None:
+    dead = []
+    for link in page.links():
+        path, _, anchor = unquote(link).partition("#")
+        target = (page.path.parent / path).resolve() if path else page.path
+        if not re.match(r"\w+:", link) and not (target.exists() and (not anchor or anchor in Page(target).anchors())):
+            dead.append(link)
+    assert dead == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_target_of_make_is_one(page: Page) -> None:
+    named = re.findall(r"^make ([a-z-]+)", "\n".join(page.inline()), re.MULTILINE)
+    assert [name for name in named if name not in commands.TARGETS] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_test_is_one(page: Page) -> None:
+    suites = {path.stem for path in ROOT.glob("scala/*/src/test/**/*.scala")}
+    suites.update(re.findall(r"class (\w+Suite)\b", texts("scala/*/src/test/**/*.scala")))
+    named = {name for name in page.inline() if re.fullmatch(r"\w+Suite", name)}
+    assert named - suites == set()
+    files = {name.removeprefix("tests/") for name in page.inline() if re.fullmatch(r"[\w/]*test_\w+\.py", name)}
+    assert [name for name in files if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_the_tests_page_names_every_test() -> None:
+    named = "\n".join(documents.page("tests/README.md").inline())
+    files = {str(path.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {name for name in files if name not in named} == set()
+
+
+def test_the_python_page_names_everything_public() -> None:
+    named = set(re.findall(r"\w+", "\n".join(documents.page("docs/python.md").inline())))
+    modules = {name for name in epochal.__all__ if name.islower()}
+    assert {*epochal.__all__, *epochal.rest.__all__, *epochal.jdbc.__all__} - modules - named == set()
+    assert {"configure", "check_version", "jar_path", "read", "write", "from_spark"} <= named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_condition_is_one(page: Page, conditions: set[str]) -> None:
+    named = {name.partition(".")[0] for name in page.inline() if NAMES.fullmatch(name.partition(".")[0])}
+    assert named - conditions == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_an_option_or_a_metric_is_one(page: Page, words: set[str]) -> None:
+    named = {match[1] for name in page.inline() if (match := CAMEL_CASE.fullmatch(name))}
+    assert {name for name in named if name.lower() not in words} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_value_of_python_has_the_fields_that_it_is_given(page: Page) -> None:
+    wrong = []
+    for text in page.inline():
+        for module, name, given in re.findall(r"\b(?:(rest|jdbc)\.)?([A-Z]\w+)(?:\(([^()]*)\))?", text):
+            kind = getattr(getattr(epochal, module) if module else epochal, name, None)
+            fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+            if (module and kind is None) or (fields and not set(re.findall(r"\b([a-z_]+)=", given)) <= fields):
+                wrong.append(text)
+    assert wrong == []

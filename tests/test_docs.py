@@ -1,0 +1,107 @@
+"""Every block of code in a document is run, compiled or parsed: nothing that can be pasted is wrong."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from support import commands, consumers, documents, example_api, shapes, snippets
+from support.databases import Postgres
+from support.documents import Block, Page
+from support.streams import drain
+
+PAGES = documents.pages()
+BLOCKS = [block for page in PAGES for block in page.blocks()]
+#: What a block needs beside what all have: Spark for its SQL, or a stub of an API's shape (test_rest_recipes.py).
+NEEDS = {"spark"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
+LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "text"}
+
+
+def of(language: str, needs: str | None = None) -> list[Block]:
+    return [block for block in BLOCKS if block.language == language and (needs in block.needs or needs is None)]
+
+
+@pytest.fixture
+def api() -> Iterator[shapes.Server]:
+    """All APIs of the documents."""
+    with example_api.serving() as served:
+        yield served
+
+
+def test_a_block_says_in_which_language_it_is() -> None:
+    strange = [f"{block}: {block.language!r}" for block in BLOCKS if block.language not in LANGUAGES]
+    assert strange == []
+    fences = {str(page): len(re.findall(r"^ *(?:```|~~~)", page.source, re.MULTILINE)) for page in PAGES}
+    assert fences == {str(page): 2 * len(page.blocks()) for page in PAGES}
+
+
+def test_a_block_needs_what_is_there() -> None:
+    assert [f"{block}: {need}" for block in BLOCKS for need in block.needs if need not in NEEDS] == []
+    comments = {str(page): len(re.findall("^<!-- needs:", page.source, re.MULTILINE)) for page in PAGES}
+    assert comments == {str(page): sum(bool(block.needs) for block in page.blocks()) for page in PAGES}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.blocks("python")], ids=str)
+def test_the_python_blocks_of_a_page_run_in_their_order(
+    page: Page,
+    spark: SparkSession,
+    api: shapes.Server,
+    postgres: Postgres,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def await_all(query: StreamingQuery, timeout: int | None = None) -> None:
+        drain(query)
+
+    monkeypatch.setattr(StreamingQuery, "awaitTermination", await_all)
+    monkeypatch.chdir(tmp_path)
+    blocks = [block for block in page.blocks("python") if not block.needs]
+    snippets.run_python(blocks, spark, api, postgres, tmp_path)
+    assert snippets.empty_tables(blocks, postgres, tmp_path) == []
+    assert api.requests or "https://" not in "".join(block.text for block in blocks)
+
+
+@pytest.mark.parametrize("block", [block for block in of("sql") if not block.needs], ids=str)
+def test_sql_runs_in_postgresql(block: Block, postgres: Postgres) -> None:
+    snippets.run_in_postgres(block, postgres)
+
+
+@pytest.mark.parametrize("block", of("sql", "spark"), ids=str)
+def test_sql_of_spark_runs_in_spark(
+    block: Block, spark: SparkSession, api: shapes.Server, postgres: Postgres, tmp_path: Path
+) -> None:
+    try:
+        snippets.run_in_spark(block, spark, api, postgres, tmp_path)
+    finally:
+        for kind, name in re.findall(r"CREATE (?:TEMPORARY )?(TABLE|VIEW) (\w+)", block.text):
+            spark.sql(f"DROP {kind} IF EXISTS {name}")
+
+
+@pytest.mark.parametrize("block", of("bash"), ids=str)
+def test_a_command_is_one_and_names_what_is_there(block: Block) -> None:
+    parsed = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, timeout=30, check=False)
+    assert (parsed.returncode, parsed.stderr) == (0, "")
+    assert [name for words in commands.lines(block.text) for name in commands.unknown(words)] == []
+
+
+@pytest.mark.parametrize("block", of("json"), ids=str)
+def test_json_is_json(block: Block) -> None:
+    for line in block.text.splitlines():
+        json.loads(line)
+
+
+@pytest.mark.parametrize("block", [*of("xml"), *of("scala")], ids=str)
+def test_what_a_build_takes_is_in_a_project_that_is_built(block: Block) -> None:
+    built = {"xml": consumers.MAVEN, "scala": consumers.SBT}[block.language]
+    if block.language == "xml":
+        ElementTree.fromstring(block.text)
+    assert "".join(block.text.split()) in "".join(built.split())
