@@ -25,7 +25,8 @@ import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
   *   - The driver moves a table only when its line has the token, the count and the digest of a message, and the server
   *     moved as many rows: a crash of the server empties unlogged tables.
   *   - Under the ledger's lock every table of the sink that is taken is either named by a message, or of an attempt that
-  *     will never be: both are emptied. Lines that a straggler holds are passed over until a later epoch.
+  *     will never be: both are emptied. Lines that a straggler holds are passed over until a later epoch; the rows of one
+  *     that a message names are moved all the same.
   *
   * Tables are used again, so the catalog does not grow with the epochs: as many are made as attempts run at the same time.
   */
@@ -61,9 +62,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
     val registry = new StagingRegistry(run)
     val taken = registry.taken(connection)
-    shipment.elsewhere.foreach { message =>
-      if (!taken.exists(t => t.name == message.place && t.token == message.token && t.digest == message.digest))
-        throw lost(message.attempt, message.place, 0L, message.stored)
+    lazy val filled = registry.filled(connection)
+    shipment.elsewhere.find(message => !taken.exists(holds(_, message)) && !filled.exists(holds(_, message))).foreach {
+      message => throw lost(message.attempt, message.place, 0L, message.stored)
     }
     val loaded = run.table.mode match {
       case WriteMode.Append         => append(connection, run, registry, shipment)
@@ -73,6 +74,9 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     registry.free(connection, taken)
     loaded
   }
+
+  private def holds(table: StagedTable, message: BulkMessage): Boolean =
+    table.name == message.place && table.token == message.token && table.digest == message.digest
 
   /** One table after the other: how many rows came from each is compared with its message. */
   private def append(connection: Connection, run: BulkRun, registry: StagingRegistry, shipment: Shipment): Loaded = {

@@ -101,13 +101,21 @@ final private[postgres] class StagingRegistry(run: BulkRun) {
     if (changed != 1L) throw new IllegalStateException(s"the line of $table is gone from $registry")
   }
 
-  /** The sink's tables that attempts have filled, their lines locked; without those of attempts under way. */
-  def taken(connection: Connection): Seq[StagedTable] =
+  /** The sink's tables that attempts have filled, their lines locked; without lines that somebody else has locked. An
+    * attempt that looks for a free table while another is recorded holds that one's line, too, until its own end: what
+    * is missing here may be [[filled]].
+    */
+  def taken(connection: Connection): Seq[StagedTable] = staged(connection, "FOR UPDATE SKIP LOCKED")
+
+  /** The sink's tables that attempts have filled, whoever holds their lines. */
+  def filled(connection: Connection): Seq[StagedTable] = staged(connection, "")
+
+  private def staged(connection: Connection, locks: String): Seq[StagedTable] =
     Sql.query(
       connection,
       sql"""SELECT name, token, rows, digest, starts_with(sink_id, '${BatchCommit.IdPrefix}') FROM $registry
          |WHERE token IS NOT NULL AND (sink_id = ? OR starts_with(sink_id, '${BatchCommit.IdPrefix}') AND taken_at < now() - interval '1 day')
-         |AND $mine FOR UPDATE SKIP LOCKED""",
+         |AND $mine $locks""",
       run.sinkId,
       schema
     )(rows =>
