@@ -1,4 +1,4 @@
-"""``python -m epochal demo|info``."""
+"""``python -m epochal demo|info|probe``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from epochal._probe import command as probe_command
 from epochal._version import VERSION
 
 
@@ -22,7 +23,11 @@ def main(arguments: list[str] | None = None) -> int:
     demo.add_argument("--password", default=os.environ.get("PGPASSWORD"), help="its password (default: PGPASSWORD)")
     demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
     commands.add_parser("info", help="show what is installed, and what is missing")
+    probe = commands.add_parser("probe", help="find out by a few requests how a REST API is read")
+    probe_command.add_arguments(probe)
     options = parser.parse_args(arguments)
+    if options.command == "probe":  # needs no rich
+        return probe_command.run(options)
     try:
         from epochal import _commands
     except ModuleNotFoundError as missing:

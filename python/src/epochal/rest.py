@@ -12,11 +12,14 @@ the jar holds.
 ``body=``, ``batch=``, …      ``Body``, ``Batch``, ``Results``, ``DeadLetters`` of ``epochal.write.rest``
 ============================  ==================================================================================
 
+``probe`` finds out by a few requests which of them an API needs; it returns a ``Probe`` with a ``Finding`` for each.
+
 >>> from epochal import Secret, rest
 >>> rest.Bearer(Secret("hunter2")), rest.Cursor(next="/paging/next", param="after")
 (rest.Bearer(token=Secret('***')), rest.Cursor(next='/paging/next', param='after'))
 """
 
+from epochal._probe import Finding, Probe, probe
 from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
 from epochal._values.pages import Cursor, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
@@ -31,6 +34,7 @@ __all__ = [
     "Csv",
     "Cursor",
     "DeadLetters",
+    "Finding",
     "Json",
     "Keyset",
     "Link",
@@ -41,9 +45,11 @@ __all__ = [
     "Offset",
     "Page",
     "Poll",
+    "Probe",
     "Results",
     "Signer",
     "TimeWindow",
+    "probe",
 ]
 
 

@@ -1,0 +1,295 @@
+"""Pages that are asked for by position or number: which parameters work, seen by what they give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from urllib.parse import parse_qsl, urlsplit
+
+from epochal._probe import names
+from epochal._probe.address import Address
+from epochal._probe.asking import Asking, counted, records_of
+from epochal._probe.body import Listing
+from epochal._probe.followed import links
+from epochal._probe.records import Key
+from epochal._values.pages import AnyPages, Offset, Page
+
+Kind = Literal["offset", "page"]
+Pair = tuple[Kind, str, str]
+
+#: The size of a page that is tried, and the round sizes below it.
+LARGE = 100
+_ROUND = (100, 50, 25, 20, 10, 5, 2, 1)
+#: A page that no list has.
+_FAR = 1_000_000
+#: Statuses of a page behind the last one that the jar takes for the end of a list.
+PAST_END = (400, 404, 416)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Pages that can be asked for by their place.
+
+    Attributes:
+        first: the number of the first page.
+        size: records of a page; a full one of that size was seen.
+        sized: whether the server obeys ``size_param``.
+        total: JSON Pointer to, or header with, the number of all records, where that number is right.
+        ends: what a page behind the end is; empty where that was not seen.
+        repeats: whether a page behind the end has records.
+    """
+
+    kind: Kind
+    param: str
+    size_param: str
+    how: str
+    first: int = 1
+    size: int = 0
+    sized: bool = True
+    total: str = ""
+    total_seen: int = 0
+    ends: str = ""
+    repeats: bool = False
+    pages: tuple[Listing, ...] = ()
+
+    def query(self, record: int, size: int) -> dict[str, str | int]:
+        """The parameters that ask for the page that begins at a record."""
+        place = record if self.kind == "offset" else self.first + record // size
+        return {self.param: place, self.size_param: size}
+
+    @property
+    def shown(self) -> str:
+        words = "records to skip" if self.kind == "offset" else f"number of the page, the first is {self.first}"
+        return f"parameter '{self.param}' ({words})"
+
+    def value(self, key: str | None) -> AnyPages:
+        """As ``pages`` of ``epochal.read.rest``."""
+        total = self.total if self.total.startswith("/") else None
+        header = self.total if self.total and total is None else None
+        if self.kind == "offset":
+            return Offset(
+                size=self.size,
+                offset_param=self.param,
+                limit_param=self.size_param,
+                total=total,
+                total_header=header,
+                key=key,
+            )
+        return Page(
+            size=self.size,
+            page_param=self.param,
+            size_param=self.size_param,
+            first=None if self.first == 1 else self.first,
+            total=total,
+            total_header=header,
+            key=key,
+        )
+
+
+@dataclass
+class Hints:
+    """Names of parameters that a response or its address mentions."""
+
+    offsets: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, listing: Listing, given: Address) -> Hints:
+        """What the address that was given, links, and numbers around the records suggest."""
+        hints = cls()
+        queries = [given.params.items()]
+        texts = [*links(listing.response.headers).values(), *listing.relations.values()]
+        texts += [value for value in listing.outline.values() if isinstance(value, str) and "?" in value]
+        for text in texts[:50]:
+            queries.append(dict(parse_qsl(urlsplit(text).query)).items() if len(text) < 4000 else {}.items())
+        for query in queries:
+            for name, value in query:
+                hints.add(name, value)
+        for pointer, value in listing.outline.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                name = names.leaf(pointer)
+                if value in (0, 1) or (value >= len(listing) and name not in ("count", "first")):
+                    hints.add(name, str(value))
+        return hints
+
+    def add(self, name: str, value: str) -> None:
+        if re.fullmatch(r"\d{1,9}", value):
+            for usual, found in ((names.OFFSETS, self.offsets), (names.PAGES, self.pages), (names.SIZES, self.sizes)):
+                if name in usual and name not in found:
+                    found.append(name)
+
+    def pairs(self) -> list[Pair]:
+        """Pairs of parameters that have something to do with what was seen."""
+        found: list[Pair] = []
+        for kind, positions, usual in _kinds(self):
+            for position in positions:
+                partners = [size for one, size in usual if one == position]
+                sizes = self.sizes or partners[:2] or ["limit"]
+                found += [(kind, position, size) for size in sizes]
+            found += [(kind, position, size) for position, size in usual if not positions and size in self.sizes]
+        return list(dict.fromkeys(found))
+
+
+def _kinds(hints: Hints) -> tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...]:
+    return ("offset", hints.offsets, names.OFFSET_PAIRS), ("page", hints.pages, names.PAGE_PAIRS)
+
+
+class Counting:
+    """Looks for parameters that ask for a page, and tests them.
+
+    Args:
+        first: the first page; at least two records.
+        base: its address without parameters of pagination.
+    """
+
+    def __init__(self, asking: Asking, first: Listing, base: Address, key: Key) -> None:
+        self._asking, self._base, self._key = asking, base, key
+        self._keys = key.all(first.records)
+        self._first = first
+        self._small = 2 if len(self._keys) >= 6 else 1
+        self.sizes: list[str] = []
+        self.small_page: Listing | None = None
+
+    def find(self, hints: Hints) -> Counted | None:
+        """The first pair of parameters that works, tested at the size that the printed program asks for."""
+        tried: set[Pair] = set()
+        for pair in self._pairs(hints):
+            if pair not in tried:
+                tried.add(pair)
+                if (found := self._test(pair)) is not None:
+                    return self._measured(found)
+        return None
+
+    def _pairs(self, hints: Hints) -> Iterator[Pair]:
+        """Pairs to try; those of a kind only if all together change the response, or are refused."""
+        yield from hints.pairs()
+        for kind, positions, usual in (
+            ("offset", names.OFFSETS, names.OFFSET_PAIRS),
+            ("page", names.PAGES, names.PAGE_PAIRS),
+        ):
+            start = 1 if kind == "offset" else 2
+            together = {**dict.fromkeys(positions, start), **dict.fromkeys(names.SIZES, self._small)}
+            page = self._asking.ask(self._base.with_params(together))
+            if page is not None and self._key.all(page.records) == self._keys:
+                continue
+            known = [(position, size) for position, size in usual if size in self.sizes]
+            yield from ((kind, position, size) for position, size in [*known, *usual])  # type: ignore[misc]
+
+    def _test(self, pair: Pair) -> Counted | None:
+        """Whether the parameters give the records that they should."""
+        kind, position, size = pair
+        small, keys = self._small, self._keys
+        page = self._asking.ask(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
+        if page is None or not page.records:
+            return None
+        found = self._key.all(page.records)
+        if found == keys:
+            return None
+        if found == keys[:small]:
+            self.sizes.append(size)
+            self.small_page = self.small_page or page
+            return None
+        if kind == "offset":
+            return self._by_offset(position, size, found)
+        return self._by_page(position, size, found)
+
+    def _by_offset(self, position: str, size: str, found: list[str]) -> Counted | None:
+        keys, small = self._keys, self._small
+        if found == keys[1 : 1 + small]:
+            how = f"asked to skip 1 record and for {small}, it gave the right ones"
+            return Counted("offset", position, size, how)
+        if len(found) >= len(keys) - 1 and found[: len(keys) - 1] == keys[1:]:
+            how = f"asked to skip 1 record, it gave the list from the second one on; '{size}' had no effect"
+            return Counted("offset", position, size, how, sized=False)
+        return None
+
+    def _by_page(self, position: str, size: str, found: list[str]) -> Counted | None:
+        keys, small = self._keys, self._small
+        for first in (1, 0):
+            begin = (2 - first) * small
+            if found == keys[begin : begin + small]:
+                how = f"asked for page 2 of {counted(small, 'record')}, it gave the right ones"
+                return Counted("page", position, size, how, first=first)
+        if {*found} & {*keys}:
+            return None
+        for first in (1, 0):
+            page = self._asking.ask(self._base.with_params({position: first, size: small}))
+            if page is not None and self._key.all(page.records) == keys:
+                how = f"page {first} is the first page, and page 2 has other records; '{size}' had no effect"
+                return Counted("page", position, size, how, first=first, sized=False)
+        return None
+
+    def _measured(self, found: Counted) -> Counted:
+        """With a size of which a second page was seen, and with what is known of the end."""
+        known, page = self._keys, self._first
+        if found.sized and len(known) < LARGE:
+            large = self._ask(found, 0, LARGE)
+            if large is not None and 1 < len(large) <= LARGE and _fits(self._key.all(large.records), known):
+                known, page = self._key.all(large.records), large
+        size = min(len(known), LARGE) if found.sized else len(known)
+        second = self._ask(found, size, size)
+        after = self._key.all(second.records) if second else []
+        if not after and found.sized:
+            found = self._ended(found, len(known), second)
+            size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
+            second = self._ask(found, size, size)
+            after = self._key.all(second.records) if second else []
+        expected = known[size : 2 * size]
+        right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
+        pages = (page, second) if second is not None and right else (page,)
+        says = f"has {counted(len(after), 'record')} and goes" if right else f"({self._asking.said}) does not go"
+        how = f"{found.how}; page 2 of {counted(size, 'record')} {says} on where page 1 ends"
+        return self._with_end(replace(found, size=size, pages=pages, how=how, repeats=not right), known, right)
+
+    def _with_end(self, found: Counted, known: list[str], right: bool) -> Counted:
+        """With the total, where the page that it says to be the last one is; and with what comes behind it."""
+        if not right:
+            return found
+        end = len(known) if found.ends else 0
+        for place, total in totals(found.pages[-1]):
+            if end:
+                if total == end:
+                    found = replace(found, total=place, total_seen=total)
+                    break
+                continue
+            if total < len(known) or any(
+                total != other for page in found.pages for p, other in totals(page) if p == place
+            ):
+                continue
+            start = (total - 1) // found.size * found.size
+            page = self._ask(found, start, found.size)
+            if page is not None and len(page) == total - start:
+                found = replace(found, total=place, total_seen=total)
+                break
+        if found.ends:
+            return found
+        behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
+        return self._ended(found, behind, self._ask(found, behind, found.size))
+
+    def _ended(self, found: Counted, record: int, page: Listing | None) -> Counted:
+        if page is None and self._asking.status not in PAST_END:
+            return found
+        what = self._asking.said if page is None else records_of(page)
+        return replace(found, ends=f"a page from record {record} on: {what}", repeats=bool(page and page.records))
+
+    def _ask(self, found: Counted, record: int, size: int) -> Listing | None:
+        return self._asking.ask(self._base.with_params(found.query(record, size)))
+
+
+def totals(listing: Listing) -> list[tuple[str, int]]:
+    """Where a response may say how many records there are in all, and what it says."""
+    found = [(p, v) for p, v in listing.outline.items() if isinstance(v, int) and not isinstance(v, bool) and v > 0]
+    headers = [(name, int(v)) for name, v in listing.response.headers.items() if re.fullmatch(r"\s*\d{1,15}\s*", v)]
+    all_of_them = [
+        *((p, v) for p, v in found if names.is_total(p)),
+        *((n, v) for n, v in headers if names.is_total(f"/{n}")),
+    ]
+    return [(place, total) for place, total in all_of_them if total >= len(listing)]
+
+
+def _fits(longer: list[str], known: list[str]) -> bool:
+    shorter = min(len(longer), len(known))
+    return longer[:shorter] == known[:shorter]

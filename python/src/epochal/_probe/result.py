@@ -1,0 +1,129 @@
+"""What a probe has found out: values, for people and for programs."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+#: ``tested``: a request was made to see it; ``seen``: it stands in a response, and nothing more is known of it.
+Certainty = Literal["tested", "seen"]
+
+_WIDTH = 110
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that a probe has found out, and how.
+
+    Args:
+        name: what it is about, such as ``"records"``, ``"pages"`` or ``"order"``.
+        value: what was found.
+        how: how it was seen.
+        certainty: ``"tested"`` where a request was made to see it, ``"seen"`` where it only stands in a response.
+    """
+
+    name: str
+    value: str
+    how: str
+    certainty: Certainty = "seen"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Probe:
+    """What ``rest.probe`` has found out about an API. ``print`` shows all of it.
+
+    Args:
+        url: the address, without secrets.
+        requests: how many requests were made.
+        complete: whether ``call`` reads the whole list, as far as can be seen; if not, ``unknown`` says why.
+        findings: what was found, and how.
+        doubts: what may be otherwise than the sample shows.
+        unknown: what could not be found out.
+        schema: the columns of the records seen, as DDL.
+        options: the options of ``format("epochal-rest")``, without secrets: a variable of the environment stands for
+            each, as ``$NAME``.
+        call: a program that calls ``epochal.read.rest``, for a session ``spark``.
+        plain: the same program with ``format("epochal-rest")`` and options alone.
+    """
+
+    url: str
+    requests: int
+    complete: bool
+    findings: tuple[Finding, ...]
+    doubts: tuple[str, ...]
+    unknown: tuple[str, ...]
+    schema: str
+    options: Mapping[str, str] = field(hash=False)
+    call: str
+    plain: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+
+    def find(self, name: str) -> Finding | None:
+        """The finding of that name; None where there is none."""
+        return next((one for one in self.findings if one.name == name), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can have it."""
+        plain = {name: getattr(self, name) for name in ("url", "requests", "complete")}
+        lists = {"findings": [asdict(one) for one in self.findings]}
+        texts = {"doubts": [*self.doubts], "unknown": [*self.unknown]}
+        programs = {name: getattr(self, name) for name in ("schema", "call", "plain")}
+        return {**plain, **lists, **texts, **programs, "options": dict(self.options)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _restored, ({**given, "options": dict(self.options)},)
+
+    def __repr__(self) -> str:
+        found = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
+        said = ", ".join([repr(self.url), *found, f"complete={self.complete}", f"requests={self.requests}"])
+        return f"rest.Probe({said})"
+
+    def __str__(self) -> str:
+        parts = [f"{self.url}: {_requests(self.requests)}", _table(self.findings)]
+        parts += [_list(title, lines) for title, lines in self._lists() if lines]
+        parts += [f"# Python\n{self.call}", f"# Spark alone\n{self.plain}"]
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def _lists(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("Doubts", self.doubts), ("Not found out", self.unknown)
+
+
+_IN_SHORT = ("records", "pages", "total", "order")
+
+
+def _restored(given: dict[str, Any]) -> Probe:
+    return Probe(**given)
+
+
+def _requests(count: int) -> str:
+    return f"{count} request{'' if count == 1 else 's'}"
+
+
+def _table(findings: tuple[Finding, ...]) -> str:
+    width = max((len(one.name) for one in findings), default=0)
+    lines = []
+    for one in findings:
+        lines.append(f"{one.name:<{width}}  {one.value}")
+        lines += _wrapped(f"{one.certainty}: {one.how}", " " * (width + 4))
+    return "\n".join(lines)
+
+
+def _list(title: str, lines: tuple[str, ...]) -> str:
+    return "\n".join([title, *(line for text in lines for line in _wrapped(text, "    ", "  - "))])
+
+
+def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+    before = indent if first is None else first
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=before, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
