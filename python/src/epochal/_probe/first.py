@@ -19,11 +19,14 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
     Raises:
         HttpError: there is no response, or one that is an error.
     """
-    usual = {*names.OFFSETS, *names.PAGES}
-    placed = [name for name, value in given.params.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
-    address = given.without(placed)
+    placed = positions(given)
     try:
-        response, address = _behind_redirects(client, address)
+        try:
+            response, address = _behind_redirects(client, given.without(placed))
+        except HttpError:
+            if not placed:
+                raise
+            response, address = _behind_redirects(client, given)
         if response.status >= 400 and placed and response.status not in (401, 403):
             response, address = _behind_redirects(client, given)
         if response.status == 406:
@@ -34,6 +37,12 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
     if response.status != 200:
         raise _refused(client, address, response)
     return response, address
+
+
+def positions(address: Address) -> list[str]:
+    """The parameters that ask for a page by its place."""
+    usual = {*names.OFFSETS, *names.PAGES}
+    return [name for name, value in address.params.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
 
 
 def _behind_redirects(client: Client, address: Address) -> tuple[Response, Address]:

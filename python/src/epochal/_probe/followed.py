@@ -37,15 +37,19 @@ class Follow:
     param: str = ""
 
     @property
-    def shown(self) -> str:
-        """As the value of a finding."""
-        sent = f", sent as parameter '{self.param}'"
+    def place(self) -> str:
+        """Where a response names the next page."""
         if self.kind == "link":
             return "header Link, rel=next"
-        if self.kind == "next-url":
-            return f"next URL at '{self.pointer}'"
-        place = f"header {self.header}" if self.header else f"'{self.pointer}'"
-        return f"{'cursor' if self.kind == 'cursor' else 'key of the last record'} at {place}{sent}"
+        return f"header {self.header}" if self.header else f"'{self.pointer}'"
+
+    @property
+    def shown(self) -> str:
+        """As the value of a finding."""
+        if self.kind in ("link", "next-url"):
+            return self.place if self.kind == "link" else f"next URL at {self.place}"
+        what = "cursor" if self.kind == "cursor" else "key of the last record"
+        return f"{what} at {self.place}, sent as parameter '{self.param}'"
 
     def token(self, listing: Listing) -> str | None:
         """What names the next page; None where nothing does."""

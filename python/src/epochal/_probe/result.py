@@ -88,7 +88,7 @@ class Probe:
     def __str__(self) -> str:
         parts = [f"{self.url}: {_requests(self.requests)}", _table(self.findings)]
         parts += [_list(title, lines) for title, lines in self._lists() if lines]
-        parts += [f"# Python\n{self.call}", f"# Spark alone\n{self.plain}"]
+        parts += [f"# Python\n{self.call}".rstrip(), f"# Spark alone\n{self.plain}".rstrip()]
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
