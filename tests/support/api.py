@@ -82,7 +82,8 @@ def serve(api: Served) -> Iterator[Served]:
             self.send_response(status)
             for name, value in more.items():
                 self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
+            if "Content-Type" not in more:
+                self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -207,7 +207,7 @@ def _located(response: Response, found: Any, shown: str) -> Listing:
         raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_lacking(found, arrays)}.", _OTHER)
     likely = [one for one in full if _last(one[0]) not in _BESIDE] or full
     pointer, array = min(likely, key=_likelihood)
-    others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in full if one != pointer)
+    others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
     how = f"an array of {_records(len(array))}" if others else f"the only array of objects, with {_records(len(array))}"
     doubts = [f"Records may be meant that are in another array: {others}."] if others else []
     outline, relations = _around(found, pointer)
@@ -283,23 +283,30 @@ def _csv(response: Response, shown: str) -> Listing:
 
 def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
     text = response.body.decode("utf-8-sig")
-    widths: Callable[[str], set[int]] = lambda sep: {len(row) for row in _parsed(text, sep)}  # noqa: E731
-    fitting = {sep: max(found) for sep in _SEPARATORS if len(found := widths(sep)) == 1}
-    if not fitting:
-        raise ValueError("its lines have different numbers of fields")
-    sep = max(fitting, key=lambda one: fitting[one])
-    rows = list(_parsed(text, sep))
     kind = response.headers.get("content-type", "").lower()
-    how = f"lines of {fitting[sep]} fields each, separated by {sep!r}"
+    widths = {sep: width for sep in _SEPARATORS if (width := _width(text, sep)) > 1}
+    if not widths and not ("csv" in kind and _width(text, ",") == 1 and not set(text) & set(_SEPARATORS)):
+        raise ValueError("its lines have different numbers of fields, or one only")
+    sep = max(widths, key=lambda one: widths[one], default=",")
+    first, *rest = _parsed(text, sep)
+    how = f"lines of {len(first)} fields each, separated by {sep!r}"
     if said := re.search(r"header\s*=\s*(present|absent)", kind):
         return Layout("csv", sep=sep, header=said[1] == "present"), f"{how}; its content type says header={said[1]}", []
-    first, rest = rows[0], rows[1:]
-    if not all(first) or len({*first}) < len(first) or any(_is_number(cell) for cell in first):
-        return Layout("csv", sep=sep, header=False), f"{how}; the first line has values, and not names", []
+    if any(_is_number(cell) for cell in first):
+        return Layout("csv", sep=sep, header=False), f"{how}; the first line has a number, and so is a record", []
     doubts = []
-    if not any(_is_number(row[column]) for column in range(len(first)) for row in rest):
+    if not any(_is_number(cell) for row in rest for cell in row):
         doubts.append("The first line of the CSV is taken for names; all fields are texts, so it may be a record.")
     return Layout("csv", sep=sep), f"{how}; the first line has names", doubts
+
+
+def _width(text: str, sep: str) -> int:
+    """The number of fields of all lines; 0 where it is not the same."""
+    try:
+        widths = {len(row) for row in _parsed(text, sep)}
+    except ValueError:
+        return 0
+    return widths.pop() if len(widths) == 1 else 0
 
 
 def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:

@@ -131,6 +131,8 @@ class Client:
             found = dict[str, str]()
             for name, value in response.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+            if watch.expired:  # what came may end anywhere
+                raise TimeoutError
             return Response(response.status, found, body, address)
         except _TooLargeError:
             hint = "Ask for less: give the API's own parameter for the size of a page, in the address or in params."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -103,17 +103,23 @@ class Hints:
         queries = [given.params.items()]
         texts = [*links(listing.response.headers).values(), *listing.relations.values()]
         texts += [value for value in listing.outline.values() if isinstance(value, str) and "?" in value]
-        for text in texts[:50]:
-            queries.append(dict(parse_qsl(urlsplit(text).query)).items() if len(text) < 4000 else {}.items())
-        for query in queries:
-            for name, value in query:
-                hints.add(name, value)
+        queries += [dict(parse_qsl(urlsplit(text).query)).items() for text in texts[:50] if len(text) < 4000]
+        for name, value in (pair for query in queries for pair in query):
+            hints.add(name, value)
+        following = dict(parse_qsl(urlsplit(listing.relations.get("next", "")[:4000]).query))
+        hints.offsets += [
+            name for name, value in following.items() if value == str(len(listing)) and name not in hints.known
+        ]
         for pointer, value in listing.outline.items():
             if isinstance(value, int) and not isinstance(value, bool):
                 name = names.leaf(pointer)
                 if value in (0, 1) or (value >= len(listing) and name not in ("count", "first")):
                     hints.add(name, str(value))
         return hints
+
+    @property
+    def known(self) -> list[str]:
+        return [*self.offsets, *self.pages, *self.sizes]
 
     def add(self, name: str, value: str) -> None:
         if re.fullmatch(r"\d{1,9}", value):
@@ -122,19 +128,17 @@ class Hints:
                     found.append(name)
 
     def pairs(self) -> list[Pair]:
-        """Pairs of parameters that have something to do with what was seen."""
+        """Pairs of parameters, one of which was seen to ask for a place."""
         found: list[Pair] = []
-        for kind, positions, usual in _kinds(self):
+        kinds: tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...] = (
+            ("offset", self.offsets, names.OFFSET_PAIRS),
+            ("page", self.pages, names.PAGE_PAIRS),
+        )
+        for kind, positions, usual in kinds:
             for position in positions:
                 partners = [size for one, size in usual if one == position]
-                sizes = self.sizes or partners[:2] or ["limit"]
-                found += [(kind, position, size) for size in sizes]
-            found += [(kind, position, size) for position, size in usual if not positions and size in self.sizes]
-        return list(dict.fromkeys(found))
-
-
-def _kinds(hints: Hints) -> tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...]:
-    return ("offset", hints.offsets, names.OFFSET_PAIRS), ("page", hints.pages, names.PAGE_PAIRS)
+                found += [(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
+        return found
 
 
 class Counting:
@@ -143,40 +147,55 @@ class Counting:
     Args:
         first: the first page; at least two records.
         base: its address without parameters of pagination.
+        hints: what the response suggests.
+
+    Attributes:
+        small_page: a page that was cut to a smaller size, from the first record on.
     """
 
-    def __init__(self, asking: Asking, first: Listing, base: Address, key: Key) -> None:
-        self._asking, self._base, self._key = asking, base, key
+    def __init__(self, asking: Asking, first: Listing, base: Address, key: Key, hints: Hints) -> None:
+        self._asking, self._base, self._key, self._hints = asking, base, key, hints
         self._keys = key.all(first.records)
         self._first = first
         self._small = 2 if len(self._keys) >= 6 else 1
-        self.sizes: list[str] = []
+        self._tried: set[Pair] = set()
+        self._sizes = [*hints.sizes]
         self.small_page: Listing | None = None
 
-    def find(self, hints: Hints) -> Counted | None:
-        """The first pair of parameters that works, tested at the size that the printed program asks for."""
-        tried: set[Pair] = set()
-        for pair in self._pairs(hints):
-            if pair not in tried:
-                tried.add(pair)
-                if (found := self._test(pair)) is not None:
-                    return self._measured(found)
-        return None
+    def hinted(self) -> Counted | None:
+        """The first pair of parameters that works, of those that the response suggests."""
+        return self._first_of(self._hints.pairs())
 
-    def _pairs(self, hints: Hints) -> Iterator[Pair]:
-        """Pairs to try; those of a kind only if all together change the response, or are refused."""
-        yield from hints.pairs()
-        for kind, positions, usual in (
+    def usual(self) -> Counted | None:
+        """The first pair of parameters that works, of those that are usual.
+
+        Those of a kind are tried one by one only if all of them together have another effect than a smaller page.
+        """
+        for kind, positions, pairs in (
             ("offset", names.OFFSETS, names.OFFSET_PAIRS),
             ("page", names.PAGES, names.PAGE_PAIRS),
         ):
-            start = 1 if kind == "offset" else 2
-            together = {**dict.fromkeys(positions, start), **dict.fromkeys(names.SIZES, self._small)}
+            place = 1 if kind == "offset" else 2
+            together = {**dict.fromkeys(positions, place), **dict.fromkeys(names.SIZES, self._small)}
             page = self._asking.ask(self._base.with_params(together))
-            if page is not None and self._key.all(page.records) == self._keys:
-                continue
-            known = [(position, size) for position, size in usual if size in self.sizes]
-            yield from ((kind, position, size) for position, size in [*known, *usual])  # type: ignore[misc]
+            keys = self._key.all(page.records) if page else []
+            if keys == self._keys[: self._small]:
+                self.small_page = self.small_page or page
+            elif keys != self._keys:
+                known = [pair for pair in pairs if pair[1] in self._sizes]
+                ordered: list[Pair] = [(kind, *pair) for pair in (*known, *pairs)]  # type: ignore[misc]
+                if (found := self._first_of(ordered)) is not None:
+                    return found
+        return None
+
+    def _first_of(self, pairs: Sequence[Pair]) -> Counted | None:
+        """The first that works, tested at the size that the printed program asks for."""
+        for pair in pairs:
+            if pair not in self._tried:
+                self._tried.add(pair)
+                if (found := self._test(pair)) is not None:
+                    return self._measured(found)
+        return None
 
     def _test(self, pair: Pair) -> Counted | None:
         """Whether the parameters give the records that they should."""
@@ -189,7 +208,7 @@ class Counting:
         if found == keys:
             return None
         if found == keys[:small]:
-            self.sizes.append(size)
+            self._sizes.append(size)
             self.small_page = self.small_page or page
             return None
         if kind == "offset":

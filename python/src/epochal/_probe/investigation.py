@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from epochal._probe import body, code, credentials, followed, names, records, report, schema
@@ -17,7 +17,7 @@ from epochal._probe.notes import Notes
 from epochal._probe.result import Probe
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
-from epochal._values.pages import AnyPages
+from epochal._values.pages import AnyPages, NoPages
 from epochal._values.records import AnyRecords, Csv, Json, Ndjson
 
 #: Parameters for the size of a page that are tried where nothing suggests one.
@@ -57,9 +57,11 @@ class Investigation:
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
         again = self._asking.ask_softly(self._address)
-        is_volatile = report.repeated(self._notes, self._first, again, self._key, self._asking.said)
-        paging = self._paging()
-        sample, pages = self._pages(paging, self._key.pointer if is_volatile else None)
+        again_is = report.repeated(self._notes, self._first, again, self._key, self._asking.said)
+        self._is_cut = False
+        paging = self._paging(again_is != "other")
+        needs_key = again_is == "changed" and self._first.layout.format == "json"
+        sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
         if self._asking.stopped:
             self._notes.not_known(f"What further requests would show: {self._asking.stopped}.")
         report.order(self._notes, sample, self._key)
@@ -72,22 +74,26 @@ class Investigation:
         )
         return self._result(self._arguments(pages), columns.ddl)
 
-    def _paging(self) -> Followed | Counted | None:
+    def _paging(self, is_repeatable: bool) -> Followed | Counted | None:
         """How the pages follow each other, if that can be seen."""
         first, asking, key = self._first, self._asking, self._key
+        base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)
+        counting = Counting(asking, first, base, key, hints)
+        can_count = is_repeatable and len(first) > 1
+        has_more = any(value is True and names.is_more(pointer) for pointer, value in first.outline.items())
+        steps: tuple[Callable[[], Followed | Counted | None], ...] = (
+            lambda: followed.follow(asking, first, key),
+            lambda: counting.hinted() if can_count else None,
+            lambda: followed.follow_keys(asking, first, key) if has_more else None,
+            lambda: counting.usual() if can_count else None,
+            lambda: followed.follow(asking, counting.small_page, key) if counting.small_page else None,
+        )
         try:
-            found = followed.follow(asking, first, key)
-            if found is None and any(value is True and names.is_more(p) for p, value in first.outline.items()):
-                found = followed.follow_keys(asking, first, key)
-            if found is not None or len(first) < 2:
-                return found
-            counting = Counting(asking, first, self._address.without(positions(self._address)), key)
-            by_place = counting.find(Hints.of(first, self._given))
-            if by_place is None and counting.small_page is not None:
-                return followed.follow(asking, counting.small_page, key)
-            return by_place
+            found = next((found for step in steps if (found := step()) is not None), None)
         except StoppedError:
             return None
+        self._is_cut = found is None and counting.small_page is not None
+        return found
 
     def _pages(self, paging: Followed | Counted | None, key: str | None) -> tuple[list[Record], AnyPages | None]:
         """The records seen, each once, and the argument ``pages``.
@@ -96,18 +102,20 @@ class Investigation:
             key: JSON Pointer to what tells records from each other, where their fields change.
         """
         seen: tuple[Listing, ...] = (self._first,)
-        pages = None
+        pages: AnyPages | None = None
         if isinstance(paging, Followed):
             seen = (self._first, *paging.pages)
             pages = report.by_following(self._notes, self._first, paging)
             self._address = self._address.without([paging.follow.param] if paging.follow.param else [])
-            self._enlarge(paging)
+            if paging.pages[0] is self._first:
+                self._enlarge(paging)
         elif isinstance(paging, Counted):
             seen = (self._first, *paging.pages)
             pages = report.by_counting(self._notes, paging, key, self._asking.said)
             self._address = self._address.without([paging.param, paging.size_param])
         else:
-            report.in_one(self._notes, self._first, self._asking)
+            report.in_one(self._notes, self._first, self._asking, self._is_cut)
+            pages = NoPages(key=key) if key else None
         report.rate_limit(self._notes, seen)
         known = dict[str, Record]()
         for record in (record for listing in seen for record in listing.records):
@@ -179,9 +187,8 @@ class Investigation:
         if layout.format == "ndjson":
             return Ndjson()
         if layout.format == "csv":
-            return replace(
-                Csv(), sep=None if layout.sep == "," else layout.sep, header=None if layout.header else False
-            )
+            sep = None if layout.sep == "," else layout.sep
+            return Csv(sep=sep, header=None if layout.header else False)
         missing = "empty" if self._asking.missing else None
         return Json(layout.pointer or None, missing=missing) if layout.pointer or missing else None
 

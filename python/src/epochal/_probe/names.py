@@ -155,8 +155,10 @@ def cursor_rank(pointer: str) -> int | None:
 def cursor_params(pointer: str, *, is_number: bool) -> list[str]:
     """The parameters that may take what is there, the likeliest first."""
     name = leaf(pointer)
-    stripped = re.sub(r"(?i)^(x-)?next[-_]?", "", name)
-    stripped = stripped[:1].lower() + stripped[1:] if stripped[:1].isupper() and not stripped.isupper() else stripped
+    if "-" in name:  # a header
+        name = re.sub(r"^x_", "", name.lower().replace("-", "_"))
+    stripped = re.sub(r"(?i)^next_?", "", name)
+    stripped = stripped[:1].lower() + stripped[1:]
     own = [stripped] if plain(stripped) not in ("", "url", "link", "href", "uri") else []
     usual = (*NUMBERED, *CURSORS) if is_number else CURSORS
     kept = [name] if plain(name) != "next" else []

@@ -10,7 +10,7 @@ from epochal._probe.result import Certainty, Finding
 
 @dataclass
 class Notes:
-    """Findings, doubts and what stays unknown; all without secrets.
+    """Findings, doubts and what stays unknown; all without secrets and control characters.
 
     Args:
         mask: takes the secrets out of a text.
@@ -29,15 +29,18 @@ class Notes:
         self._find(name, value, how, "seen")
 
     def doubt(self, *texts: str) -> None:
-        self.doubts += map(self.mask, texts)
+        self.doubts += map(self._plain, texts)
 
     def not_known(self, *texts: str) -> None:
-        self.unknown += map(self.mask, texts)
+        self.unknown += map(self._plain, texts)
 
     def incomplete(self, text: str) -> None:
         """Something is unknown without which the printed program does not read the whole list."""
         self.complete = False
         self.not_known(text)
 
+    def _plain(self, text: str) -> str:
+        return "".join(c if c.isprintable() else "?" for c in self.mask(text))
+
     def _find(self, name: str, value: str, how: str, certainty: Certainty) -> None:
-        self.findings.append(Finding(name=name, value=self.mask(value), how=self.mask(how), certainty=certainty))
+        self.findings.append(Finding(name=name, value=self._plain(value), how=self._plain(how), certainty=certainty))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from epochal._probe import counted, followed, names, records
 from epochal._probe.asking import Asking, records_of
@@ -15,10 +16,12 @@ from epochal._probe.followed import Followed
 from epochal._probe.notes import Notes
 from epochal._values.pages import AnyPages
 
+Again = Literal["same", "changed", "other"]
+
 _OTHER_ORDER = "Ask the API for another order, by a parameter such as sort or order."
 
 
-def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.Key, said: str) -> bool:
+def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.Key, said: str) -> Again:
     """Says whether the same request gives the same records.
 
     Args:
@@ -26,7 +29,7 @@ def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.K
         said: what became of the second request.
 
     Returns:
-        Whether fields of the same records had other values.
+        Whether it had the same records, the same with changed fields, or others.
     """
     if again is None:
         notes.not_known(f"Whether the same request gives the same records: asked again, {said}.")
@@ -35,11 +38,12 @@ def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.K
     elif key.all(again.records) != key.all(first.records):
         notes.tested("repeatable", "no", "asked twice, the first page had other records, or another order")
         notes.doubt(f"The list changed between two requests: it must only grow at its end. {_OTHER_ORDER}")
+        return "other"
     else:
         fields = ", ".join(map(one_line, records.changed_fields(first.records, again.records)[:10]))
         notes.tested("repeatable", "the records, but not all fields", f"asked twice, these fields differed: {fields}")
-        return True
-    return False
+        return "changed"
+    return "same"
 
 
 def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
@@ -88,15 +92,15 @@ def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> An
     notes.tested("pages", paging.shown, paging.how)
     if paging.sized:
         value = f"{paging.size}, by parameter '{paging.size_param}'"
-        notes.tested("page size", value, f"a page of {paging.size} records was asked for, and seen full")
-        notes.not_known(f"The largest page: no size above {counted.LARGE} was tried.")
+        how = f"a page of {paging.size} records was asked for, and seen full; none above {counted.LARGE} was tried"
+        notes.tested("page size", value, how)
     else:
         value = f"{paging.size}; '{paging.size_param}' has no effect, and is sent all the same"
         notes.tested("page size", value, "pages have this size, whatever is asked for")
     if paging.total:
         how = "the page with the last record has as many records as this number says"
         notes.tested("total", f"{paging.total_seen} at {_place(paging.total)}", how)
-    elif found := counted.totals(paging.pages[-1]):
+    elif found := [one for one in counted.totals(paging.pages[-1]) if one[1] > max(map(len, paging.pages))]:
         notes.seen(
             "total", f"{found[0][1]} at {_place(found[0][0])}", "a response says so; the pages do not confirm it"
         )
@@ -109,8 +113,12 @@ def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> An
     return replace(paging, total=header(paging.total)).value(key)
 
 
-def in_one(notes: Notes, first: Listing, asking: Asking) -> None:
-    """Says that one response is all, or why it is not."""
+def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
+    """Says that one response is all, or why it is not.
+
+    Args:
+        is_cut: whether a parameter for the size of a page works, though none for its place.
+    """
     totals = counted.totals(first)
     against = [f"'{p}' is true" for p, v in first.outline.items() if v is True and names.is_more(p)]
     against += [f"{_place(p)} says {n}" for p, n in totals if n > len(first) and "total" in names.plain(p)]
@@ -118,11 +126,13 @@ def in_one(notes: Notes, first: Listing, asking: Asking) -> None:
     notes.not_known(*followed.unreadable_places(first))
     if against:
         why = ", ".join(against)
-        notes.incomplete(
-            f"How the pages follow each other: there are more ({why}), and nothing that was tried leads on."
-        )
+        notes.incomplete(f"How the pages follow each other: there are more ({why}), and nothing tried leads to them.")
     elif asking.stopped:
         notes.incomplete("How the pages follow each other, if there are several: not all usual parameters were tried.")
+    elif is_cut and not any(total == len(first) for _, total in totals):
+        notes.incomplete("How the pages follow each other: a parameter for their size works, and none for their place.")
+    elif any(one.name == "repeatable" and one.value == "no" for one in notes.findings):
+        notes.incomplete("How the pages follow each other: the list changes between requests, which compares nothing.")
     elif len(first) < 2:
         notes.not_known("Whether there are pages: one record is too few to see it.")
     else:
