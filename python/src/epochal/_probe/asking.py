@@ -40,7 +40,7 @@ class Asking:
             self.said = f"no response ({error.condition})"
             return None
         except StoppedError as stopped:
-            self.stopped = str(stopped)
+            self.said = self.stopped = str(stopped)
             raise
         self.status = response.status
         found = read_like(response, self.layout)

@@ -40,9 +40,15 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
 
 
 def positions(address: Address) -> list[str]:
-    """The parameters that ask for a page by its place."""
+    """The parameters that ask for a page by its place.
+
+    ``start`` and ``from`` do so only beside the size of a page: alone they may be times.
+    """
+    given = address.params
     usual = {*names.OFFSETS, *names.PAGES}
-    return [name for name, value in address.params.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
+    if not any(name in names.SIZES for name in given):
+        usual -= {"start", "from"}
+    return [name for name, value in given.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
 
 
 def _behind_redirects(client: Client, address: Address) -> tuple[Response, Address]:

@@ -183,7 +183,7 @@ def follow(asking: Asking, first: Listing, key: Key, most: int = 8) -> Followed 
             continue
         second = asking.ask(address)
         after = key.all(second.records) if second else []
-        if second is None or not after or {*before} & {*after}:
+        if second is None or not after or key.overlap(before, after):
             continue
         return _walked(asking, way, first, second, key)
     return None
@@ -201,7 +201,7 @@ def follow_keys(asking: Asking, first: Listing, key: Key) -> Followed | None:
             continue
         address = way.address(first)
         second = asking.ask(address) if address else None
-        if second is not None and second.records and not {*before} & {*key.all(second.records)}:
+        if second is not None and second.records and not key.overlap(before, key.all(second.records)):
             return _walked(asking, way, first, second, key)
     return None
 
@@ -216,9 +216,10 @@ def _walked(asking: Asking, way: Follow, first: Listing, second: Listing, key: K
         if address is not None and further is None:
             break
         keys = key.all(further.records) if further else []
-        if further is None or not keys or (seen & {*keys} and _says_end(pages[-1])):
+        overlaps = key.overlap(seen, keys)
+        if further is None or not keys or (overlaps and _says_end(pages[-1])):
             ended = True
-        elif seen & {*keys}:
+        elif overlaps:
             again = f"; the {ordinal(len(pages) + 1)} page has records that came before"
         else:
             seen.update(keys)

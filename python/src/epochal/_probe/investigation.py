@@ -52,11 +52,13 @@ class Investigation:
         """
         response, self._address = first_response(self._client, self._given)
         self._first = body.read(response, self._address.shown())
-        self._key = records.key_of(self._first.records)
         self._asking = Asking(self._client, self._first.layout)
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
+        for name in {*self._given.params} - {*self._address.params}:
+            self._notes.doubt(f"The parameter '{name}' was left out of the address, as it asks for a part of the list.")
         again = self._asking.ask_softly(self._address)
+        self._key = records.key_of(self._first.records, (again or self._first).records)
         again_is = report.repeated(self._notes, self._first, again, self._key, self._asking.said)
         self._is_cut = False
         paging = self._paging(again_is != "other")
@@ -64,7 +66,7 @@ class Investigation:
         sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
         if self._asking.stopped:
             self._notes.not_known(f"What further requests would show: {self._asking.stopped}.")
-        report.order(self._notes, sample, self._key)
+        report.order(self._notes, self._first, sample, self._key)
         columns = schema.infer(sample, texts=self._first.layout.format == "csv")
         self._notes.seen("schema", counted(len(columns.columns), "column"), f"the values of {len(sample)} records")
         self._notes.doubt(*columns.doubts)
@@ -145,7 +147,7 @@ class Investigation:
         second = self._asking.ask(following) if following else None
         after = self._key.all(second.records) if second else []
         how = f"asked for {LARGE}, the first page has {len(keys)} records"
-        if not after or {*after} & {*keys}:
+        if not after or self._key.overlap(keys, after):
             self._notes.tested("page size", f"parameter '{name}'", f"{how}, and no page follows: it is not used")
             return
         self._notes.tested("page size", f"{LARGE}, by parameter '{name}'", f"{how}, and another one follows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -14,22 +14,9 @@ from epochal._probe.body import Record, at, canonical, step
 Direction = Literal["ascending", "descending"]
 
 #: Names that keys have, in lower case without separators, the likeliest first.
-_KEYS = (
-    "id",
-    "uuid",
-    "guid",
-    "uid",
-    "gid",
-    "key",
-    "number",
-    "sequence",
-    "seq",
-    "code",
-    "slug",
-    "name",
-    "url",
-    "cursor",
-)
+_KEYS = ("id", "uuid", "guid", "uid", "gid", "key")
+#: Names of fields that may tell records from each other.
+_WEAK_KEYS = ("number", "sequence", "seq", "code", "slug", "name", "url", "title", "email")
 _TIMES = re.compile(r"creat|insert|publish|time|date|_at$|[a-z]At$|modif|updat", re.IGNORECASE)
 _FEWEST = 3
 _FEWEST_TEXTS = 6
@@ -51,16 +38,33 @@ class Key:
     def all(self, records: Sequence[Record]) -> list[str]:
         return [self.of(record) for record in records]
 
+    def overlap(self, before: Collection[str], after: Collection[str]) -> bool:
+        """Whether two pages have records in common; records without a key may be equal by chance."""
+        common = {*before} & {*after}
+        return bool(common) if self.pointer is not None else 2 * len(common) > min(len({*before}), len({*after}))
+
     @property
     def shown(self) -> str:
         return "all their fields" if self.pointer is None else f"'{self.pointer}'"
 
 
-def key_of(records: Sequence[Record]) -> Key:
-    """The field that no two records have in common, by the names that keys have; else the whole record."""
+def key_of(records: Sequence[Record], again: Sequence[Record]) -> Key:
+    """A field that no two records have in common, by the names that keys have; else the whole record.
+
+    Args:
+        again: the records of the same request, made a second time. If their fields have changed, the whole record tells
+            nothing, and a field counts as well that has a less usual name and stayed the same.
+    """
     fitting = [pointer for pointer in _scalars(records[0]) if _is_unique([at(record, pointer) for record in records])]
-    best = min(fitting, key=_likelihood, default=None)
-    return Key(best if best is not None and _likelihood(best)[0] < len(_KEYS) + 1 else None)
+    strong = [pointer for pointer in fitting if _name(pointer) in _KEYS]
+    if strong:
+        return Key(min(strong, key=lambda pointer: (pointer.count("/"), _KEYS.index(_name(pointer)))))
+    if [*again] != [*records]:
+        for pointer in fitting:
+            is_weak = _name(pointer) in _WEAK_KEYS or _name(pointer).endswith(("id", "key"))
+            if is_weak and Key(pointer).all(again) == Key(pointer).all(records):
+                return Key(pointer)
+    return Key(None)
 
 
 def changed_fields(before: Sequence[Record], after: Sequence[Record]) -> list[str]:
@@ -108,8 +112,5 @@ def _is_unique(values: list[Any]) -> bool:
     return plain and len({canonical(value) for value in values}) == len(values)
 
 
-def _likelihood(pointer: str) -> tuple[int, int]:
-    name = re.sub(r"[^a-z]", "", pointer.rpartition("/")[2].lower())
-    if name in _KEYS:
-        return _KEYS.index(name), pointer.count("/")
-    return len(_KEYS) + (0 if name.endswith(("id", "key")) else 1), pointer.count("/")
+def _name(pointer: str) -> str:
+    return re.sub(r"[^a-z]", "", pointer.rpartition("/")[2].lower())

@@ -147,9 +147,12 @@ def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
             notes.tested("total", f"{total} at {_place(place)}", "the response has as many records")
 
 
-def order(notes: Notes, sample: Sequence[Record], key: records.Key) -> None:
+def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.Key) -> None:
     """Says what tells records from each other, and in which order they come."""
-    notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
+    if len({*key.all(first.records)}) == len(first):
+        notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
+    else:
+        notes.not_known("What tells the records from each other: some are equal in all fields.")
     found = records.order(sample, key)
     for pointer, direction in found:
         notes.seen("order", f"{direction} by '{pointer}'", f"so in {len(sample)} records")
