@@ -121,12 +121,32 @@ def test_a_size_without_a_place_is_no_pagination() -> None:
     assert any("none for their place" in text for text in found.unknown)
 
 
+def test_a_place_without_a_size_is_no_pagination_of_a_list_with_one_page() -> None:
+    with lists.serving(lambda api, request: json_of(api.records[int(request.params.get("offset", 0)) :])) as api:
+        found = probed(api.url)
+    assert not found.complete
+    assert any("no parameter for it was found, and the list has one page only" in text for text in found.unknown)
+
+
+def test_pages_behind_the_end_that_have_records_make_the_program_incomplete() -> None:
+    def clamped(api: Lists, request: Request) -> Answer:
+        page = min(int(request.params.get("page", 1)), 3)
+        return json_of(api.part(page * 10 - 10))
+
+    with lists.serving(clamped) as api:
+        found = probed(api.url)
+    assert found.options["pageParam"] == "page"
+    assert not found.complete
+    assert any("Where the list ends" in text for text in found.unknown)
+
+
 def test_a_position_in_the_address_is_left_out() -> None:
     with lists.serving(lists.from_zero) as api:
         found = probed(f"{api.url}?page=2&size=5&sort=id")
         assert api.requests[0].params == {"size": "5", "sort": "id"}
     assert found.options["url"] == f"{api.url}?sort=id"
     assert found.options["firstPage"] == "0"
+    assert any("'page' was left out" in text for text in found.doubts)
 
 
 def test_a_list_whose_first_page_names_no_next_one_may_end_so() -> None:

@@ -12,6 +12,7 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
 VARIABLES = set(re.findall(r"^(\w+) *[?:]?=|\$[({](\w+)[)}]", MAKEFILE, re.MULTILINE))
 PYPROJECT = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
+PACKAGE = "\n".join(path.read_text("utf-8") for path in (ROOT / "python" / "src").rglob("*.py"))
 COMMANDS = set(re.findall(r'add_parser\("(\w+)"', (ROOT / "python/src/epochal/__main__.py").read_text("utf-8")))
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
 EXTENSION = "io.epochal.formats.EpochalExtensions"
@@ -31,8 +32,8 @@ def unknown(words: list[str]) -> Iterator[str]:
             yield from unknown_targets(rest)
         case ["pip", "install", package]:
             yield from unknown_package(package)
-        case ["python", "-m", "epochal", command] if command in COMMANDS:
-            pass
+        case ["python", "-m", "epochal", command, *rest] if command in COMMANDS:
+            yield from (word for word in rest if word.startswith("--") and f'"{word}"' not in PACKAGE)
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
         case _:

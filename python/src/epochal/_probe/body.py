@@ -208,7 +208,7 @@ def _located(response: Response, found: Any, shown: str) -> Listing:
     likely = [one for one in full if _last(one[0]) not in _BESIDE] or full
     pointer, array = min(likely, key=_likelihood)
     others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
-    how = f"an array of {_records(len(array))}" if others else f"the only array of objects, with {_records(len(array))}"
+    how = f"{'an' if others else 'the only'} array of objects; it has {_records(len(array))}"
     doubts = [f"Records may be meant that are in another array: {others}."] if others else []
     outline, relations = _around(found, pointer)
     if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
@@ -347,7 +347,7 @@ def _markup(kind: str, body: bytes, shown: str) -> HttpError:
 
 
 def _records(count: int) -> str:
-    return f"{count} object{'' if count == 1 else 's'}"
+    return f"{count} record{'' if count == 1 else 's'}"
 
 
 _OTHER = "Give the address of a list of objects that has some; parameters of the API belong in url or params."

@@ -151,14 +151,14 @@ class Client:
     def _no_response(self, shown: str, error: Exception, expired: bool) -> HttpError:
         if expired or isinstance(error, TimeoutError):
             within = _DEADLINE if expired else self._timeout
-            hint = 'Raise http=Http(timeout="…"), or ask for smaller pages.'
+            hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or ask for smaller pages.'
             return self.failure("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
-        hint = "Check the address and the network; a proxy is given as http=Http(proxy=Proxy(url=…))."
+        hint = "Check the address and the network; a proxy is set by http=Http(proxy=Proxy(url=…)) or --proxy."
         if isinstance(error, socket.gaierror):
             reason = f"the host name {urlsplit(shown).hostname} cannot be resolved"
         elif isinstance(error, ssl.SSLError):
             reason = f"TLS failed, {getattr(error, 'verify_message', '') or error.reason or error}"
-            hint = "An authority of your own is given as http=Http(tls=Tls(ca_file=…))."
+            hint = "An authority of your own is set by http=Http(tls=Tls(ca_file=…)) or --ca-file."
         else:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return self.failure("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)

@@ -38,7 +38,7 @@ class Counted:
         sized: whether the server obeys ``size_param``.
         total: JSON Pointer to, or header with, the number of all records, where that number is right.
         ends: what a page behind the end is; empty where that was not seen.
-        repeats: whether a page behind the end has records.
+        trouble: what is wrong with the pages; empty where they are right.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Counted:
     total: str = ""
     total_seen: int = 0
     ends: str = ""
-    repeats: bool = False
+    trouble: str = ""
     pages: tuple[Listing, ...] = ()
 
     def query(self, record: int, size: int) -> dict[str, str | int]:
@@ -253,20 +253,22 @@ class Counting:
         after = self._key.all(second.records) if second else []
         if not after and found.sized:
             found = self._ended(found, len(known), second)
+            found = replace(found, how=f"{found.how}; the list has {counted(len(known), 'record')}")
             size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
             second = self._ask(found, size, size)
             after = self._key.all(second.records) if second else []
         expected = known[size : 2 * size]
         right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
-        pages = (page, second) if second is not None and right else (page,)
-        says = f"has {counted(len(after), 'record')} and goes" if right else f"({self._asking.said}) does not go"
-        how = f"{found.how}; page 2 of {counted(size, 'record')} {says} on where page 1 ends"
-        return self._with_end(replace(found, size=size, pages=pages, how=how, repeats=not right), known, right)
-
-    def _with_end(self, found: Counted, known: list[str], right: bool) -> Counted:
-        """With the total, where the page that it says to be the last one is; and with what comes behind it."""
+        found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
-            return found
+            what = f"Page 2 of {counted(size, 'record')} does not go on where page 1 ends ({self._asking.said})."
+            none = "The size of a page: no parameter for it was found, and the list has one page only."
+            return replace(found, trouble=what if found.sized or after else none)
+        says = f"page 2 of {counted(size, 'record')} goes on where page 1 ends, with {counted(len(after), 'record')}"
+        return self._with_end(replace(found, how=f"{found.how}; {says}"), known)
+
+    def _with_end(self, found: Counted, known: list[str]) -> Counted:
+        """With the total, where the page that it says to be the last one is; and with what comes behind it."""
         end = len(known) if found.ends else 0
         for place, total in totals(found.pages[-1]):
             if end:
@@ -292,7 +294,9 @@ class Counting:
         if page is None and self._asking.status not in PAST_END:
             return found
         what = self._asking.said if page is None else records_of(page)
-        return replace(found, ends=f"a page from record {record} on: {what}", repeats=bool(page and page.records))
+        ends = f"a page from record {record} on: {what}"
+        trouble = f"Where the list ends: {ends}." if page is not None and page.records else ""
+        return replace(found, ends=ends, trouble=trouble)
 
     def _ask(self, found: Counted, record: int, size: int) -> Listing | None:
         return self._asking.ask(self._base.with_params(found.query(record, size)))

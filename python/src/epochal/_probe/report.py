@@ -104,8 +104,8 @@ def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> An
         notes.seen(
             "total", f"{found[0][1]} at {_place(found[0][0])}", "a response says so; the pages do not confirm it"
         )
-    if paging.repeats:
-        notes.incomplete(f"Where the list ends: {paging.ends or 'page 2 does not go on where page 1 ends'}.")
+    if paging.trouble:
+        notes.incomplete(paging.trouble)
     elif paging.ends:
         notes.tested("end of list", paging.ends, "it was asked for")
     else:
