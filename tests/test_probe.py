@@ -163,6 +163,13 @@ def test_a_list_whose_first_page_names_no_next_one_may_end_so() -> None:
     assert any("does not mention a next one" in text for text in found.doubts)
 
 
+def test_a_short_page_that_names_an_empty_one_is_doubted() -> None:
+    with lists.serving(lists.counting_cursor) as api:
+        found = probed(api.url)
+    assert found.options["cursorParam"] == "page"
+    assert any("Page 3 has fewer records than the first one" in text for text in found.doubts)
+
+
 def test_pages_that_overlap_make_the_program_incomplete() -> None:
     def overlapping(api: Lists, request: Request) -> Answer:
         start = int(request.params.get("after", 0))

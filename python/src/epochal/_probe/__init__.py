@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from epochal._probe.result import Finding, Probe
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
+from epochal._values.kind import NUMBER, whole
 from epochal.errors import OptionError
 
 __all__ = ["Finding", "Probe", "probe"]
@@ -52,9 +53,9 @@ def probe(
         RecordError: the response has no records.
         OptionError: an argument cannot be used.
     """
-    if isinstance(requests, bool) or not isinstance(requests, int) or requests < 1:
+    if not whole().fits(requests):
         raise _invalid("requests", "a whole number of at least 1", "requests=20")
-    if isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 <= delay <= 60:
+    if delay != 0 and (not NUMBER.fits(delay) or delay > 60):
         raise _invalid("delay", "a number of seconds, from 0 to 60", "delay=0.2")
 
     from epochal._probe.investigation import Investigation

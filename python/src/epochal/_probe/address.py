@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import quote, unquote_plus, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote_plus, urljoin, urlsplit
 
 from epochal.errors import OptionError
 
@@ -61,13 +61,8 @@ class Address:
         Raises:
             OptionError: it is no address of HTTP, or has a login in it.
         """
-        try:
-            parts = urlsplit(url.strip())
-            known = parts.scheme.lower() in ("http", "https") and parts.hostname
-            _ = parts.port
-        except ValueError:
-            known = False
-        if not known or re.search(r"[\x00-\x20\x7f]", url.strip()):
+        parts = _split(url.strip())
+        if parts is None:
             raise OptionError(
                 "OPTION_INVALID",
                 "The argument 'url' of epochal.rest.probe is not an address of HTTP.",
@@ -144,6 +139,17 @@ def variable(name: str) -> str:
         words = words[1:]
     found = "_".join(words)
     return found if found[:1].isalpha() else f"API_{found}".rstrip("_")
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of an address of HTTP; None where it is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    is_http = parts.scheme.lower() in ("http", "https") and parts.hostname
+    return parts if is_http and not re.search(r"[\x00-\x20\x7f]", url) else None
 
 
 def _host(netloc: str) -> str:

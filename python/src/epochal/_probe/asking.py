@@ -57,10 +57,10 @@ class Asking:
 
 
 def records_of(listing: Listing) -> str:
-    return counted(len(listing), "record")
+    return plural(listing.count, "record")
 
 
-def counted(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

@@ -91,7 +91,8 @@ class Listing:
     def asked(self) -> Address:
         return self.response.asked
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         return len(self.records)
 
 
@@ -289,7 +290,7 @@ def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
         raise ValueError("its lines have different numbers of fields, or one only")
     sep = max(widths, key=lambda one: widths[one], default=",")
     first, *rest = _parsed(text, sep)
-    how = f"lines of {len(first)} fields each, separated by {sep!r}"
+    how = f"lines of {first.count} fields each, separated by {sep!r}"
     if said := re.search(r"header\s*=\s*(present|absent)", kind):
         return Layout("csv", sep=sep, header=said[1] == "present"), f"{how}; its content type says header={said[1]}", []
     if any(_is_number(cell) for cell in first):

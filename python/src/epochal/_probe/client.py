@@ -91,21 +91,20 @@ class Client:
             StoppedError: there were enough requests, or the server wants a long pause.
             HttpError: there is no response, or one that is too large.
         """
-        for attempt in range(_ATTEMPTS):
-            self._admit()
-            response = self._ask(address.with_params(self.credentials.params), headers or {})
-            self._exhausted_for = _exhausted(response.headers)
-            if response.status not in (429, 503) or attempt == _ATTEMPTS - 1:
+        response = self._admitted(address, headers or {})
+        for attempt in range(1, _ATTEMPTS):
+            if response.status not in (429, 503):
                 break
-            self._pause(_retry_after(response.headers) or max(self._exhausted_for, 2.0**attempt))
+            self._pause(_retry_after(response.headers) or max(self._exhausted_for, 2.0 ** (attempt - 1)))
             self._exhausted_for = 0.0
+            response = self._admitted(address, headers or {})
         return response
 
     def failure(self, condition: str, problem: str, hint: str) -> HttpError:
         """An error without secrets."""
         return HttpError(condition, self.credentials.mask(problem), hint)
 
-    def _admit(self) -> None:
+    def _admitted(self, address: Address, headers: Mapping[str, str]) -> Response:
         if self.requests >= self._most:
             raise StoppedError(f"the {self._most} requests that it may make were made")
         if self._exhausted_for:
@@ -113,6 +112,9 @@ class Client:
         elif self.requests:
             self._sleep(self._delay)
         self.requests += 1
+        response = self._ask(address.with_params(self.credentials.params), headers)
+        self._exhausted_for = _exhausted(response.headers)
+        return response
 
     def _pause(self, seconds: float) -> None:
         if seconds > LONGEST_PAUSE:

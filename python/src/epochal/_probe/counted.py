@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from epochal._probe import names
 from epochal._probe.address import Address
-from epochal._probe.asking import Asking, counted, records_of
+from epochal._probe.asking import Asking, plural, records_of
 from epochal._probe.body import Listing
 from epochal._probe.followed import links
 from epochal._probe.records import Key
 from epochal._values.pages import AnyPages, Offset, Page
 
 Kind = Literal["offset", "page"]
-Pair = tuple[Kind, str, str]
 
 #: The size of a page that is tried, and the round sizes below it.
 LARGE = 100
@@ -26,6 +25,14 @@ _ROUND = (100, 50, 25, 20, 10, 5, 2, 1)
 _FAR = 1_000_000
 #: Statuses of a page behind the last one that the jar takes for the end of a list.
 PAST_END = (400, 404, 416)
+
+
+class Pair(NamedTuple):
+    """Parameters that go together: for the place of a page, and for its size."""
+
+    kind: Kind
+    position: str
+    size: str
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Counted:
         size: records of a page; a full one of that size was seen.
         sized: whether the server obeys ``size_param``.
         total: JSON Pointer to, or header with, the number of all records, where that number is right.
+        length: records of the whole list, where one response had them; else 0.
         ends: what a page behind the end is; empty where that was not seen.
         trouble: what is wrong with the pages; empty where they are right.
     """
@@ -50,6 +58,7 @@ class Counted:
     sized: bool = True
     total: str = ""
     total_seen: int = 0
+    length: int = 0
     ends: str = ""
     trouble: str = ""
     pages: tuple[Listing, ...] = ()
@@ -108,13 +117,11 @@ class Hints:
             hints.add(name, value)
         following = dict(parse_qsl(urlsplit(listing.relations.get("next", "")[:4000]).query))
         hints.offsets += [
-            name for name, value in following.items() if value == str(len(listing)) and name not in hints.known
+            name for name, value in following.items() if value == str(listing.count) and name not in hints.known
         ]
         for pointer, value in listing.outline.items():
             if isinstance(value, int) and not isinstance(value, bool):
-                name = names.leaf(pointer)
-                if value in (0, 1) or (value >= len(listing) and name not in ("count", "first")):
-                    hints.add(name, str(value))
+                hints.add_echo(names.leaf(pointer), value, listing.count)
         return hints
 
     @property
@@ -127,6 +134,13 @@ class Hints:
                 if name in usual and name not in found:
                     found.append(name)
 
+    def add_echo(self, name: str, value: int, count: int) -> None:
+        """A number beside the records, which may repeat what was asked for: the first page, of at least so many."""
+        is_place = value == 0 or (value == 1 and name in names.PAGES)
+        is_size = value >= count and name in names.SIZES and name not in ("count", "first")
+        if is_size or (is_place and name not in names.SIZES):
+            self.add(name, str(value))
+
     def pairs(self) -> list[Pair]:
         """Pairs of parameters, one of which was seen to ask for a place."""
         found: list[Pair] = []
@@ -137,7 +151,7 @@ class Hints:
         for kind, positions, usual in kinds:
             for position in positions:
                 partners = [size for one, size in usual if one == position]
-                found += [(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
+                found += [Pair(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
         return found
 
 
@@ -171,10 +185,11 @@ class Counting:
 
         Those of a kind are tried one by one only if all of them together have another effect than a smaller page.
         """
-        for kind, positions, pairs in (
+        kinds: tuple[tuple[Kind, Sequence[str], Sequence[tuple[str, str]]], ...] = (
             ("offset", names.OFFSETS, names.OFFSET_PAIRS),
             ("page", names.PAGES, names.PAGE_PAIRS),
-        ):
+        )
+        for kind, positions, pairs in kinds:
             place = 1 if kind == "offset" else 2
             together = {**dict.fromkeys(positions, place), **dict.fromkeys(names.SIZES, self._small)}
             page = self._asking.ask(self._base.with_params(together))
@@ -183,7 +198,7 @@ class Counting:
                 self.small_page = self.small_page or page
             elif keys != self._keys:
                 known = [pair for pair in pairs if pair[1] in self._sizes]
-                ordered: list[Pair] = [(kind, *pair) for pair in (*known, *pairs)]  # type: ignore[misc]
+                ordered = [Pair(kind, *pair) for pair in (*known, *pairs)]
                 if (found := self._first_of(ordered)) is not None:
                     return found
         return None
@@ -230,7 +245,7 @@ class Counting:
         for first in (1, 0):
             begin = (2 - first) * small
             if found == keys[begin : begin + small]:
-                how = f"asked for page 2 of {counted(small, 'record')}, it gave the right ones"
+                how = f"asked for page 2 of {plural(small, 'record')}, it gave the right ones"
                 return Counted("page", position, size, how, first=first)
         if {*found} & {*keys}:
             return None
@@ -246,14 +261,14 @@ class Counting:
         known, page = self._keys, self._first
         if found.sized and len(known) < LARGE:
             large = self._ask(found, 0, LARGE)
-            if large is not None and 1 < len(large) <= LARGE and _fits(self._key.all(large.records), known):
+            if large is not None and 1 < large.count <= LARGE and _fits(self._key.all(large.records), known):
                 known, page = self._key.all(large.records), large
         size = min(len(known), LARGE) if found.sized else len(known)
         second = self._ask(found, size, size)
         after = self._key.all(second.records) if second else []
         if not after and found.sized:
             found = self._ended(found, len(known), second)
-            found = replace(found, how=f"{found.how}; the list has {counted(len(known), 'record')}")
+            found = replace(found, length=len(known))
             size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
             second = self._ask(found, size, size)
             after = self._key.all(second.records) if second else []
@@ -261,18 +276,17 @@ class Counting:
         right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
         found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
-            what = f"Page 2 of {counted(size, 'record')} does not go on where page 1 ends ({self._asking.said})."
+            what = f"Page 2 of {plural(size, 'record')} does not go on where page 1 ends ({self._asking.said})."
             none = "The size of a page: no parameter for it was found, and the list has one page only."
             return replace(found, trouble=what if found.sized or after else none)
-        says = f"page 2 of {counted(size, 'record')} goes on where page 1 ends, with {counted(len(after), 'record')}"
+        says = f"page 2 of {plural(size, 'record')} goes on where page 1 ends, with {plural(len(after), 'record')}"
         return self._with_end(replace(found, how=f"{found.how}; {says}"), known)
 
     def _with_end(self, found: Counted, known: list[str]) -> Counted:
         """With the total, where the page that it says to be the last one is; and with what comes behind it."""
-        end = len(known) if found.ends else 0
         for place, total in totals(found.pages[-1]):
-            if end:
-                if total == end:
+            if found.length:
+                if total == found.length:
                     found = replace(found, total=place, total_seen=total)
                     break
                 continue
@@ -282,7 +296,7 @@ class Counting:
                 continue
             start = (total - 1) // found.size * found.size
             page = self._ask(found, start, found.size)
-            if page is not None and len(page) == total - start:
+            if page is not None and page.count == total - start:
                 found = replace(found, total=place, total_seen=total)
                 break
         if found.ends:
@@ -310,7 +324,7 @@ def totals(listing: Listing) -> list[tuple[str, int]]:
         *((p, v) for p, v in found if names.is_total(p)),
         *((n, v) for n, v in headers if names.is_total(f"/{n}")),
     ]
-    return [(place, total) for place, total in all_of_them if total >= len(listing)]
+    return [(place, total) for place, total in all_of_them if total >= listing.count]
 
 
 def _fits(longer: list[str], known: list[str]) -> bool:

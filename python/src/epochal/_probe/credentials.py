@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from epochal._probe.address import Address, is_secret, variable
-from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
+from epochal._values.auth import AnyAuth, ApiKey, Auth, Basic, Bearer
 from epochal._values.http import Http
+from epochal._values.kind import FAMILY
 from epochal._values.secret import Secret
 from epochal.errors import OptionError
 
@@ -62,7 +63,7 @@ def of(
     Raises:
         OptionError: a header that cannot be sent, a secret that cannot be read, or an ``auth`` that needs the jar.
     """
-    schemes = [] if auth is None else [*auth] if isinstance(auth, list | tuple) else [auth]
+    schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, Auth) else [*auth]
     sent, added, secrets = dict(_checked(headers or {})), dict[str, str](), list[str]()
     shown: list[AnyAuth] = []
     for scheme in schemes:
@@ -91,7 +92,7 @@ def of(
 
 def _checked(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in headers.items():
-        if not isinstance(name, str) or not isinstance(value, str) or not _TOKEN.fullmatch(name):
+        if not FAMILY.fits({name: value}) or not _TOKEN.fullmatch(name):
             raise _invalid("headers", "a dict of texts, whose names are names of headers")
         if not _VALUE.fullmatch(value):
             raise _invalid("headers", f"a dict of texts on one line: {name} is none")

@@ -88,8 +88,14 @@ class Follow:
             return NextUrl(next=self.pointer, has_more=more, last_page=last, end_of_list=end)
         if self.kind == "keyset":
             return Keyset(key=self.pointer, param=self.param, has_more=more, last_page=last)
-        place = {"next_header": self.header} if self.header else {"next": self.pointer}
-        return Cursor(**place, param=self.param, has_more=more, last_page=last, end_of_list=end)
+        return Cursor(
+            next=None if self.header else self.pointer,
+            next_header=self.header or None,
+            param=self.param,
+            has_more=more,
+            last_page=last,
+            end_of_list=end,
+        )
 
 
 @dataclass(frozen=True)

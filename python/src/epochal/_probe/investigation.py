@@ -7,7 +7,7 @@ from typing import Any
 
 from epochal._probe import body, code, credentials, followed, names, records, report, schema
 from epochal._probe.address import Address, is_secret
-from epochal._probe.asking import Asking, counted
+from epochal._probe.asking import Asking, plural
 from epochal._probe.body import Listing, Record
 from epochal._probe.client import Client, StoppedError
 from epochal._probe.counted import LARGE, Counted, Counting, Hints
@@ -68,7 +68,7 @@ class Investigation:
             self._notes.not_known(f"What further requests would show: {self._asking.stopped}.")
         report.order(self._notes, self._first, sample, self._key)
         columns = schema.infer(sample, texts=self._first.layout.format == "csv")
-        self._notes.seen("schema", counted(len(columns.columns), "column"), f"the values of {len(sample)} records")
+        self._notes.seen("schema", plural(len(columns.columns), "column"), f"the values of {len(sample)} records")
         self._notes.doubt(*columns.doubts)
         self._notes.not_known(
             "Whether the list only grows at its end, which a stream needs: a few requests do not show it.",
@@ -81,7 +81,7 @@ class Investigation:
         first, asking, key = self._first, self._asking, self._key
         base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)
         counting = Counting(asking, first, base, key, hints)
-        can_count = is_repeatable and len(first) > 1
+        can_count = is_repeatable and first.count > 1
         has_more = any(value is True and names.is_more(pointer) for pointer, value in first.outline.items())
         steps: tuple[Callable[[], Followed | Counted | None], ...] = (
             lambda: followed.follow(asking, first, key),
@@ -191,8 +191,9 @@ class Investigation:
         if layout.format == "csv":
             sep = None if layout.sep == "," else layout.sep
             return Csv(sep=sep, header=None if layout.header else False)
-        missing = "empty" if self._asking.missing else None
-        return Json(layout.pointer or None, missing=missing) if layout.pointer or missing else None
+        if self._asking.missing:
+            return Json(layout.pointer or None, missing="empty")
+        return Json(layout.pointer) if layout.pointer else None
 
 
 def _place(layout: body.Layout) -> str:

@@ -79,7 +79,8 @@ def order(records: Sequence[Record], key: Key) -> list[tuple[str, Direction]]:
     """The fields that the records are in the order of: their key, and times."""
     times = [pointer for pointer in _scalars(records[0]) if _TIMES.search(pointer.rpartition("/")[2])]
     found = []
-    for pointer in dict.fromkeys([*([key.pointer] if key.pointer else []), *times]):
+    pointers = times if key.pointer is None else [key.pointer, *(one for one in times if one != key.pointer)]
+    for pointer in pointers:
         if direction := _direction([at(record, pointer) for record in records]):
             found.append((pointer, direction))
     return found

@@ -64,10 +64,16 @@ def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
     if paging.repeats:
         notes.incomplete("Whether the pages overlap: one had records that came before.")
     for place, total in counted.totals(first)[:1]:
-        if paging.ended and sum(map(len, paging.pages)) == total:
+        if paging.ended and sum(page.count for page in paging.pages) == total:
             notes.tested("total", f"{total} at {_place(place)}", "all pages together have as many records")
         else:
             notes.seen("total", f"{total} at {_place(place)}", "the first response says so")
+    last_page = paging.pages[-1]
+    if paging.ended and not (more or last) and way.token(last_page) is not None and last_page.count < first.count:
+        notes.doubt(
+            f"Page {len(paging.pages)} has fewer records than the first one, and names a page without records. Records "
+            "that are added to it later are missed, if the API adds them there, and not behind it."
+        )
     is_named = way.is_named(first)
     if not is_named:
         notes.doubt("The first page does not mention a next one, so a list that is cut there looks complete.")
@@ -94,16 +100,18 @@ def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> An
         value = f"{paging.size}, by parameter '{paging.size_param}'"
         how = f"a page of {paging.size} records was asked for, and seen full; none above {counted.LARGE} was tried"
         notes.tested("page size", value, how)
+        if paging.length:
+            notes.doubt(f"The list has {paging.length} records: pages of more than {paging.size} could not be tested.")
     else:
         value = f"{paging.size}; '{paging.size_param}' has no effect, and is sent all the same"
         notes.tested("page size", value, "pages have this size, whatever is asked for")
     if paging.total:
         how = "the page with the last record has as many records as this number says"
         notes.tested("total", f"{paging.total_seen} at {_place(paging.total)}", how)
-    elif found := [one for one in counted.totals(paging.pages[-1]) if one[1] > max(map(len, paging.pages))]:
-        notes.seen(
-            "total", f"{found[0][1]} at {_place(found[0][0])}", "a response says so; the pages do not confirm it"
-        )
+    else:
+        largest = max(page.count for page in paging.pages)
+        for place, total in [one for one in counted.totals(paging.pages[-1]) if one[1] > largest][:1]:
+            notes.seen("total", f"{total} at {_place(place)}", "a response says so; the pages do not confirm it")
     if paging.trouble:
         notes.incomplete(paging.trouble)
     elif paging.ends:
@@ -121,7 +129,7 @@ def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
     """
     totals = counted.totals(first)
     against = [f"'{p}' is true" for p, v in first.outline.items() if v is True and names.is_more(p)]
-    against += [f"{_place(p)} says {n}" for p, n in totals if n > len(first) and "total" in names.plain(p)]
+    against += [f"{_place(p)} says {n}" for p, n in totals if n > first.count and "total" in names.plain(p)]
     against += [f"{way.place} names one" for way in list(followed.candidates(first))[:1]]
     notes.not_known(*followed.unreadable_places(first))
     if against:
@@ -129,27 +137,27 @@ def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
         notes.incomplete(f"How the pages follow each other: there are more ({why}), and nothing tried leads to them.")
     elif asking.stopped:
         notes.incomplete("How the pages follow each other, if there are several: not all usual parameters were tried.")
-    elif is_cut and not any(total == len(first) for _, total in totals):
+    elif is_cut and not any(total == first.count for _, total in totals):
         notes.incomplete("How the pages follow each other: a parameter for their size works, and none for their place.")
     elif any(one.name == "repeatable" and one.value == "no" for one in notes.findings):
         notes.incomplete("How the pages follow each other: the list changes between requests, which compares nothing.")
-    elif len(first) < 2:
+    elif first.count < 2:
         notes.not_known("Whether there are pages: one record is too few to see it.")
     else:
         how = "usual parameters change nothing, and the response names no other page"
         notes.tested("pages", "none: one response has all records", how)
-        if len(first) % 10 == 0:
-            notes.doubt(f"{len(first)} is a round number of records: it may be the most that one response has.")
+        if first.count % 10 == 0:
+            notes.doubt(f"{first.count} is a round number of records: it may be the most that one response has.")
     if places := followed.silent_places(first):
         notes.not_known(f"What '{places[0]}' has when there is a next page: there is none now.")
     for place, total in totals[:1]:
-        if total == len(first):
+        if total == first.count:
             notes.tested("total", f"{total} at {_place(place)}", "the response has as many records")
 
 
 def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.Key) -> None:
     """Says what tells records from each other, and in which order they come."""
-    if len({*key.all(first.records)}) == len(first):
+    if len({*key.all(first.records)}) == first.count:
         notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
     else:
         notes.not_known("What tells the records from each other: some are equal in all fields.")
