@@ -41,6 +41,10 @@ def pasted(program: str, spark: SparkSession) -> DataFrame:
     return found
 
 
+def pasted_as_batch(program: str, spark: SparkSession) -> DataFrame:
+    return pasted(program.replace("    schema=", "    streaming=False,\n    schema="), spark)
+
+
 @pytest.mark.parametrize("name", READ)
 def test_the_printed_call_reads_each_record_once_and_goes_on_where_it_was(
     name: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
@@ -71,7 +75,7 @@ def test_the_printed_call_reads_each_record_once_and_goes_on_where_it_was(
 def test_a_whole_list_is_read_as_a_batch(spark: SparkSession) -> None:
     with SHAPES["whole list"].serving() as api:
         found = probed(api.url)
-        frame = pasted(found.call.replace("    spark,\n", "    spark,\n    streaming=False,\n"), spark)
+        frame = pasted_as_batch(found.call, spark)
         assert [tuple(row) for row in frame.orderBy("id").collect()] == [(r["id"], r["name"]) for r in api.records]
 
 
@@ -123,8 +127,7 @@ def test_spark_reads_records_by_the_schema_that_was_found(spark: SparkSession) -
 
     with serving(lambda api, request: json_of(many)) as api:
         found = probed(api.url)
-        program = found.call.replace("    spark,\n", "    spark,\n    streaming=False,\n")
-        frame = pasted(program, spark)
+        frame = pasted_as_batch(found.call, spark)
         rows = frame.orderBy("id").collect()
     assert [row["whole"] for row in rows] == [1, 1, 1]
     assert rows[0]["large"] == 2**62
@@ -141,8 +144,8 @@ def test_the_schema_of_a_text_that_spark_cannot_keep_is_a_text(spark: SparkSessi
     ids = [{"id": "00123"}, {"id": "12345678901234567890123"}]
     assert schema.infer(ids, texts=False).ddl == "id STRING"
     with serving(lambda api, request: json_of(ids)) as api:
-        program = probed(api.url).call.replace("    spark,\n", "    spark,\n    streaming=False,\n")
-        assert sorted(row["id"] for row in pasted(program, spark).collect()) == ["00123", "12345678901234567890123"]
+        rows = pasted_as_batch(probed(api.url).call, spark).collect()
+        assert sorted(row["id"] for row in rows) == ["00123", "12345678901234567890123"]
 
 
 def test_a_list_that_grows_beyond_an_incomplete_call_fails_it(spark: SparkSession) -> None:
@@ -154,7 +157,6 @@ def test_a_list_that_grows_beyond_an_incomplete_call_fails_it(spark: SparkSessio
     with serving(link_array) as api:
         found = probed(api.url)
         assert not found.complete
-        program = found.call.replace("    spark,\n", "    spark,\n    streaming=False,\n")
         with pytest.raises(epochal.EpochalError) as caught:
-            pasted(program, spark).collect()
+            pasted_as_batch(found.call, spark).collect()
     assert caught.value.condition == "LIST_INCOMPLETE"

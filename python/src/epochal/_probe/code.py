@@ -96,7 +96,7 @@ def _long(schema: str) -> str:
     if len(schema) + 20 <= _WIDTH:
         return literal(schema)
     pieces, line = [], ""
-    for part in re.findall(r"[^,]*(?:, |$)", schema):
+    for part in re.split(r"(?<=, )", schema):
         if line and len(line) + len(part) > _WIDTH - 12:
             pieces.append(line)
             line = ""
