@@ -10,8 +10,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from epochal import Secret, rest
 from epochal.__main__ import main
-from support import lists
+from support import documents, example_api, lists
 from support.probing import HIDDEN, guarded, probed
 
 
@@ -40,6 +41,15 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
         assert '.option("nextUrl", "/next")' in shown
         assert main(["probe", api.url, "--delay", "0", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["options"]["nextUrl"] == "/next"
+
+
+def test_the_page_shows_what_a_probe_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    with example_api.serving() as api:
+        host = api.url.removesuffix("/comments")
+        found = probed(f"{host}/v2/orders", auth=rest.Bearer(Secret.env("TOKEN")))
+    (shown,) = documents.page("docs/probe.md").blocks("text")
+    assert str(found).replace(host, "https://api.example.com") + "\n" == shown.text
 
 
 def test_the_command_says_by_its_exit_code_what_became_of_it(capsys: pytest.CaptureFixture[str]) -> None:

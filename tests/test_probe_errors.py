@@ -60,6 +60,17 @@ def test_what_cannot_be_read_is_told(body: bytes, status: int, kind: str, condit
     assert len(str(caught.value)) < 700
 
 
+@pytest.mark.parametrize("depth", [100, 900])
+def test_records_that_are_nested_deeply_are_read_or_told(depth: int) -> None:
+    body = b'[{"id": 1, "a": ' + b'{"a": ' * depth + b"1" + b"}" * depth + b"}]"
+    with serving_body(body) as api:
+        try:
+            said = probed(api.url).doubts[0]
+        except epochal.HttpError as error:
+            said = error.problem
+    assert "nested too deeply" in said
+
+
 def test_an_api_that_is_not_there_is_told() -> None:
     with pytest.raises(epochal.HttpError, match=r"127\.0\.0\.1:1/x could not be reached: Connection refused") as caught:
         probed("http://127.0.0.1:1/x")

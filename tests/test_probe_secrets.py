@@ -15,7 +15,7 @@ from epochal._probe.address import is_secret, variable
 from support import lists
 from support.api import Answer, Request
 from support.lists import Lists, json_of
-from support.probing import HIDDEN, guarded, probed, run_helper, run_plain
+from support.probing import HIDDEN, guarded, probed, run_helper, run_plain, serving_body
 
 ENVIRONMENT = {"TOKEN": "one", "API_KEY": "two", "PASSWORD": "three", "API_USER": "four", "TENANT": "five"}
 
@@ -97,6 +97,21 @@ def test_an_error_that_repeats_a_secret_does_not_show_it() -> None:
         probed(f"{api.url}?token={HIDDEN}q", headers={"X-Tenant": HIDDEN}, auth=rest.Bearer(f"{HIDDEN}-bearer"))
     assert HIDDEN not in str(caught.value)
     assert "does not accept these credentials" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/html", f"<html><title>No {HIDDEN}</title></html>"),
+        ("application/json", json.dumps({HIDDEN: 1})),
+        ("application/json", f'{{"{HIDDEN}"'),
+    ],
+)
+def test_a_body_that_repeats_a_secret_does_not_show_it(kind: str, body: str) -> None:
+    with serving_body(body.encode(), Content_Type=kind) as api, pytest.raises(epochal.EpochalError) as caught:
+        probed(api.url, headers={"X-Tenant": HIDDEN})
+    assert HIDDEN not in str(caught.value)
+    assert caught.value.__cause__ is None
 
 
 def test_the_key_goes_with_links_that_do_not_repeat_it() -> None:

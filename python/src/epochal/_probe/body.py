@@ -237,7 +237,7 @@ def _last(pointer: str) -> str:
 
 def _lacking(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
     if empty:
-        return f"has an empty array at '{empty[0][0]}', and no other: there is nothing to learn from"
+        return f"has an empty array at '{one_line(empty[0][0])}', and no other: there is nothing to learn from"
     if isinstance(found, dict):
         names = ", ".join(one_line(name) for name in list(found)[:10])
         if found and all(isinstance(one, dict) for one in found.values()):

@@ -100,10 +100,6 @@ class Client:
             response = self._admitted(address, headers or {})
         return response
 
-    def failure(self, condition: str, problem: str, hint: str) -> HttpError:
-        """An error without secrets."""
-        return HttpError(condition, self.credentials.mask(problem), hint)
-
     def _admitted(self, address: Address, headers: Mapping[str, str]) -> Response:
         if self.requests >= self._most:
             raise StoppedError(f"the {self._most} requests that it may make were made")
@@ -138,11 +134,11 @@ class Client:
             return Response(response.status, found, body, address)
         except _TooLargeError:
             hint = "Ask for less: give the API's own parameter for the size of a page, in the address or in params."
-            raise self.failure(
+            raise HttpError(
                 "HTTP_RESPONSE_TOO_LARGE", f"A response from {shown} is larger than {LARGEST} bytes.", hint
             ) from None
         except zlib.error as error:
-            raise self.failure(
+            raise HttpError(
                 "HTTP_BODY_INVALID", f"{shown} responded with a body that cannot be read: {error}.", LOOK
             ) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -154,7 +150,7 @@ class Client:
         if expired or isinstance(error, TimeoutError):
             within = _DEADLINE if expired else self._timeout
             hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or ask for smaller pages.'
-            return self.failure("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
+            return HttpError("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
         hint = "Check the address and the network; a proxy is set by http=Http(proxy=Proxy(url=…)) or --proxy."
         if isinstance(error, socket.gaierror):
             reason = f"the host name {urlsplit(shown).hostname} cannot be resolved"
@@ -163,7 +159,7 @@ class Client:
             hint = "An authority of your own is set by http=Http(tls=Tls(ca_file=…)) or --ca-file."
         else:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return self.failure("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)
+        return HttpError("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         ours = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": f"epochal/{VERSION}"}

@@ -33,7 +33,7 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
             response = client.get(address, {"Accept": "*/*"})
     except StoppedError as stopped:
         problem = f"{given.shown()} could not be probed: {stopped}."
-        raise client.failure("HTTP_STATUS", problem, "Wait, and probe again.") from None
+        raise HttpError("HTTP_STATUS", problem, "Wait, and probe again.") from None
     if response.status != 200:
         raise _refused(client, address, response)
     return response, address
@@ -75,17 +75,15 @@ def _redirected(client: Client, address: Address, status: int, target: str) -> H
         there = one_line(target.partition("?")[0])
     problem = f"{address.shown()} responded with status {status}, a redirection to {there}."
     if _LOGIN.search(target):
-        return client.failure("HTTP_STATUS", problem, f"It looks like a page to log in: {_WHO}")
-    return client.failure(
-        "HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address."
-    )
+        return HttpError("HTTP_STATUS", problem, f"It looks like a page to log in: {_WHO}")
+    return HttpError("HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address.")
 
 
 def _refused(client: Client, address: Address, response: Response) -> HttpError:
     status = response.status
     said = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
     problem = f"{address.shown()} responded with status {status}: {said or 'no text'}"
-    return client.failure("HTTP_STATUS", problem, _advice(client, status))
+    return HttpError("HTTP_STATUS", problem, _advice(client, status))
 
 
 def _advice(client: Client, status: int) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from epochal._probe import names
 from epochal._probe.address import Address
-from epochal._probe.asking import Asking, ordinal, records_of
+from epochal._probe.asking import Asking, ordinal
 from epochal._probe.body import Listing, at
 from epochal._probe.records import Key
 from epochal._values.pages import AnyPages, Cursor, EndOfList, Keyset, Link, NextUrl
 
 #: Pages that are read of a list, to see its end.
 _MOST_PAGES = 4
+#: Characters of a ``Link`` header that are looked at.
+_LONGEST_LINK = 8000
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
@@ -126,7 +128,9 @@ class Followed:
         return (more, None) if more else (None, _flag(outlines, end, False, names.is_last))
 
 
-def _flag(before: list[Mapping[str, Any]], end: Mapping[str, Any] | None, value: bool, fits: Any) -> str | None:
+def _flag(
+    before: list[Mapping[str, Any]], end: Mapping[str, Any] | None, value: bool, fits: Callable[[str], bool]
+) -> str | None:
     for pointer in before[0] if before else ():
         is_so = fits(pointer) and all(outline.get(pointer) is value for outline in before)
         if is_so and (end is None or end.get(pointer) is (not value)):
@@ -231,8 +235,8 @@ def _walked(asking: Asking, way: Follow, first: Listing, second: Listing, key: K
             seen.update(keys)
             pages.append(further)
     end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read, and not the end"
-    how = f"the second page has {records_of(second)}, none of which is on the first ({records_of(first)})"
-    return Followed(way, tuple(pages), ended, f"{how}; {end}{again}", repeats=bool(again))
+    how = f"the second page was requested, and has {second.count} other records; {end}{again}"
+    return Followed(way, tuple(pages), ended, how, repeats=bool(again))
 
 
 def _says_end(listing: Listing) -> bool:
@@ -243,7 +247,7 @@ def _says_end(listing: Listing) -> bool:
 def links(headers: Mapping[str, str]) -> dict[str, str]:
     """The targets of a ``Link`` header (RFC 8288), by relation."""
     found = dict[str, str]()
-    for target, parameters in _LINK.findall(headers.get("link", "")):
+    for target, parameters in _LINK.findall(headers.get("link", "")[:_LONGEST_LINK]):
         for match in _REL.finditer(parameters):
             for relation in (match[1] or match[2] or "").lower().split():
                 found.setdefault(relation, target.strip())

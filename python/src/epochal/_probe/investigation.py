@@ -9,7 +9,7 @@ from epochal._probe import body, code, credentials, followed, names, records, re
 from epochal._probe.address import Address, is_secret
 from epochal._probe.asking import Asking, plural
 from epochal._probe.body import Listing, Record
-from epochal._probe.client import Client, StoppedError
+from epochal._probe.client import LOOK, Client, StoppedError
 from epochal._probe.counted import LARGE, Counted, Counting, Hints
 from epochal._probe.first import first_response, positions
 from epochal._probe.followed import Followed
@@ -19,6 +19,7 @@ from epochal._values.auth import AnyAuth
 from epochal._values.http import Http
 from epochal._values.pages import AnyPages, NoPages
 from epochal._values.records import AnyRecords, Csv, Json, Ndjson
+from epochal.errors import EpochalError, HttpError
 
 #: Parameters for the size of a page that are tried where nothing suggests one.
 _USUAL_SIZES = ("limit", "per_page", "page_size")
@@ -50,8 +51,17 @@ class Investigation:
         Raises:
             EpochalError: there is nothing to be read at the address.
         """
-        response, self._address = first_response(self._client, self._given)
-        self._first = body.read(response, self._address.shown())
+        try:
+            response, self._address = first_response(self._client, self._given)
+            self._first = body.read(response, self._address.shown())
+            return self._probed()
+        except EpochalError as error:
+            raise type(error)(error.condition, self._who.mask(error.problem), error.hint) from None
+        except RecursionError:
+            problem = f"{self._given.shown()} responded with a body that is nested too deeply."
+            raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
+
+    def _probed(self) -> Probe:
         self._asking = Asking(self._client, self._first.layout)
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
