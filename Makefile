@@ -3,6 +3,9 @@
 PYTHON  ?= python3
 PYSPARK ?= 4.3.0
 MATRIX  ?= 4.0.5 4.1.4 4.2.0 4.3.0
+CONNECT ?= 4.0.5 4.3.0
+CLIENT  ?= 4.2.0
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 PYTEST  ?=
 MINUTES ?= 60
 WORKERS ?= 2
@@ -21,7 +24,8 @@ PUBLISHED := $(M2)/io/epochal/epochal-spark_2.13/$(VERSION)/epochal-spark_2.13-$
 # For all JVMs that the tests start, which live too short for the optimizing compiler to pay: Spark's classes, loaded and
 # verified once; a JVM that cannot use them goes without a word.
 CLASSES := $(VENV)/classes.jsa
-SHARED  := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
+shared   = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURDIR)/$(1) -Xlog:cds=off -Xlog:cds+dynamic=off
+SHARED  := $(call shared,$(CLASSES))
 
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
@@ -37,7 +41,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons soak check format outdated audit docs jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -66,7 +70,8 @@ test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)
 
-test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
+test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on every Spark line, a job that goes up and down the lines, Connect on CONNECT="4.0.5 4.3.0" (MATRIX="4.0.5 4.3.0" selects)
+	@$(BIN)/python scripts/supported.py build/matrix/*.xml
 
 test-matrix-4.0.5: build/delta/.jars
 
@@ -75,8 +80,35 @@ build/delta/.jars: Makefile
 	  mvn -q -B dependency:copy -Dartifact=io.delta:$$artifact:4.0.1 -DoutputDirectory=$(CURDIR)/$(@D) || exit 1; done
 	@touch $@
 
-test-matrix-%: build/venv-%/.wheel
-	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
+# A test of every line that runs once with this Spark by `make test` runs here with the others.
+test-matrix-%: build/venv-%/.wheel build/venv-%/classes.jsa
+	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m "matrix or line" \
+	  --deselect tests/test_lines.py --junitxml=build/matrix/$*-classic.xml $(PYTEST)
+	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
+
+test-lines: $(MATRIX:%=build/venv-%/.wheel) | $(VENV)/.wheel
+	EPOCHAL_LINES="$(MATRIX)" $(BIN)/python -m pytest tests/test_lines.py -m matrix --junitxml=build/matrix/lines.xml $(PYTEST)
+
+test-client: build/client-$(CLIENT)/.wheel $(VENV)/.wheel ## over Connect by pyspark-client (CLIENT=4.2.0), which has no JVM
+	EPOCHAL_TEST_CONNECT=1 EPOCHAL_TEST_SPARK=$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages/pyspark) \
+	  build/client-$(CLIENT)/bin/python -m pytest tests -m line --junitxml=build/matrix/client-$(CLIENT).xml $(PYTEST)
+
+build/client-%/.wheel: $(WHEEL) python/requirements-test.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt pyspark-client==$*
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps $<
+	@touch $@
+
+test-pythons: $(PYTHONS:%=test-python-with-%) ## the package and the main job on every Python (PYTHONS="python3.10 python3.13" selects)
+
+test-python-with-%: $(WHEEL)
+	rm -rf build/with-$(notdir $*)
+	$* -m venv build/with-$(notdir $*)
+	build/with-$(notdir $*)/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt pyspark==$(PYSPARK)
+	build/with-$(notdir $*)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps $(WHEEL)
+	build/with-$(notdir $*)/bin/python -m pytest tests/test_public_api.py tests/test_values.py tests/test_exceptions.py tests/test_random.py tests/test_main_job.py \
+	  -m "matrix or not matrix" --junitxml=build/matrix/$(notdir $*).xml $(PYTEST)
 
 check: $(VENV)/.requirements ## formats, lints, types, warnings as errors, and the walls between rooms
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite; mimaReportBinaryIssues"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support import api as api_support
-from support.places import prepare_environment
+from support.places import over_connect, prepare_environment
 
 prepare_environment()
 
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A classic session with the jar, in UTC, on two cores."""
+    """A session with the jar, in UTC, on two cores: classic, or over Connect where ``EPOCHAL_TEST_CONNECT`` is set."""
     from pyspark.sql import SparkSession
 
     import epochal
 
-    builder = SparkSession.builder.master("local[2]").appName("epochal tests")
     settings: dict[str, Any] = {
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
@@ -38,6 +37,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
+    if over_connect():
+        from support import connect_server
+
+        allowed = {"spark.epochal.allowedFiles": str(tmp_path_factory.getbasetemp())}
+        conf = {name: str(value).lower() if value is False else str(value) for name, value in settings.items()}
+        with connect_server.running(epochal.jar_path(), conf | allowed) as address:
+            client = SparkSession.builder.remote(address).getOrCreate()
+            yield client
+            client.stop()
+        return
+    builder = SparkSession.builder.master("local[2]").appName("epochal tests")
     session = epochal.configure(builder.config(map=settings)).getOrCreate()
     yield session
     session.stop()

@@ -12,6 +12,8 @@ import epochal
 from support.databases import Sqlite
 from support.streams import finish
 
+pytestmark = pytest.mark.line
+
 
 @pytest.fixture
 def name(spark: SparkSession) -> Iterator[str]:

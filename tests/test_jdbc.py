@@ -17,6 +17,8 @@ from support.data import SCHEMA, as_rows, comments, create_comments, ledger, sto
 from support.databases import Database, Postgres
 from support.streams import drain, finish, numbers
 
+pytestmark = pytest.mark.line
+
 
 @pytest.fixture
 def source(spark: SparkSession, api: Api) -> DataFrame:

@@ -12,6 +12,8 @@ import epochal
 from support.streams import drain, finish, rows_by_batch
 from support.waiting import until
 
+pytestmark = pytest.mark.line
+
 
 def test_a_batch_has_the_columns_and_rows_that_were_asked_for(spark: SparkSession) -> None:
     rows = epochal.read.random(spark, max_rows=100, min_length=2, max_length=4, alphabet="ab", streaming=False)

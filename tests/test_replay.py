@@ -17,6 +17,8 @@ from support.data import SCHEMA, as_rows, comments, create_comments, ledger, sto
 from support.databases import Database
 from support.streams import finish, forget_last_commit, numbers
 
+pytestmark = pytest.mark.line
+
 HISTORY = "SELECT epoch, rows, digest FROM epochal_ledger_history ORDER BY epoch"
 
 

@@ -17,6 +17,8 @@ from support.data import SCHEMA, as_rows, comments, stored
 from support.databases import Sqlite
 from support.streams import drain, finish, rows_by_batch
 
+pytestmark = pytest.mark.line
+
 
 def read(spark: SparkSession, api: Api, **options: Any) -> DataFrame:
     defaults: dict[str, Any] = {"schema": SCHEMA, "pages": rest.Offset(size=10)}

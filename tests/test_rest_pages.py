@@ -17,6 +17,8 @@ from support.databases import Sqlite
 from support.pages import ChainedApi
 from support.streams import finish, forget_last_commit, rows_by_batch
 
+pytestmark = pytest.mark.line
+
 KINDS: dict[str, Any] = {
     "cursor": rest.Cursor(next="/meta/next", param="after", has_more="/meta/more"),
     "keyset": rest.Keyset(key="/id", param="since"),

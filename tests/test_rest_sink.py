@@ -17,6 +17,8 @@ from epochal import Http, Retry, rest
 from support.orders import Orders, Sent, serve
 from support.streams import finish, forget_last_commit
 
+pytestmark = pytest.mark.line
+
 NAMESPACE = uuid.UUID("2f0a2a1e-6d1b-5c55-9d0e-8f6b1c7e4a90")
 ONCE: dict[str, dict[str, Any]] = {
     "by place": {},

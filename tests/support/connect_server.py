@@ -92,9 +92,11 @@ def _started(
 
 
 def _home() -> Path:
+    """The Spark of this environment, or, where it has only a client, the one that ``EPOCHAL_TEST_SPARK`` names."""
     import pyspark
 
-    return Path(pyspark.__file__).parent
+    named = os.environ.get("EPOCHAL_TEST_SPARK")
+    return Path(named) if named else Path(pyspark.__file__).parent
 
 
 def _environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from support.programs import Program
@@ -16,10 +17,11 @@ class Job(Program):
         settings: ``api``, ``rows_per_batch``, ``available_now`` and ``targets`` (settings of
             ``epochal.write.jdbc``, and in ``read`` those of ``epochal.read.rest`` where they are not the usual ones; as
             ``support/helpers.py`` has them).
+        python: of another environment, with another Spark.
     """
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        super().__init__("crash.job")
+    def __init__(self, settings: dict[str, Any], python: Path | None = None) -> None:
+        super().__init__("crash.job", python=python)
         self.send(json.dumps(settings))
 
     def go(self) -> None:

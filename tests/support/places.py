@@ -15,6 +15,11 @@ def is_required(server: str) -> bool:
     return server in os.environ.get("EPOCHAL_TEST_REQUIRE", "").split()
 
 
+def over_connect() -> bool:
+    """Whether the tests' session is one of Spark Connect: ``EPOCHAL_TEST_CONNECT``."""
+    return bool(os.environ.get("EPOCHAL_TEST_CONNECT"))
+
+
 def prepare_environment() -> None:
     """Makes ``epochal`` importable, and its jar found, in this process and in those that it starts.
 

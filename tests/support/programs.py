@@ -12,6 +12,11 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 
 
+def _workers(python: Path | None) -> dict[str, str]:
+    """Spark's Python workers are of the same environment."""
+    return {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)} if python else {}
+
+
 class Program:
     """A module of the tests with the JVM that it starts, in a process group of its own.
 
@@ -19,16 +24,23 @@ class Program:
         module: what ``python -m`` runs.
         environment: variables besides this process's own.
         files: descriptors that it inherits.
+        python: the interpreter; this process's own where there is none.
     """
 
-    def __init__(self, module: str, environment: dict[str, str] | None = None, files: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        module: str,
+        environment: dict[str, str] | None = None,
+        files: tuple[int, ...] = (),
+        python: Path | None = None,
+    ) -> None:
         path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [str(python or sys.executable), "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONPATH": path} | (environment or {}),
+            env=os.environ | {"PYTHONPATH": path, **_workers(python)} | (environment or {}),
             pass_fds=files,
             start_new_session=True,
         )

@@ -1,0 +1,65 @@
+"""Writes the table of ``docs/supported.md`` from what pytest wrote of the runs: ``supported.py build/matrix/*.xml``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "supported.md"
+BEGIN, END = "<!-- written by make test-matrix -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of pytest: how many tests passed, failed, and did not run."""
+
+    passed: int
+    failed: int
+    skipped: int
+
+    def __str__(self) -> str:
+        failed = f", **{self.failed} failed**" if self.failed else ""
+        skipped = f" ({self.skipped} skipped)" if self.skipped else ""
+        return f"{self.passed} passed{failed}{skipped}"
+
+
+def read(file: Path) -> Run:
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for suite in ElementTree.parse(file).getroot().iter("testsuite"):
+        for name in counts:
+            counts[name] += int(suite.get(name, 0))
+    failed = counts["failures"] + counts["errors"]
+    return Run(counts["tests"] - failed - counts["skipped"], failed, counts["skipped"])
+
+
+def label(name: str) -> str:
+    """``4.0.5-classic`` → ``Spark 4.0.5``."""
+    if name == "lines":
+        return "one checkpoint, up and down these lines"
+    if name.startswith("client-"):
+        return f"pyspark-client {name.removeprefix('client-')} over Connect, without a JVM"
+    if name.startswith("python"):
+        return f"Python {name.removeprefix('python')}"
+    line, _, kind = name.partition("-")
+    return f"Spark {line}" + (" over Connect" if kind == "connect" else "")
+
+
+def table(files: list[Path]) -> str:
+    rows = [f"| {label(file.stem)} | {read(file)} |" for file in sorted(files, key=lambda f: label(f.stem))]
+    return "\n".join(["| with | tests |", "|---|---|", *rows])
+
+
+def main(names: list[str]) -> int:
+    files = [Path(name) for name in names]
+    text = PAGE.read_text("utf-8")
+    made = f"{BEGIN}\n\n{table(files)}\n\n{END}"
+    PAGE.write_text(re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: made, text, flags=re.DOTALL), "utf-8")
+    print(table(files))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
