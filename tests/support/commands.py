@@ -39,12 +39,14 @@ def unknown(words: list[str]) -> Iterator[str]:
     match words:
         case ["make", *rest]:
             yield from unknown_targets(rest)
+        case ["pip", "install", "jupyterlab"]:
+            pass
         case ["pip", "install", package]:
             yield from unknown_package(package)
         case ["python", "-m", "epochal", command, *rest] if command in COMMANDS:
             yield from (word for word in rest if word.startswith("--") and f'"{word}"' not in PACKAGE)
-        case ["python", program]:
-            yield from () if (ROOT / program).is_file() else [program]
+        case ["python", script, *_] | ["jupyter", "lab", script]:
+            yield from () if (ROOT / script).is_file() else [script]
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
         case _:
