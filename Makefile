@@ -13,6 +13,7 @@ JAR     := dist/epochal-spark_2.13-$(VERSION).jar
 WHEEL   := dist/epochal-$(VERSION)-py3-none-any.whl
 VENV    := build/venv-$(PYSPARK)
 BIN     := $(VENV)/bin
+SITE    := build/mkdocs
 
 # A Maven repository for the tests, with what `make publish-local` publishes, and the plugins that Maven brings.
 M2        := build/m2
@@ -37,7 +38,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs site jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -78,12 +79,13 @@ build/delta/.jars: Makefile
 test-matrix-%: build/venv-%/.wheel
 	build/venv-$*/bin/python -m pytest tests -m matrix $(PYTEST)
 
-check: $(VENV)/.requirements ## formats, lints, types, warnings as errors, and the walls between rooms
+check: $(VENV)/.requirements $(SITE)/.requirements ## formats, lints, types, warnings as errors, the walls between rooms, and the site
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd python && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
 	$(BIN)/python scripts/check_tree.py
+	$(build-site)
 
 format: $(VENV)/.requirements ## put all sources into the format that check wants
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
@@ -101,6 +103,18 @@ audit: ## known vulnerabilities of the libraries in the jar and of Python packag
 docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and what Python says of options from the declarations in the code
 	scripts/sbt "connectors/Test/runMain io.epochal.formats.Documents"
 	PYTHONPATH=python/src $(BIN)/python scripts/python_docs.py
+
+site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead link fails (EPOCHAL_SOURCES=https://… links to code)
+	$(build-site)
+	@echo "Open build/site/index.html"
+
+build-site = $(SITE)/bin/python -m mkdocs build --quiet --strict
+
+$(SITE)/.requirements: python/requirements-site.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 

@@ -25,9 +25,11 @@ SET LOCAL search_path = warehouse, public;
 CREATE TABLE public.comments (id integer PRIMARY KEY, body text);
 CREATE TABLE comments (id integer PRIMARY KEY, body text);
 CREATE TABLE bad (row_json text);
-CREATE TABLE epochal_ledger (sink_id text PRIMARY KEY);
+CREATE TABLE epochal_ledger (sink_id text PRIMARY KEY, target text, query_id text, last_epoch bigint,
+  total_rows bigint, generation bigint, updated_at timestamptz);
 CREATE TABLE epochal_ledger_retired (LIKE epochal_ledger);
-CREATE TABLE epochal_ledger_history (LIKE epochal_ledger);
+CREATE TABLE epochal_ledger_history (sink_id text, number bigint, epoch bigint, generation bigint, rows bigint,
+  committed_at timestamptz);
 CREATE TABLE epochal_prepared (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL);
 """
 

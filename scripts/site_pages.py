@@ -1,0 +1,77 @@
+"""Hooks of MkDocs for ``make site``: pages from outside of ``docs/``, and links that lead out of it.
+
+The home page is ``README.md``, so the two cannot differ. Links are written for a forge, where the whole repository is
+there. On the site, a link to a page of it leads to that page. A link to any other file leads to ``extra.sources`` in
+``mkdocs.yml``, or is plain text where that is empty.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+#: Pages of the site that are elsewhere in the repository.
+PAGES = {
+    "index.md": "README.md",
+    "code.md": "scala/README.md",
+    "tests.md": "tests/README.md",
+    "benchmarks.md": "bench/README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "reporting.md": "SECURITY.md",
+    "changelog.md": "CHANGELOG.md",
+}
+DOCS = "docs"
+
+_LINK = r"(?P<text>\[(?:[^\]\[]|\[[^\]]*\])*\])\((?P<target>[^)\s]+)\)"
+_TOKEN = re.compile(rf"^```.*?^```$|{_LINK}|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LIST_IN_PARAGRAPH = re.compile(r"^(?![-*|#>\s]|\d+\.)\S.*\n(?:[-*]|\d+\.) ", re.MULTILINE)
+
+log = logging.getLogger("mkdocs.hooks.site")
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    root = Path(config.config_file_path).parent
+    for uri, source in PAGES.items():
+        files.append(File.generated(config, uri, abs_src_path=str(root / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
+    uri = page.file.src_uri
+    if found := _LIST_IN_PARAGRAPH.search(markdown):
+        log.warning("%s: no blank line before a list: %r", uri, found[0])
+    return in_site(markdown, uri, files, config.extra["sources"])
+
+
+def in_site(markdown: str, uri: str, files: Files, sources: str) -> str:
+    """A page with its links as the site has them.
+
+    Args:
+        uri: of the page in the site.
+        sources: where the files of the repository can be read; empty: nowhere.
+    """
+    below = posixpath.dirname(uri)
+    directory = posixpath.dirname(PAGES.get(uri, f"{DOCS}/{uri}"))
+
+    def replaced(match: re.Match[str]) -> str:
+        target = match["target"]
+        if not target or target.startswith("#") or re.match(r"\w+:", target):
+            return match[0]
+        path, separator, anchor = target.partition("#")
+        place = posixpath.normpath(posixpath.join(directory, path))
+        if found := site_uri(place, files):
+            return f"{match['text']}({posixpath.relpath(found, below or '.')}{separator}{anchor})"
+        return f"{match['text']}({sources.rstrip('/')}/{place})" if sources else match["text"][1:-1]
+
+    return _TOKEN.sub(replaced, markdown)
+
+
+def site_uri(place: str, files: Files) -> str | None:
+    """Where the site has a file of the repository; None: it does not."""
+    uri = next((uri for uri, source in PAGES.items() if source == place), place.removeprefix(f"{DOCS}/"))
+    return uri if uri in files.src_uris and (uri in PAGES or place.startswith(f"{DOCS}/")) else None

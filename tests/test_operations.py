@@ -1,0 +1,125 @@
+"""``docs/operations.md`` has every condition of the jar, and what it tells people to type works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from epochal.errors import _TYPES, ConfigurationError, TableError
+from support.databases import Sqlite
+from support.documents import page
+from support.places import ROOT
+from support.streams import finish, numbers
+
+PAGE = page("docs/operations.md").source
+BEFORE, _, REST = PAGE.partition("\n## While it runs\n")
+RUNNING = REST.partition("\n## ")[0]
+BEFORE = BEFORE.partition("\n## Before the start\n")[2]
+NAME = re.compile(r"`([A-Z]+(?:_[A-Z]+)+)`")
+
+
+def declared() -> set[str]:
+    sources = (ROOT / "scala/core/src/main/scala/io/epochal/core/error").glob("*Conditions.scala")
+    return {name for path in sources for name in re.findall(r'Condition\(\s*"([A-Z_]+)"', path.read_text("utf-8"))}
+
+
+def rows() -> list[list[str]]:
+    """The cells of the rows about conditions of a run."""
+    return [
+        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        for line in RUNNING.splitlines()
+        if line.startswith("| `")
+    ]
+
+
+def of_a_run() -> list[str]:
+    return [name for row in rows() for name in NAME.findall(row[0])]
+
+
+def test_every_condition_has_one_place_on_the_page() -> None:
+    found = of_a_run() + NAME.findall(BEFORE)
+    assert sorted(found) == sorted(declared())
+
+
+def test_a_condition_without_a_row_of_its_own_is_one_of_the_program_or_the_table() -> None:
+    kinds = {name: _TYPES[name] for name in NAME.findall(BEFORE)}
+    assert {name for name, kind in kinds.items() if not issubclass(kind, ConfigurationError | TableError)} == set()
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0].strip("`"))
+def test_a_row_says_what_happened_what_is_safe_and_what_to_do(row: list[str]) -> None:
+    assert len(row) == 4
+    assert all(cell.endswith(".") for cell in row[1:])
+
+
+def write(spark: SparkSession, database: Sqlite, checkpoint: Path, rows: int) -> None:
+    query = epochal.write.jdbc(
+        epochal.read.random(spark, rows_per_batch=10, max_rows=rows),
+        database.url,
+        table="strings",
+        create_table=True,
+        sink_id="strings",
+        checkpoint=checkpoint,
+        trigger="availableNow",
+    )
+    finish(query)
+
+
+def set_back(database: Sqlite, checkpoint: Path, spark: SparkSession) -> None:
+    """A database that is three epochs older than its checkpoint."""
+    write(spark, database, checkpoint, 30)
+    backup = shutil.copy(database.path, database.path.with_suffix(".backup"))
+    write(spark, database, checkpoint, 60)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{database.path}{suffix}").unlink(missing_ok=True)
+    shutil.copy(backup, database.path)
+    with pytest.raises(epochal.errors.EpochGapError):
+        write(spark, database, checkpoint, 70)
+
+
+def ids(database: Sqlite) -> list[int]:
+    return [row[0] for row in database.query("SELECT id FROM strings ORDER BY id")]
+
+
+def test_a_database_that_went_back_gets_its_epochs_again_when_they_are_deleted_from_the_checkpoint(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    set_back(sqlite, checkpoint, spark)
+    ((last,),) = sqlite.query("SELECT last_epoch FROM epochal_ledger")
+    for log in ("commits", "offsets"):
+        for epoch in numbers(checkpoint, log):
+            if epoch > last:
+                (checkpoint / log / str(epoch)).unlink()
+                (checkpoint / log / f".{epoch}.crc").unlink(missing_ok=True)
+    write(spark, sqlite, checkpoint, 70)
+    assert ids(sqlite) == list(range(70))
+
+
+def test_a_database_that_went_back_goes_on_behind_a_gap_that_was_loaded_by_hand(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    set_back(sqlite, checkpoint, spark)
+    batch = epochal.read.random(spark, max_rows=60, streaming=False).where("id >= 30")
+    epochal.write.jdbc(batch, sqlite.url, table="strings")
+    next_epoch = numbers(checkpoint, "offsets")[-1]
+    sqlite.execute(f"UPDATE epochal_ledger SET last_epoch = {next_epoch - 1} WHERE sink_id = 'strings'")
+    write(spark, sqlite, checkpoint, 70)
+    assert ids(sqlite) == list(range(70))
+
+
+def test_everything_is_loaded_again_into_an_empty_table_without_its_row_in_the_ledger(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    write(spark, sqlite, checkpoint, 30)
+    shutil.rmtree(checkpoint)
+    with pytest.raises(epochal.errors.SinkIdentityError):
+        write(spark, sqlite, checkpoint, 30)
+    shutil.rmtree(checkpoint)
+    sqlite.execute("DELETE FROM strings", "DELETE FROM epochal_ledger WHERE sink_id = 'strings'")
+    write(spark, sqlite, checkpoint, 30)
+    assert ids(sqlite) == list(range(30))
