@@ -71,13 +71,15 @@ def write(spark: SparkSession, database: Sqlite, checkpoint: Path, rows: int) ->
 
 
 def set_back(database: Sqlite, checkpoint: Path, spark: SparkSession) -> None:
-    """A database that is three epochs older than its checkpoint."""
+    """Makes the database three epochs older than its checkpoint, as a backup that was restored is."""
     write(spark, database, checkpoint, 30)
-    backup = shutil.copy(database.path, database.path.with_suffix(".backup"))
+    database.execute("CREATE TABLE saved AS SELECT * FROM epochal_ledger")
     write(spark, database, checkpoint, 60)
-    for suffix in ("-wal", "-shm"):
-        Path(f"{database.path}{suffix}").unlink(missing_ok=True)
-    shutil.copy(backup, database.path)
+    database.execute(
+        "DELETE FROM strings WHERE id >= 30",
+        "DELETE FROM epochal_ledger",
+        "INSERT INTO epochal_ledger SELECT * FROM saved",
+    )
     with pytest.raises(epochal.errors.EpochGapError):
         write(spark, database, checkpoint, 70)
 

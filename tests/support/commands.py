@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import zipfile
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pyspark
 
 from support.places import ROOT, VERSION
 
@@ -14,9 +19,13 @@ VARIABLES = set(re.findall(r"^(\w+) *[?:]?=|\$[({](\w+)[)}]", MAKEFILE, re.MULTI
 PYPROJECT = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
 COMMANDS = set(re.findall(r'add_parser\("(\w+)"', (ROOT / "python/src/epochal/__main__.py").read_text("utf-8")))
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
+WHEEL = f"epochal-{VERSION}-py3-none-any.whl"
 EXTENSION = "io.epochal.formats.EpochalExtensions"
 #: Programs of Spark, which take the same options.
 SPARK = ("spark-submit", "spark-sql", "start-connect-server.sh")
+#: Options of theirs whose value may be any.
+FREE = ("--name", "--files")
+MASTER = re.compile(r"yarn|local\[[\d*]+\]|spark://[\w.]+:\d+|k8s://https://[\w.]+:\d+")
 
 
 def lines(text: str) -> list[list[str]]:
@@ -49,13 +58,13 @@ def unknown_targets(words: list[str]) -> Iterator[str]:
 
 def unknown_package(package: str) -> Iterator[str]:
     name, _, extras = package.removesuffix("]").partition("[")
-    if name not in ("epochal", f"dist/epochal-{VERSION}-py3-none-any.whl"):
+    if name not in ("epochal", f"dist/{WHEEL}"):
         yield name
     yield from (extra for extra in filter(None, extras.split(",")) if f"\n{extra} = [" not in PYPROJECT)
 
 
 def unknown_options(words: list[str]) -> Iterator[str]:
-    """Of a program of Spark: ``--conf key=value``, ``--jars``, ``--packages``, and a job."""
+    """Of a program of Spark: options with their values, and a job."""
     given = iter(words)
     for word in given:
         if word == "--conf":
@@ -64,8 +73,16 @@ def unknown_options(words: list[str]) -> Iterator[str]:
                 yield from () if value == EXTENSION else [value]
             elif not is_setting(key):
                 yield key
+        elif word in FREE:
+            next(given)
+        elif word == "--master":
+            yield from (master for master in [next(given)] if not MASTER.fullmatch(master))
+        elif word == "--deploy-mode":
+            yield from {next(given)} - {"client", "cluster"}
         elif word == "--jars":
             yield from (jar for jar in next(given).split(",") if jar.removeprefix("dist/") != JAR)
+        elif word == "--py-files":
+            yield from {next(given)} - {f"dist/{WHEEL}"}
         elif word == "--packages":
             yield from (name for name in next(given).split(",") if name != f"io.epochal:epochal-spark_2.13:{VERSION}")
         elif not word.endswith(".py"):
@@ -73,6 +90,22 @@ def unknown_options(words: list[str]) -> Iterator[str]:
 
 
 def is_setting(key: str) -> bool:
-    """Whether the jar reads this setting of Spark's configuration."""
-    sources = (ROOT / "scala" / "kit" / "src" / "main").rglob("*.scala")
-    return key.startswith("spark.epochal.") and any(f'"{key}"' in path.read_text("utf-8") for path in sources)
+    """Whether the jar, or Spark, reads this setting of Spark's configuration."""
+    if key.startswith("spark.epochal."):
+        sources = (ROOT / "scala" / "kit" / "src" / "main").rglob("*.scala")
+        return any(f'"{key}"' in path.read_text("utf-8") for path in sources)
+    parts = key.split(".")
+    prefixes = {".".join(parts[:count]) + "." for count in range(2, len(parts))}
+    return key in settings_of_spark() or bool(prefixes & settings_of_spark())
+
+
+@cache
+def settings_of_spark() -> set[str]:
+    """The names in Spark's classes of settings; those that end in a dot begin the names of a family."""
+    found: set[bytes] = set()
+    for jar in (Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"):
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if "onf" in name and name.endswith(".class"):
+                    found.update(re.findall(rb"spark\.[\w.-]+", archive.read(name)))
+    return {name.decode() for name in found}

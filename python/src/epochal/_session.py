@@ -58,7 +58,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Adds Epochal's jar to the sessions that ``builder`` makes, beside the jars that are configured already.
 
     The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
-    variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again.
+    variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again,
+    and neither is one in a job that ``spark-submit`` has started with the jar, however it was given.
 
     ``spark.sql.extensions`` gets ``io.epochal.formats.EpochalExtensions`` beside what is there: it keeps secrets in SQL
     (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and pages.
@@ -88,7 +89,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     jars = list(dict.fromkeys(_configured_jars(options)))
     for name in [*(_basename(jar) for jar in jars), *_packages(options)]:
         _check_release(name)
-    if not _packages(options) and not any(_NAME.fullmatch(_basename(jar)) for jar in jars):
+    given = _is_submitted() or bool(_packages(options)) or any(_NAME.fullmatch(_basename(jar)) for jar in jars)
+    if not given:
         jars.append(str(jar_path()))
         if _launch.submit_jars() is not None:
             _launch.set_submit_jars(jars)
@@ -141,9 +143,15 @@ def _running_jvm() -> Any:
     """The JVM of this process, when it was started; a JVM outlives the sessions that are stopped."""
     from pyspark import SparkContext
 
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # started by spark-submit, which started this process too
+    if _is_submitted():
         SparkContext._ensure_initialized()
     return SparkContext._jvm
+
+
+def _is_submitted() -> bool:
+    """Whether ``spark-submit`` has started this process, and its JVM with the jars that it was given. Where those stand
+    in the configuration depends on the cluster: ``spark.jars``, ``spark.yarn.dist.jars``, or nowhere."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _is_running() -> bool:
