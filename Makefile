@@ -38,7 +38,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs site jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -107,6 +107,9 @@ docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and what Py
 site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead link fails (EPOCHAL_SOURCES=https://… links to code)
 	$(build-site)
 	@echo "Open build/site/index.html"
+
+pictures: venv ## docs/images/*.svg of terminals, from real runs
+	$(BIN)/python scripts/pictures.py
 
 build-site = $(SITE)/bin/python -m mkdocs build --quiet --strict
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-FILES = ("python/requirements-test.txt", "python/requirements-release.txt", "bench/requirements.txt")
+FILES = (
+    "python/requirements-test.txt",
+    "python/requirements-release.txt",
+    "python/requirements-site.txt",
+    "bench/requirements.txt",
+)
 
 
 def pinned(root: Path) -> dict[str, str]:

@@ -79,7 +79,10 @@ def submit(words: list[str], work: Path, **environment: str) -> subprocess.Compl
 def test_the_command_of_the_page_runs_its_job_and_executors_need_no_python(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    words = [two_workers.master if word.startswith("spark://") else word for word in command("job.py")]
+    words = [
+        two_workers.master if word.startswith("spark://") else word
+        for word in command("spark://master.example.com:7077")
+    ]
     with example_api.serving() as api:
         (job,) = PAGE.blocks("python")
         (tmp_path / "job.py").write_text(snippets.here(job.text, api, postgres, tmp_path), "utf-8")

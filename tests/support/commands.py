@@ -42,6 +42,8 @@ def unknown(words: list[str]) -> Iterator[str]:
             yield from unknown_package(package)
         case ["python", "-m", "epochal", command] if command in COMMANDS:
             pass
+        case ["python", program]:
+            yield from () if (ROOT / program).is_file() else [program]
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
         case _:

@@ -1,0 +1,77 @@
+"""Writes the pictures of the documents: terminals, drawn from real runs into ``docs/images/<name>.svg``.
+
+``make pictures`` runs it. A picture is a function of ``PICTURES`` that does something and prints it to a console.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+WIDTH = 100
+
+
+class Told:
+    """What the demo says. A bar that moves is no picture: it is drawn at the kill, and at the end."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._ended = False
+
+    def says(self, text: str) -> None:
+        killed = re.match(r"SIGKILL: .* with (\d+) of", text)
+        if killed:
+            self._bar(int(killed[1]))
+        self._console.print(text, highlight=False, markup=False, style="bold red" if killed else "")
+
+    def rows(self, count: int) -> None:
+        if count == self._total and not self._ended:
+            self._ended = True
+            self._bar(count)
+
+    def _bar(self, count: int) -> None:
+        progress = Progress(TextColumn("rows in the table"), BarColumn(60), MofNCompleteColumn(), console=self._console)
+        progress.add_task("rows", total=self._total, completed=count)
+        self._console.print(progress.get_renderable())
+
+
+def demo(console: Console) -> None:
+    """``make demo``: a job that is killed half way and started again."""
+    from epochal._demo import screen, story
+    from epochal._demo.database import SqliteTarget
+
+    directory, count = Path("build/demo"), 500  # relative: the picture shows it
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    target = SqliteTarget(directory / "comments.db")
+    screen.show(console, story.play(target, directory, Told(console, count), count=count))
+
+
+PICTURES: dict[str, Callable[[Console], None]] = {"make demo": demo}
+
+
+def main() -> None:
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    for title, draw in PICTURES.items():
+        console = Console(record=True, width=WIDTH, force_terminal=True, file=io.StringIO(), color_system="truecolor")
+        console.print(f"[bold green]$[/] {title}")
+        draw(console)
+        svg = console.export_svg(title=title, unique_id=draw.__name__)
+        svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # nothing is loaded from elsewhere
+        file = IMAGES / f"{draw.__name__}.svg"
+        file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
+        print(file.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
