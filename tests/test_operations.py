@@ -79,6 +79,7 @@ def set_back(database: Sqlite, checkpoint: Path, spark: SparkSession) -> None:
         "DELETE FROM strings WHERE id >= 30",
         "DELETE FROM epochal_ledger",
         "INSERT INTO epochal_ledger SELECT * FROM saved",
+        "DELETE FROM epochal_ledger_history WHERE epoch > (SELECT last_epoch FROM saved)",
     )
     with pytest.raises(epochal.errors.EpochGapError):
         write(spark, database, checkpoint, 70)
