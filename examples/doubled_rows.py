@@ -29,7 +29,7 @@ def foreach_batch(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> N
     """The job as it is often written."""
 
     def write(batch: DataFrame, epoch: int) -> None:
-        batch.write.format("jdbc").options(url=url, dbtable="rows", driver="org.sqlite.JDBC").mode("append").save()
+        batch.write.format("jdbc").options(url=url, dbtable="orders", driver="org.sqlite.JDBC").mode("append").save()
         if epoch == KILLED_IN and moment.exists():
             moment.write_text("the batch is in the database")
             time.sleep(600)  # until SIGKILL
@@ -41,7 +41,7 @@ def foreach_batch(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> N
 def epochal_jdbc(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> None:
     """The same job with Epochal. A property of the JVM, which is there for tests, stops it at the same moment."""
     epochal.write.jdbc(
-        rows, url, table="rows", create_table=True, sink_id="rows", checkpoint=checkpoint, trigger="availableNow"
+        rows, url, table="orders", sink_id="orders", checkpoint=checkpoint, trigger="availableNow"
     ).awaitTermination()
 
 
@@ -55,7 +55,7 @@ def run_job(name: str, place: Path) -> None:
     quick = {"spark.ui.enabled": False, "spark.driver.extraJavaOptions": jvm}
     spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=quick)).getOrCreate()
     rows = epochal.read.random(spark, rows_per_batch=100, max_rows=1000, num_partitions=1).select("id", "value")
-    JOBS[name](rows, f"jdbc:sqlite:{place}/rows.db", str(place / "checkpoint"), moment)
+    JOBS[name](rows, f"jdbc:sqlite:{place}/orders.db", str(place / "checkpoint"), moment)
 
 
 def play(name: str, place: Path) -> tuple[int, int]:
@@ -66,6 +66,8 @@ def play(name: str, place: Path) -> tuple[int, int]:
     """
     moment, log = place / "moment", place / "log"
     command = [sys.executable, __file__, name, str(place)]
+    connection = sqlite3.connect(place / "orders.db")
+    connection.execute("CREATE TABLE orders (id INTEGER, value TEXT)")
     moment.touch()
     with log.open("wb") as output:
         job = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
@@ -77,8 +79,7 @@ def play(name: str, place: Path) -> tuple[int, int]:
         job.wait()
         moment.unlink()
         subprocess.run(command, stdout=output, stderr=output, check=True)
-    connection = sqlite3.connect(place / "rows.db")
-    counts: tuple[int, int] = connection.execute("SELECT count(*), count(DISTINCT id) FROM rows").fetchone()
+    counts: tuple[int, int] = connection.execute("SELECT count(*), count(DISTINCT id) FROM orders").fetchone()
     connection.close()
     return counts
 

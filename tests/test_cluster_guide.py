@@ -69,7 +69,7 @@ def submit(words: list[str], work: Path, **environment: str) -> subprocess.Compl
         [str(Path(pyspark.__file__).parent / "bin" / program), "--driver-java-options", QUICK, *small, *rest],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         cwd=work,
         env={**os.environ, "PYTHONPATH": "", "EPOCHAL_JAR": "", "PYSPARK_DRIVER_PYTHON": sys.executable} | environment,
         check=False,

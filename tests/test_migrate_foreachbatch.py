@@ -26,7 +26,7 @@ def test_the_kill_that_doubles_rows_of_foreach_batch_doubles_none_of_epochal(tmp
         env=os.environ,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -75,6 +75,7 @@ def ids(database: Sqlite) -> list[int]:
 def test_a_query_goes_on_with_epochal_on_the_checkpoint_of_foreach_batch(
     killed: bool, removed: bool, on_empty: str, spark: SparkSession, sqlite: Sqlite, checkpoint: Path
 ) -> None:
+    sqlite.execute("CREATE TABLE orders (id INTEGER, value TEXT)")
     write_with_foreach_batch(spark, sqlite, checkpoint, 30)
     if killed:
         assert forget_last_commit(checkpoint) == 2
