@@ -111,7 +111,7 @@ site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead l
 pictures: venv ## docs/images/*.svg of terminals, from real runs
 	$(BIN)/python scripts/pictures.py
 
-build-site = NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --quiet --strict
+build-site = NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
 
 $(SITE)/.requirements: python/requirements-site.txt
 	rm -rf $(@D)
