@@ -2,7 +2,7 @@
 
 The home page is ``README.md``, so the two cannot differ. Links are written for a forge, where the whole repository is
 there. On the site, a link to a page of it leads to that page. A link to any other file leads to ``extra.sources`` in
-``mkdocs.yml``, or is plain text where that is empty.
+``mkdocs.yml``, or is plain text where that is empty. A link that leads nowhere stays as it is, for MkDocs to find.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LINK = r"(?P<text>\[(?:[^\]\[]|\[[^\]]*\])*\])\((?P<target>[^)\s]+)\)"
 _TOKEN = re.compile(rf"^```.*?^```$|{_LINK}|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LIST_IN_PARAGRAPH = re.compile(r"^(?![-*|#>\s]|\d+\.)\S.*\n(?:[-*]|\d+\.) ", re.MULTILINE)
 
+ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.site")
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    root = Path(config.config_file_path).parent
     for uri, source in PAGES.items():
-        files.append(File.generated(config, uri, abs_src_path=str(root / source)))
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / source)))
     return files
 
 
@@ -66,6 +66,8 @@ def in_site(markdown: str, uri: str, files: Files, sources: str) -> str:
         place = posixpath.normpath(posixpath.join(directory, path))
         if found := site_uri(place, files):
             return f"{match['text']}({posixpath.relpath(found, below or '.')}{separator}{anchor})"
+        if not (ROOT / place).exists():
+            return match[0]
         return f"{match['text']}({sources.rstrip('/')}/{place})" if sources else match["text"][1:-1]
 
     return _TOKEN.sub(replaced, markdown)
