@@ -28,7 +28,8 @@ PAGES = {
 DOCS = "docs"
 
 _LINK = r"(?P<text>\[(?:[^\]\[]|\[[^\]]*\])*\])\((?P<target>[^)\s]+)\)"
-_TOKEN = re.compile(rf"^```.*?^```$|{_LINK}|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TOKEN = re.compile(rf"{_BLOCK.pattern}|{_LINK}|`[^`\n]+`", _BLOCK.flags)
 _LIST_IN_PARAGRAPH = re.compile(r"^(?![-*|#>\s]|\d+\.)\S.*\n(?:[-*]|\d+\.) ", re.MULTILINE)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +44,7 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     uri = page.file.src_uri
-    if found := _LIST_IN_PARAGRAPH.search(markdown):
+    if found := _LIST_IN_PARAGRAPH.search(_BLOCK.sub("", markdown)):
         log.warning("%s: no blank line before a list: %r", uri, found[0])
     return in_site(markdown, uri, files, config.extra["sources"])
 
