@@ -184,7 +184,7 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
         self.isStreaming = True
-        self.readStream = self.writeStream = self
+        self.read = self.readStream = self.writeStream = self
 
     def options(self, **options: str) -> Recorder:
         self.seen.update(options)

@@ -7,7 +7,7 @@ import java.util.{Locale, UUID}
 
 import scala.jdk.CollectionConverters._
 
-import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -43,9 +43,9 @@ object LedgerDesk {
         val sink = sinks.addObject()
         val (row, retired) = ledger.described(connection, id)(json)
         row.foreach(sink.set[JsonNode]("row", _))
-        retired.foreach(sink.withArray[ArrayNode]("/retired").add)
-        ledger.latest(connection, id, Lines)(json).foreach(sink.withArray[ArrayNode]("/history").add)
-        Seq("retired", "history").filterNot(sink.has).foreach(sink.putArray(_))
+        val (replaced, history) = (sink.putArray("retired"), sink.putArray("history"))
+        retired.foreach(replaced.add(_))
+        ledger.latest(connection, id, Lines)(json).foreach(history.add(_))
       }
     }
     mapper.writeValueAsString(root)
