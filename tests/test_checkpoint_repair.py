@@ -24,7 +24,7 @@ def epochs(directory: Path, log: str) -> list[int]:
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     """Ten epochs, of which the last one is not committed."""
-    return write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(10)}, range(9))
+    return write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(10)}, range(9), checksums=True)
 
 
 def test_a_rewind_removes_later_epochs_and_keeps_a_backup_of_all(checkpoint: Path) -> None:
@@ -63,7 +63,7 @@ def tears(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_rewind_that_is_torn_anywhere_leaves_a_checkpoint_and_is_completed_by_another(
     removed: int, tmp_path: Path, tears: list[int]
 ) -> None:
-    place = write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(6)}, range(5))
+    place = write(tmp_path / "checkpoint", {n: offsets_text(str(n)) for n in range(6)}, range(5), checksums=True)
     rest = place / "epochal-rest"
     rest.mkdir()
     for epoch in range(6):

@@ -50,14 +50,16 @@ def write(
     *,
     query_id: str | None = QUERY,
     age: float = 3600,
+    checksums: bool = False,
 ) -> Path:
-    """Writes a checkpoint whose files are ``age`` seconds old."""
+    """Writes a checkpoint whose files are ``age`` seconds old, with files in place of Hadoop's checksums if wanted."""
     texts = commits if isinstance(commits, Mapping) else {number: commit_text() for number in commits}
     for log, entries in (("offsets", offsets), ("commits", texts)):
         (directory / log).mkdir(parents=True, exist_ok=True)
         for number, text in entries.items():
             (directory / log / str(number)).write_text(text, "utf-8")
-            (directory / log / f".{number}.crc").write_bytes(b"crc")
+            if checksums:
+                (directory / log / f".{number}.crc").write_bytes(b"crc")
     if query_id:
         (directory / "metadata").write_text(f'{{"id":"{query_id}"}}', "utf-8")
     quiet(directory, age)

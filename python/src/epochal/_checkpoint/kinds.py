@@ -45,7 +45,8 @@ def words(offset: str) -> str:
 def identity(offset: str) -> str | None:
     """The identity of an Epochal source, which its offsets carry; None for other sources."""
     value = _parsed(offset)
-    return value["source"] if _kind(value).startswith("epochal-") and isinstance(value.get("source"), str) else None
+    source = value.get("source") if _kind(value).startswith("epochal-") else None
+    return source if isinstance(source, str) else None
 
 
 def position(offset: str) -> int | None:
@@ -82,9 +83,9 @@ def _kind(value: Any) -> str:
         return "unknown"
     own = value.get("format")
     if own == "epochal-random" and isinstance(value.get("rows"), int):
-        return own
+        return "epochal-random"
     if own == "epochal-rest" and isinstance(value.get("records"), int):
-        return own
+        return "epochal-rest"
     if value.keys() == {"logOffset"} and isinstance(value["logOffset"], int):
         return "files"
     if "reservoirId" in value and "reservoirVersion" in value:

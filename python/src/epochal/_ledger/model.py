@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from epochal.errors import SinkIdentityError
 
 #: Of ``epochal_ledger`` and ``epochal_ledger_retired``: the version of a row that this release reads.
 VERSION = 1
+
+_TIME = re.compile(r"(?P<seconds>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?Z?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +204,12 @@ def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
 
 
 def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+    """Python 3.10 reads neither ``Z`` nor nanoseconds."""
+    parts = _TIME.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"not a time: {text}")
+    fraction = (parts["fraction"] or "0")[:6].ljust(6, "0")
+    return datetime.fromisoformat(f"{parts['seconds']}.{fraction}+00:00")
 
 
 def _plain(value: Any) -> Any:
