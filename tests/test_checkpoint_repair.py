@@ -59,7 +59,7 @@ def tears(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return left
 
 
-@pytest.mark.parametrize("removed", range(16))
+@pytest.mark.parametrize("removed", range(13))
 def test_a_rewind_that_is_torn_anywhere_leaves_a_checkpoint_and_is_completed_by_another(
     removed: int, tmp_path: Path, tears: list[int]
 ) -> None:

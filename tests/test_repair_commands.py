@@ -67,8 +67,7 @@ class Strings:
     def login(self) -> list[str]:
         return ["--url", self.database.url, *(["--user", self.database.user] if self.database.user else [])]
 
-    def begin(self, rows: int, **more: Any) -> StreamingQuery:
-        defaults = {"checkpoint": self.checkpoint, "trigger": "availableNow", "sink_id": "strings"}
+    def begin(self, rows: int, trigger: str = "availableNow") -> StreamingQuery:
         frame = epochal.read.random(self.spark, rows_per_batch=10, max_rows=rows)
         return epochal.write.jdbc(
             frame,
@@ -76,14 +75,18 @@ class Strings:
             table="strings",
             create_table=True,
             user=self.database.user,
-            **(defaults | more),
+            checkpoint=self.checkpoint,
+            trigger=trigger,
+            sink_id="strings",
         )
 
-    def write(self, rows: int, **more: Any) -> None:
+    def write(self, rows: int) -> None:
         """Ends with so many rows in all."""
-        with epochal.errors.named():
-            finish(self.begin(rows, **more))
-        quiet(self.checkpoint)
+        try:
+            with epochal.errors.named():
+                finish(self.begin(rows))
+        finally:
+            quiet(self.checkpoint)
 
     def ids(self) -> list[int]:
         return [number for (number,) in self.database.query("SELECT id FROM strings ORDER BY id")]

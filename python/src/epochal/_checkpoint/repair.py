@@ -141,10 +141,6 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         _check_journal(directory, known)
     _check_quiet(checkpoint, stopped)
     backup = directory.with_name(f"{directory.name}-backup-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")
-    numbers = [one.number for one in removed]
-    gone = f"remove epochs {numbers[0]} to {numbers[-1]} from them"
-    if len(numbers) < 2:
-        gone = f"remove epoch {numbers[0]} from them" if numbers else "remove the unfinished files of the first epoch"
     return Rewind(
         checkpoint=checkpoint,
         directory=directory,
@@ -152,7 +148,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         backup=backup,
         steps=(
             f"copy the logs of {directory} to {backup}",
-            gone,
+            _removal([one.number for one in removed]),
             f"after that, Spark plans epoch {epoch + 1}, "
             + (f"from the offsets at the end of epoch {epoch}" if known else "from the beginning of its sources"),
         ),
@@ -201,6 +197,13 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
         ),
         warnings=(same if same_query else other, *_unknowable(stopped)),
     )
+
+
+def _removal(epochs: list[int]) -> str:
+    if not epochs:
+        return "remove the unfinished files of the first epoch"
+    numbers = f"epochs {epochs[0]} to {epochs[-1]}" if len(epochs) > 1 else f"epoch {epochs[0]}"
+    return f"remove {numbers} from them"
 
 
 def _check_journal(directory: Path, epoch: Epoch) -> None:

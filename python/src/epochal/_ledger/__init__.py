@@ -15,7 +15,7 @@ from epochal.errors import OptionError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Ledger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
+__all__ = ["Change", "Ledger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
 
 
 def ledger(

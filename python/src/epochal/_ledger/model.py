@@ -191,16 +191,17 @@ def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: t
             "Use the release of Epochal that wrote it, or a newer one.",
         )
     known = {one.name for one in fields(LedgerRow)} - {"retired", "history"}
-    plain = {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
-    return LedgerRow(**plain, retired=retired, history=history)
+    return LedgerRow(**_with_moments(values, known), retired=retired, history=history)
 
 
 def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
     """From the columns of ``epochal_ledger_history``."""
-    known = {one.name for one in fields(LedgerEpoch)}
-    return LedgerEpoch(
-        **{name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
-    )
+    return LedgerEpoch(**_with_moments(values, {one.name for one in fields(LedgerEpoch)}))
+
+
+def _with_moments(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Without columns that this release does not know."""
+    return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
 
 
 def _moment(text: str) -> datetime:

@@ -76,7 +76,7 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
     catch {
       case _: FileNotFoundException    => None
       case _: CharacterCodingException => Some(LogEntry(file.getModificationTime, Left("it is not UTF-8")))
-      case error: IOException => Some(LogEntry(file.getModificationTime, Left(error.getClass.getSimpleName)))
+      case error: IOException          => Some(LogEntry(file.getModificationTime, Left(error.getClass.getSimpleName)))
     }
 
   private def text(file: Path): String = {

@@ -16,12 +16,7 @@ object Epochal {
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] =
-    Seq(
-      RandomOptions.group,
-      RestOptions.group,
-      RestSinkOptions.group,
-      JdbcOptions.group,
-      CheckpointOptions.group)
+    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group, CheckpointOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)

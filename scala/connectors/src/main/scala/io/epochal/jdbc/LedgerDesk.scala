@@ -67,10 +67,12 @@ object LedgerDesk {
       if (!known.isComplete(connection)) throw notFound(database)
       val target = known
         .row(connection, sinkId)
-        .getOrElse(throw Conditions.SinkNotFound(
-          "url" -> database.place,
-          "sinkId" -> sinkId,
-          "known" -> known.sinks(connection).mkString("It has ", ", ", "."))).target
+        .getOrElse(
+          throw Conditions.SinkNotFound(
+            "url" -> database.place,
+            "sinkId" -> sinkId,
+            "known" -> known.sinks(connection).mkString("It has ", ", ", ".")))
+        .target
       val beside = QualifiedName(name.schema, target.name.stripPrefix(s"${name.schema}."))
       val ledger = table(database, beside)
       ledger.isComplete(connection): Unit

@@ -109,13 +109,18 @@ final class CheckpointQuerySuite extends StreamTest {
 
   test("a path is needed, a schema and a stream are refused") {
     withCheckpoint { checkpoint =>
-      assert(intercept[EpochalException](spark.read.format("epochal-checkpoint").load()).condition ==
-        Conditions.OptionRequired)
+      assert(
+        intercept[EpochalException](spark.read.format("epochal-checkpoint").load()).condition ==
+          Conditions.OptionRequired)
       assert(intercept[EpochalException] {
         spark.read.format("epochal-checkpoint").schema("id INT").load(checkpoint.toString)
       }.condition == Conditions.SchemaUnsupported)
       intercept[Exception](
-        spark.readStream.format("epochal-checkpoint").option("path", checkpoint.toString).load().writeStream
+        spark.readStream
+          .format("epochal-checkpoint")
+          .option("path", checkpoint.toString)
+          .load()
+          .writeStream
           .format("noop")
           .start()): Unit
     }

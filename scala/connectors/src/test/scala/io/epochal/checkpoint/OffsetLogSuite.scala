@@ -21,13 +21,16 @@ final class OffsetLogSuite extends AnyFunSuite {
     assert(other.hash == log.hash)
   }
 
+  test("empty lines at the end count for nothing") {
+    assert(OffsetLog.read("\n\n") == Left("it is empty"))
+  }
+
   test("settings may be missing, and unknown ones are kept") {
     assert(OffsetLog.read("v1\n\n12").exists(log => log.watermark.isEmpty && log.settings.isEmpty))
   }
 
   Seq(
     "" -> "it is empty",
-    "\n\n" -> "it is empty",
     "v1" -> "it ends after its first line",
     "v1\n{\"batchWa" -> "its second line is not JSON: the file is torn",
     "v1\n[1]" -> "its second line is not a JSON object",

@@ -37,7 +37,9 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
 
   protected def shown(f: JdbcSinkFixture): String = {
     val row = sink(f).get("row")
-    Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash").map(row.get(_).toString).mkString("[", ",", "]")
+    Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash")
+      .map(row.get(_).toString)
+      .mkString("[", ",", "]")
   }
 
   on("a sink is told with its row, its history and the queries that it has replaced", table) { f =>
