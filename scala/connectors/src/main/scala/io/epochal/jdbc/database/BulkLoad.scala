@@ -111,7 +111,7 @@ trait BulkCopy {
     */
   def finish(digest: ContentDigest, rows: Long): String
 
-  /** Whether the rows may be in place though the answer to `finish` is lost with the connection. */
+  /** Whether the rows may be in place although the response to `finish` is lost with the connection. */
   def isInDoubt: Boolean = false
 
   /** Where that is in doubt: looks for the rows.

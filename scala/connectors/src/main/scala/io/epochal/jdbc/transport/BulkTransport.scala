@@ -103,7 +103,7 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
       BulkMessage(report, bytes, place, token)
     }
 
-  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the answer. The lost
+  /** Where the rows are. A second attempt would wait for the keys of the first, if that has only lost the response. The lost
     * connection is given up before another is asked for: else tasks that lost theirs together would wait for each other.
     */
   private def finished(report: TaskReport): String =

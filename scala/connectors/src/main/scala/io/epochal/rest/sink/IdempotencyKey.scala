@@ -13,7 +13,7 @@ import com.fasterxml.jackson.core.io.JsonStringEncoder
   *   - by place, `["place",query,epoch,partition,first,rows,[values in the URL]]` and the rows as sent, one after the other. Other
   *     rows in the same place have another key: should a replay bring them after all, they are sent again and not lost.
   *   - by columns, `["columns",sink,epoch or null]` and of each row a line with the JSON of its key columns.
-  *   - of rows that are sent again because the answer asked for it, `["again",key,round,[their numbers in the request]]`.
+  *   - of rows that are sent again because the response asked for it, `["again",key,round,[their numbers in the request]]`.
   */
 object IdempotencyKey {
 

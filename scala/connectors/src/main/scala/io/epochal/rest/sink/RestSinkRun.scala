@@ -34,7 +34,7 @@ final private[rest] class RestSinkRun(
 ) {
   private val sink = settings.keys.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
-  @volatile private var answered = false
+  @volatile private var reached = false
   private var held: EpochPartitions = _
 
   /** Whether rows are dealt out and sorted by their key columns. */
@@ -65,7 +65,7 @@ final private[rest] class RestSinkRun(
     val shares = budget.shares(atATime).toArray
     // A new query under the sinkId of another counts its epochs from 0 again: a row's place there is another place.
     val scope = KeyScope(if (shape.keys.isEmpty) queryId else sink, everyEpoch)
-    new RestWriterFactory(settings, shape, scope, shares, answered)
+    new RestWriterFactory(settings, shape, scope, shares, reached)
   }
 
   /** All rows are settled.
@@ -75,7 +75,7 @@ final private[rest] class RestSinkRun(
     */
   def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
     val sent = Messages.of[RestTaskMessage](messages)
-    answered ||= sent.exists(_.rows > 0)
+    reached ||= sent.exists(_.rows > 0)
     val refused = sent.sortBy(_.partition).flatMap(_.refused)
     settings.deadLetters.foreach { letters =>
       if (refused.size > letters.limit)

@@ -56,7 +56,7 @@ final case class KeySettings(
   def sent: Boolean = header.isDefined || inBody
 }
 
-/** Where an answer tells of each row. All are JSON Pointers, but `success`.
+/** Where a response tells of each row. All are JSON Pointers, but `success`.
   *
   * @param success
   *   empty: 200 to 299, and true
@@ -64,7 +64,7 @@ final case class KeySettings(
 final case class ResultSettings(array: String, status: String, success: Set[String], reason: Option[String])
 
 /** @param statuses
-  *   answers for which the request's rows are at fault
+  *   responses for which the request's rows are at fault
   * @param limit
   *   of an epoch
   */

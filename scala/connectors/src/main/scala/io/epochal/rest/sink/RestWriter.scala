@@ -23,15 +23,15 @@ final private[rest] case class KeyScope(sink: String, everyEpoch: Boolean)
   *
   * @param shares
   *   of the query's budget, one for each task that runs at a time
-  * @param answered
-  *   whether the server has answered this query before
+  * @param reached
+  *   whether the server has responded to this query before
   */
 final private[rest] class RestWriterFactory(
     settings: RestSinkSettings,
     shape: RequestShape,
     scope: KeyScope,
     shares: Array[HttpShare],
-    answered: Boolean
+    reached: Boolean
 ) extends StreamingDataWriterFactory
     with DataWriterFactory {
 
@@ -42,7 +42,7 @@ final private[rest] class RestWriterFactory(
     writer(partition, RestWriterFactory.Batch)
 
   private def writer(partition: Int, epoch: String): RestWriter =
-    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.length), answered)
+    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.length), reached)
 }
 
 private[rest] object RestWriterFactory {
@@ -61,11 +61,11 @@ final private class RestWriter(
     partition: Int,
     epoch: String,
     share: HttpShare,
-    answered: Boolean
+    reached: Boolean
 ) extends DataWriter[InternalRow] {
 
   private val counters = new HttpCounters
-  private val sender = new RowSender(settings, counters, share, answered)
+  private val sender = new RowSender(settings, counters, share, reached)
   private val keepWhole = settings.deadLetters.isDefined
   private val unsafe = BinaryRow.converter(shape.schema)
   private val encoder = new RowEncoder(shape, settings.ignoreNullFields)

@@ -22,7 +22,7 @@ private[rest] object RowResult {
   final case class Refused(reason: String) extends RowResult
 }
 
-/** Reads what an answer tells of each row. Belongs to one task.
+/** Reads what a response tells of each row. Belongs to one task.
   *
   * @param retried
   *   statuses of rows that are to be sent again
@@ -44,7 +44,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
     * @throws JsonProcessingException
     *   the body is no JSON
     */
-  def read(answer: ResponseHead, body: Body, rows: Int): Seq[RowResult] =
+  def read(response: ResponseHead, body: Body, rows: Int): Seq[RowResult] =
     if (body.length == 0) accepted(rows)
     else {
       val root = mapper.readTree(body.bytes, 0, body.length)
@@ -52,7 +52,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retried: HttpSt
       if (!found.isArray)
         throw invalid(
           rows,
-          s"at '${settings.array}' it has ${describe(found)}, not an array; its status is ${answer.status}")
+          s"at '${settings.array}' it has ${describe(found)}, not an array; its status is ${response.status}")
       if (found.size != rows) throw invalid(rows, s"the array at '${settings.array}' has length ${found.size}")
       (0 until rows).map(i => result(found.get(i), i, rows))
     }

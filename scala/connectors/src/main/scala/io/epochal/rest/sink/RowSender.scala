@@ -10,25 +10,25 @@ import io.epochal.rest.http.request.{HttpBody, HttpCall, HttpCounters, HttpShare
 
 /** Sends the rows of a request until each is accepted or refused. Belongs to one task.
   *
-  * Connections, timeouts and statuses of the whole answer are [[HttpClient]]'s to repeat. What is repeated here is what the
-  * answer says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
+  * Connections, timeouts and statuses of the whole response are [[HttpClient]]'s to repeat. What is repeated here is what the
+  * response says of single rows (they go again alone, under a key that follows from the first one), and 409 to a request with
   * a key: the server is still busy with the one before.
   *
   * @param share
   *   what of the query's budget the task was granted
-  * @param answered
-  *   whether the server has answered this query before: one that has not is given up on soon when it cannot be reached
+  * @param reached
+  *   whether the server has responded to this query before: one that has not is given up on soon when it cannot be reached
   */
 final private[rest] class RowSender(
     settings: RestSinkSettings,
     counters: HttpCounters,
     share: HttpShare,
-    answered: Boolean
+    reached: Boolean
 ) extends AutoCloseable {
   import RowSender._
 
   private val client = new HttpClient(settings.http, counters, share)
-  private val answers = new Body
+  private val responses = new Body
   private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 
@@ -79,8 +79,8 @@ final private[rest] class RowSender(
     val call = HttpCall(settings.method, target, header, Some(new HttpBody(settings.contentType, body)))
     sentBytes += body.length
     try
-      client.call(call, answers, first = !answered && sentBytes == body.length) { answer =>
-        results.fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(answer, answers, rows.length))
+      client.call(call, responses, first = !reached && sentBytes == body.length) { response =>
+        results.fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(response, responses, rows.length))
       }
     catch {
       case e: EpochalException if status(e).exists(code => settings.deadLetters.exists(_.statuses.contains(code))) =>
@@ -109,7 +109,7 @@ final private[rest] class RowSender(
 private[rest] object RowSender {
   private val log = LoggerFactory.getLogger(classOf[RowSender])
 
-  /** Of an answer that was no success. */
+  /** Of a response that was no success. */
   private def status(error: EpochalException): Option[Int] =
     Option.when(error.condition == Conditions.HttpStatus)(error.values("status").toInt)
 

@@ -86,7 +86,7 @@ object Claim {
       case Some(ids) => Left(changed(claim, row, NameList.render(ids)))
       case None =>
         val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
-        // A claim that is tried again after a lost answer is the same claim.
+        // A claim that is tried again after a lost response is the same claim.
         val generation = if (sameQuery && row.runId == claim.runId) row.generation else row.generation + 1
         Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, last, generation, claim.runId, claim.server))
     }

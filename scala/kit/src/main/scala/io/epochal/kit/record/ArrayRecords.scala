@@ -29,57 +29,66 @@ abstract private[epochal] class ArrayRecords extends Records {
   */
 final private[epochal] case class RecordSpan(records: Int, from: Int, until: Int)
 
-/** Passes over all records of an array, and finds where they stand.
+/** Where the records of an array stand.
   *
-  * @param spanBytes
-  *   a span ends with the record that makes it at least so large
-  * @param skip
-  *   records at the front that no span has
-  * @param take
-  *   the maximum of records that the spans have
+  * @param count
+  *   how many records there are, with those that no span has
+  * @param ends
+  *   where the first record begins, and the last; None: there are no records
+  * @param rest
+  *   where the record behind the last one of a span begins; None: it is the last of all
   */
-final private[record] class ArraySpans(records: ArrayRecords, spanBytes: Int, skip: Long, take: Long) {
-  private var passed = 0
-  private var firstStart = -1
-  private var lastStart = -1
-  private var restStart = -1
+final private[record] case class ArraySpans(
+    spans: Vector[RecordSpan],
+    count: Int,
+    ends: Option[(Int, Int)],
+    rest: Option[Int]
+)
 
-  val spans: Vector[RecordSpan] = {
-    val found = Vector.newBuilder[RecordSpan]
+private[record] object ArraySpans {
+
+  /** Passes over all records of an array.
+    *
+    * @param spanBytes
+    *   a span ends with the record that makes it at least so large
+    * @param skip
+    *   records at the front that no span has
+    * @param take
+    *   the maximum of records that the spans have
+    */
+  def of(records: ArrayRecords, spanBytes: Int, skip: Long, take: Long): ArraySpans = {
+    val spans = Vector.newBuilder[RecordSpan]
+    var count = 0
+    var first = -1
+    var last = -1
+    var rest = -1
     var inSpan = 0
     var from = 0
     var until = 0
     while (records.next()) {
       records.pass()
-      lastStart = records.start
-      if (passed == 0) firstStart = lastStart
-      if (passed - skip == take) restStart = lastStart
-      if (passed >= skip && passed - skip < take) {
-        if (inSpan == 0) from = lastStart
-        until = lastStart + records.size
+      last = records.start
+      if (count == 0) first = last
+      if (count - skip == take) rest = last
+      if (count >= skip && count - skip < take) {
+        if (inSpan == 0) from = last
+        until = last + records.size
         inSpan += 1
         if (until - from >= spanBytes) {
-          found += RecordSpan(inSpan, from, until)
+          spans += RecordSpan(inSpan, from, until)
           inSpan = 0
         }
       }
-      passed += 1
+      count += 1
     }
-    if (inSpan > 0) found += RecordSpan(inSpan, from, until)
-    found.result()
+    if (inSpan > 0) spans += RecordSpan(inSpan, from, until)
+    ArraySpans(
+      spans.result(),
+      count,
+      Option.when(count > 0)((first, last)),
+      Option.when(rest >= 0)(rest)
+    )
   }
-
-  /** How many records there are, with those that no span has. */
-  def count: Int = passed
-
-  /** Where the first record begins, and the last; None: there are no records. */
-  def ends: Option[(Int, Int)] = Option.when(passed > 0)((firstStart, lastStart))
-
-  /** Where the record behind the last one of a span begins; None: it is the last of all. */
-  def rest: Option[Int] = Option.when(restStart >= 0)(restStart)
-}
-
-private[record] object ArraySpans {
 
   /** Each span as an array of its own. Where brackets stand around it the bytes are those of the body, else a copy that is valid until
     * the next one is taken.

@@ -32,14 +32,14 @@ final private[record] class ArrayScan(
 
   private def inFile(file: BodyFile, skip: Long, take: Long): ScannedPage = {
     val array = new TokenRecords(file, format, place, nullIsEmpty)
-    val found = new ArraySpans(array, file.partBytes, skip, take)
+    val found = ArraySpans.of(array, file.partBytes, skip, take)
     page(array, found, file).copy(spans = found.spans)
   }
 
   /** The spans keep the white space inside the brackets. */
   private def inMemory(piece: Piece, skip: Long, take: Long): ScannedPage = {
     val array = new JsonRecords(piece, format, place, nullIsEmpty)
-    val found = new ArraySpans(array, Int.MaxValue, skip, take)
+    val found = ArraySpans.of(array, Int.MaxValue, skip, take)
     val page = this.page(array, found, piece)
     page.copy(spans = found.spans.map { span =>
       val from = if (skip == 0) array.begin else span.from

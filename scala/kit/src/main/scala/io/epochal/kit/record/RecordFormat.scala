@@ -71,7 +71,7 @@ object RecordFormat {
 
     override private[record] def read(file: BodyFile, place: String): Records = {
       val array = new TokenRecords(file, this, place)
-      val spans = new ArraySpans(array, file.partBytes, 0, Long.MaxValue).spans
+      val spans = ArraySpans.of(array, file.partBytes, 0, Long.MaxValue).spans
       array.finish()
       val pieces = ArraySpans.blocks(file, spans).map(block => new Piece(block.bytes, block.until))
       new PiecedRecords(pieces, ofBlocks.read(_, place))

@@ -48,24 +48,24 @@ final private[auth] class OAuthClient(oauth: OAuthSettings, server: TokenServer)
   }
 
   private def grant(buffer: Body): Grant = {
-    val answer = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
-    val token = text(answer, "access_token").getOrElse(throw refused("its response has no access_token"))
+    val response = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
+    val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
     val now = Instant.now()
-    val seconds = text(answer, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
+    val seconds = text(response, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
     Grant(
       AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, OAuthClient.MaxSeconds).toLong))),
-      text(answer, "refresh_token"))
+      text(response, "refresh_token"))
   }
 
   /** What an error says of itself (RFC 6749, section 5.2), without secrets that it repeats. */
   private def reason(refusal: TokenServer.Refusal): String =
     Try(OAuthClient.json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
-      .flatMap(answer =>
-        text(answer, "error").map(error => (error +: text(answer, "error_description").toSeq).mkString(": ")))
+      .flatMap(response =>
+        text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
       .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(OAuthClient.ShownCharacters)}")
 
-  private def text(answer: JsonNode, field: String): Option[String] =
-    Option(answer)
+  private def text(response: JsonNode, field: String): Option[String] =
+    Option(response)
       .flatMap(a => Option(a.get(field)))
       .filter(value => value.isValueNode && !value.isNull)
       .map(_.asText)
