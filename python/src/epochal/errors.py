@@ -10,7 +10,8 @@
     │   ├── OptionError               an option is unknown, missing, wrong, not allowed here, or excludes another one
     │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
     │   └── ModeError                 a trigger or an output mode that the format does not have
-    ├── CheckpointError               the checkpoint's offsets belong to something else
+    ├── CheckpointError               there is no checkpoint, or its offsets belong to something else
+    ├── RepairError                   a repair of a checkpoint or a ledger was refused; nothing was changed
     ├── ServerError                   the server of a source or a sink
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
     │   └── DatabaseError             the database cannot be reached, says no, or failed
@@ -60,6 +61,7 @@ __all__ = [
     "ModeError",
     "OptionError",
     "RecordError",
+    "RepairError",
     "RowError",
     "SchemaError",
     "ServerError",
@@ -158,7 +160,14 @@ class ModeError(ConfigurationError):
 
 
 class CheckpointError(EpochalError):
-    """The checkpoint's offsets cannot be read, belong to another source, or its journal cannot be written."""
+    """There is no checkpoint; its offsets cannot be read or belong to another source; its journal cannot be written."""
+
+
+class RepairError(EpochalError):
+    """A repair of a checkpoint or a ledger was refused: the query seems to run, or it could not go on afterwards.
+
+    Nothing was changed.
+    """
 
 
 class ServerError(EpochalError):
@@ -240,6 +249,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "OFFSET_VERSION_UNSUPPORTED": CheckpointError,
     "OFFSET_INVALID": CheckpointError,
     "SOURCE_CHANGED": CheckpointError,
+    "CHECKPOINT_NOT_FOUND": CheckpointError,
+    "REPAIR_REFUSED": RepairError,
     "DATA_LOSS": DataLossError,
     "HTTP_UNREACHABLE": HttpError,
     "HTTP_TIMEOUT": HttpError,
@@ -308,6 +319,8 @@ _TYPES: dict[str, type[EpochalError]] = {
     "TRIGGER_CHANGED": SinkIdentityError,
     "SINK_FENCED": SinkFencedError,
     "LEDGER_VERSION_UNSUPPORTED": SinkIdentityError,
+    "LEDGER_NOT_FOUND": SinkIdentityError,
+    "SINK_NOT_FOUND": SinkIdentityError,
     "QUERY_NOT_FOUND": SinkError,
     "SESSION_WITHOUT_JAR": SessionWithoutJarError,
     "VERSION_MISMATCH": VersionMismatchError,

@@ -66,6 +66,11 @@ object Conditions extends HttpConditions {
   )
 
   // Offsets and checkpoints.
+  val CheckpointNotFound = Condition(
+    "CHECKPOINT_NOT_FOUND",
+    "There is no checkpoint at <path>: <reason>.",
+    "Give the directory that the query has as checkpointLocation (checkpoint=… in Python)."
+  )
   val OffsetVersionUnsupported = Condition(
     "OFFSET_VERSION_UNSUPPORTED",
     "The checkpoint holds an offset of <format> in version <found>, but this release reads up to version <supported>.",
@@ -200,7 +205,7 @@ object Conditions extends HttpConditions {
   val EpochGap = Condition(
     "EPOCH_GAP",
     "The query commits epoch <epoch> to sink '<sinkId>', but the ledger's last epoch is <last>: it lacks <missing> epochs.",
-    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore a copy of the checkpoint from the time of epoch <last>, too."
+    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: go back to epoch <last> there too, with a copy of the checkpoint from that time or with: epochal checkpoint rewind CHECKPOINT --to <last>"
   )
   val EpochRegressed = Condition(
     "EPOCH_REGRESSED",
@@ -280,6 +285,21 @@ object Conditions extends HttpConditions {
     "LEDGER_VERSION_UNSUPPORTED",
     "The ledger in <url> holds sink '<sinkId>' in version <found>, but this release reads up to version <supported>.",
     "Run the release of Epochal that wrote it, or a newer one.")
+  val LedgerNotFound = Condition(
+    "LEDGER_NOT_FOUND",
+    "There is no table epochal_ledger in <url>.",
+    "The ledger is in the schema of the table that the sink writes: name that schema, or the right database. The first epoch of a query creates the ledger."
+  )
+  val SinkNotFound = Condition(
+    "SINK_NOT_FOUND",
+    "The ledger in <url> has no sink '<sinkId>'. <known>",
+    "Name one of these: without the option sinkId, a sink has the id of its query."
+  )
+  val RepairRefused = Condition(
+    "REPAIR_REFUSED",
+    "The ledger's row of sink '<sinkId>' has changed since it was read: from <shown> to <found>. A run of the query is active.",
+    "Nothing was changed. Stop the query, look at the row again, and repeat the repair."
+  )
   val QueryNotFound = Condition(
     "QUERY_NOT_FOUND",
     "The running query <queryId> cannot be found in this Spark session, so its output mode and trigger are not known: <reason>.",
@@ -305,6 +325,7 @@ object Conditions extends HttpConditions {
     TlsInvalid,
     SignerInvalid,
     OptionNotAllowed,
+    CheckpointNotFound,
     OffsetVersionUnsupported,
     OffsetInvalid,
     SourceChanged,
@@ -374,6 +395,9 @@ object Conditions extends HttpConditions {
     DeadLettersUnwritable,
     CommitUnknown,
     LedgerVersionUnsupported,
+    LedgerNotFound,
+    SinkNotFound,
+    RepairRefused,
     QueryNotFound,
     SparkUnsupported
   )
