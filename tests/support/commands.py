@@ -56,8 +56,9 @@ def unknown(words: list[str]) -> Iterator[str]:
 
 def unknown_arguments(words: list[str]) -> Iterator[str]:
     """Of ``epochal``: as its own parser reads them."""
+    said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(said):
             parser().parse_args(words)
     except SystemExit:
         yield said.getvalue()
