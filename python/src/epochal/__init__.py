@@ -21,6 +21,9 @@ from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
 from epochal._version import VERSION as __version__
+from epochal._watch import formatters as _formatters
+from epochal._watch.queries import await_all, queries, stop_all
+from epochal._watch.watching import watch
 from epochal.errors import (
     CheckpointError,
     ConfigurationError,
@@ -81,13 +84,17 @@ __all__ = [
     "Tls",
     "VersionMismatchError",
     "__version__",
+    "await_all",
     "check_version",
     "configure",
     "errors",
     "jar_path",
     "jdbc",
+    "queries",
     "read",
     "rest",
+    "stop_all",
+    "watch",
     "write",
 ]
 
@@ -98,3 +105,4 @@ def __dir__() -> list[str]:
 
 _convert.install()
 _traceback.install()
+_formatters.install()

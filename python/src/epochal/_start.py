@@ -10,6 +10,7 @@ from epochal import _names
 from epochal._form import Form
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, triggered
+from epochal._watch import started
 from epochal.errors import OptionError, named
 
 if TYPE_CHECKING:
@@ -81,4 +82,5 @@ def start(
     with _names.helper(form, given), named():
         query = writer.start()
     _names.started(query.runId, form)
+    started.remember(df.sparkSession, query)
     return query

@@ -1,0 +1,209 @@
+"""A progress of Spark's as frozen values. Nothing here asks Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+_OBJECT = re.compile(r"(?:[\w$]+\.)*([\w$]+?)\$?@[0-9a-f]+")
+_TABLE = re.compile(r"epochal-jdbc (.+) in \S+", re.DOTALL)
+_WHOLE = re.compile(r"-?\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What a source or a sink of Epochal has counted since the start of the run; None where it does not count that.
+
+    Attributes:
+        pages: pages that tasks took records from.
+        requests: HTTP requests, with retries.
+        retries: what was tried again: requests, or transactions.
+        throttled: requests refused as too many.
+        waited: seconds in waits and pauses before requests.
+    """
+
+    pages: int | None = None
+    requests: int | None = None
+    retries: int | None = None
+    throttled: int | None = None
+    waited: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A source in one progress.
+
+    Attributes:
+        behind: rows up to the last one that the source has seen; None where it does not tell.
+        is_exact: whether these are all; otherwise there are at least so many.
+        seconds_behind: how old the lag is, at most.
+        malformed: records that did not fit the schema, since the start of the run.
+    """
+
+    name: str
+    rows: int = 0
+    behind: int | None = None
+    is_exact: bool = False
+    seconds_behind: float | None = None
+    malformed: int = 0
+    counts: Counts = field(default_factory=Counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    """A sink in one progress.
+
+    Attributes:
+        target: what it writes into, in short: a table, where it has one.
+        rows: rows of its last epoch, or of this batch where it has no epochs; None where it does not tell.
+        epoch: the last epoch in its ledger; None for sinks that are not Epochal's.
+        is_repeated: whether that epoch was there already.
+        bad_rows: rows of that epoch that were put aside.
+        all_bad_rows: rows that were put aside since the start of the run; None where only ``bad_rows`` is told.
+        load: seconds in which the rows of the epoch were loaded.
+        commit: seconds in which it was committed.
+    """
+
+    name: str
+    target: str
+    rows: int | None = None
+    epoch: int | None = None
+    is_repeated: bool = False
+    bad_rows: int = 0
+    all_bad_rows: int | None = None
+    transport: str | None = None
+    load: float | None = None
+    commit: float | None = None
+    counts: Counts = field(default_factory=Counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One progress: a batch, or a look at the sources that found nothing.
+
+    Attributes:
+        started: when its trigger fired, by the driver's clock.
+        seconds: how long it took.
+        is_idle: whether nothing was run. The next batch then has the same number.
+        rows: rows that were read.
+    """
+
+    number: int
+    started: datetime
+    seconds: float
+    is_idle: bool
+    rows: int
+    sources: tuple[Source, ...]
+    sink: Sink
+
+    @property
+    def ended(self) -> datetime:
+        return self.started + timedelta(seconds=self.seconds)
+
+    @property
+    def behind(self) -> int | None:
+        """Rows of all sources up to the last ones seen; None where no source tells."""
+        told = [source.behind for source in self.sources if source.behind is not None]
+        return sum(told) if told else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether ``behind`` counts all that there is."""
+        return bool(self.sources) and all(source.behind is not None and source.is_exact for source in self.sources)
+
+    @property
+    def seconds_behind(self) -> float | None:
+        """Of the source that is behind the most."""
+        return max((s.seconds_behind for s in self.sources if s.seconds_behind is not None), default=None)
+
+
+def batch_of(progress: Mapping[str, Any]) -> Batch:
+    """Reads ``query.lastProgress``, or the object of its JSON."""
+    sources = tuple(_source(source) for source in progress.get("sources") or ())
+    told = progress.get("numInputRows")
+    rows = sum(source.rows for source in sources) if told is None else int(told)
+    durations: Mapping[str, Any] = progress.get("durationMs") or {}
+    milliseconds = progress.get("batchDuration") or durations.get("triggerExecution") or 0
+    return Batch(
+        number=int(progress["batchId"]),
+        started=datetime.fromisoformat(str(progress["timestamp"]).replace("Z", "+00:00")),
+        seconds=milliseconds / 1000,
+        is_idle="addBatch" not in durations and rows == 0,
+        rows=rows,
+        sources=sources,
+        sink=_sink(progress.get("sink") or {}, rows),
+    )
+
+
+def short_name(description: str) -> str:
+    """What Spark calls a source or a sink, without packages and addresses of objects."""
+    match = _OBJECT.fullmatch(description)
+    return match[1] if match else description
+
+
+def _source(progress: Mapping[str, Any]) -> Source:
+    metrics: Mapping[str, Any] = progress.get("metrics") or {}
+    return Source(
+        name=short_name(str(progress.get("description"))),
+        rows=int(progress.get("numInputRows") or 0),
+        behind=_whole(metrics, "rowsBehind"),
+        is_exact=metrics.get("rowsBehindExact") == "true",
+        seconds_behind=_number(metrics, "secondsBehind"),
+        malformed=_whole(metrics, "malformed") or 0,
+        counts=_counts(metrics),
+    )
+
+
+def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
+    metrics: Mapping[str, Any] = progress.get("metrics") or {}
+    name = short_name(str(progress.get("description")))
+    table = _TABLE.fullmatch(name)
+    epoch = _whole(metrics, "epoch")
+    written = progress.get("numOutputRows")
+    of_batch = rows_read if written is None or written < 0 else int(written)
+    is_database = "outcome" in metrics
+    bad_rows = _whole(metrics, "badRows") or 0
+    return Sink(
+        name=name,
+        target=table[1] if table else name,
+        rows=_whole(metrics, "rows") if epoch is not None else of_batch,
+        epoch=epoch,
+        is_repeated=metrics.get("outcome") == "repeated",
+        bad_rows=bad_rows if is_database else 0,
+        all_bad_rows=None if is_database else bad_rows,
+        transport=metrics.get("transport"),
+        load=_seconds(metrics, "loadMs"),
+        commit=_seconds(metrics, "commitMs"),
+        counts=_counts(metrics),
+    )
+
+
+def _counts(metrics: Mapping[str, Any]) -> Counts:
+    return Counts(
+        pages=_whole(metrics, "pages"),
+        requests=_whole(metrics, "requests"),
+        retries=_whole(metrics, "retries"),
+        throttled=_whole(metrics, "throttled"),
+        waited=_seconds(metrics, "waitedMillis"),
+    )
+
+
+def _whole(metrics: Mapping[str, Any], name: str) -> int | None:
+    """Metrics are texts; one of another sink may have our name and no number."""
+    text = str(metrics.get(name, ""))
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
+    milliseconds = _whole(metrics, name)
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _number(metrics: Mapping[str, Any], name: str) -> float | None:
+    try:
+        return float(metrics[name])
+    except (KeyError, TypeError, ValueError):
+        return None

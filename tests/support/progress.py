@@ -1,0 +1,111 @@
+"""Progresses as Spark writes them, and queries that have them, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+START = datetime(2026, 11, 23, 12, 0, 0, tzinfo=timezone.utc)
+ID = "6f1e2ab0-0000-4000-8000-000000000001"
+RUN = "0c9d51e7-0000-4000-8000-000000000002"
+
+
+def progress(
+    batch: int,
+    rows: int,
+    *,
+    at: float = 0.0,
+    lasted: float = 1.0,
+    is_idle: bool = False,
+    source: Mapping[str, str] | None = None,
+    sink: Mapping[str, str] | None = None,
+    source_name: str = "epochal-random",
+    sink_name: str = "epochal-jdbc strings in sqlite:strings.db",
+    written: int = -1,
+) -> dict[str, Any]:
+    """A progress, as ``query.lastProgress`` has it.
+
+    Args:
+        at: seconds after ``START`` when its trigger fired.
+        lasted: seconds.
+        source: metrics of the source.
+        sink: metrics of the sink.
+        written: what Spark counts as written.
+    """
+    fired = (START + timedelta(seconds=at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    milliseconds = round(lasted * 1000)
+    durations = {"latestOffset": 1, "triggerExecution": milliseconds} | ({} if is_idle else {"addBatch": milliseconds})
+    return {
+        "id": ID,
+        "runId": RUN,
+        "name": None,
+        "timestamp": fired,
+        "batchId": batch,
+        "batchDuration": milliseconds,
+        "numInputRows": rows,
+        "durationMs": durations,
+        "sources": [{"description": source_name, "numInputRows": rows, "metrics": dict(source or {})}],
+        "sink": {"description": sink_name, "numOutputRows": written, "metrics": dict(sink or {})},
+    }
+
+
+def epoch(number: int, rows: int, **more: str) -> dict[str, str]:
+    """Metrics of ``epochal-jdbc``."""
+    known = {"epoch": str(number), "rows": str(rows), "badRows": "0", "outcome": "applied", "transport": "inline"}
+    return known | {"loadMs": "3", "commitMs": "2", "retries": "0"} | more
+
+
+def lag(rows: int, seconds: str = "2", is_exact: bool = True, **more: str) -> dict[str, str]:
+    """Metrics of a source of Epochal's."""
+    exact = "true" if is_exact else "false"
+    return {"rowsBehind": str(rows), "rowsBehindExact": exact, "secondsBehind": seconds} | more
+
+
+class FakeQuery:
+    """A query that has what it is given, and counts what it was asked for."""
+
+    def __init__(
+        self,
+        progresses: Sequence[Mapping[str, Any]] = (),
+        *,
+        is_active: bool = True,
+        error: Exception | None = None,
+        name: str | None = None,
+        message: str = "Processing new data",
+        number: int = 1,
+    ) -> None:
+        self.id = f"{ID[:-1]}{number}"
+        self.runId = f"{RUN[:-1]}{number}"
+        self.name = name
+        self.isActive = is_active
+        self.message = message
+        self.error = error
+        self.progresses = list(progresses)
+        self.lists = 0
+        self.stops = 0
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return {"message": self.message, "isDataAvailable": True, "isTriggerActive": True}
+
+    @property
+    def lastProgress(self) -> Mapping[str, Any] | None:  # noqa: N802
+        return self.progresses[-1] if self.progresses else None
+
+    @property
+    def recentProgress(self) -> Sequence[Mapping[str, Any]]:  # noqa: N802
+        self.lists += 1
+        return self.progresses[-100:]
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.isActive = False
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
+        if self.error is not None:
+            raise self.error
+        return True

@@ -1,0 +1,367 @@
+"""What ``epochal.watch`` makes of progresses: values, sums and lines. Without Spark."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import epochal
+from epochal._watch import notebook, views, words
+from epochal._watch.progress import batch_of, short_name
+from epochal._watch.queries import Queries, QueryRow
+from epochal._watch.state import QueryState, Watched
+from epochal._watch.tally import Tally
+from epochal._watch.watching import raise_first, run, seconds
+from support.progress import FakeQuery, epoch, lag, progress
+
+BAD_ROW = "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it. SQLSTATE: XXKST\n=== Streaming Query ===\nmore"
+
+
+def tally(*progresses: dict[str, Any]) -> Tally:
+    return Tally().adding(batch_of(one) for one in progresses)
+
+
+def state(*progresses: dict[str, Any], **more: Any) -> QueryState:
+    """A state with these progresses, of a query named by its sink."""
+    found = tally(*progresses)
+    known: dict[str, Any] = {"id": "i", "run_id": "r", "name": "strings", "phase": "running", "elapsed": 3.2}
+    return QueryState(**(known | more), tally=found)
+
+
+def ten_epochs() -> list[dict[str, Any]]:
+    """Ten epochs of 100 rows, one a second, of 1,000 rows that there are."""
+    return [progress(n, 100, at=n, source=lag(900 - 100 * n), sink=epoch(n, 100)) for n in range(10)]
+
+
+# Progresses
+
+
+def test_a_progress_is_read_with_the_metrics_of_source_and_sink() -> None:
+    counted = {"pages": "12", "requests": "14", "retries": "2", "throttled": "1", "waitedMillis": "3100"}
+    batch = batch_of(progress(11, 40, source=lag(520, **counted), sink=epoch(11, 40)))
+    assert (batch.number, batch.rows, batch.behind, batch.is_exact, batch.seconds_behind) == (11, 40, 520, True, 2.0)
+    counts = batch.sources[0].counts
+    assert (counts.pages, counts.requests, counts.retries, counts.throttled, counts.waited) == (12, 14, 2, 1, 3.1)
+    sink = batch.sink
+    assert (sink.target, sink.epoch, sink.transport, sink.load, sink.commit) == ("strings", 11, "inline", 0.003, 0.002)
+
+
+def test_a_sink_without_epochs_has_sparks_count_or_that_of_the_rows_read() -> None:
+    assert batch_of(progress(0, 7, written=3)).sink.rows == 3
+    assert batch_of(progress(0, 7, written=-1)).sink.rows == 7
+
+
+def test_metrics_that_are_not_ours_are_no_error() -> None:
+    batch = batch_of(
+        progress(0, 7, source={"rowsBehind": "many", "secondsBehind": "?"}, sink={"epoch": "", "rows": "x"})
+    )
+    assert (batch.behind, batch.is_exact, batch.seconds_behind, batch.sink.epoch, batch.sink.rows) == (
+        None,
+        False,
+        None,
+        None,
+        7,
+    )
+
+
+def test_a_progress_without_metrics_durations_or_sources_is_read() -> None:
+    bare = progress(0, 0) | {"durationMs": None, "sources": [], "sink": {"description": None}, "batchDuration": None}
+    batch = batch_of(bare)
+    assert (batch.is_idle, batch.seconds, batch.behind, batch.is_exact) == (True, 0.0, None, False)
+
+
+def test_a_name_loses_its_package_and_address() -> None:
+    assert short_name("org.apache.spark.sql.execution.streaming.ConsoleTable$@4c1d00aa") == "ConsoleTable"
+    assert short_name("FileSink[file:/tmp/out]") == "FileSink[file:/tmp/out]"
+
+
+# Sums
+
+
+def test_rows_and_epochs_add_up() -> None:
+    found = tally(*ten_epochs())
+    assert (found.rows_read, found.rows_written, found.batches, found.is_complete) == (1000, 1000, 10, True)
+
+
+def test_a_progress_that_was_seen_is_not_added_again() -> None:
+    found = tally(*ten_epochs())
+    assert found.adding(batch_of(one) for one in ten_epochs()) == found
+
+
+def test_an_idle_look_adds_nothing_and_does_not_hide_the_batch_of_its_number() -> None:
+    idle = progress(1, 0, at=2, is_idle=True, source=lag(0), sink=epoch(0, 100))
+    found = tally(progress(0, 100, sink=epoch(0, 100)), idle)
+    assert (found.rows_written, found.batches) == (100, 1)
+    found = found.adding([batch_of(progress(1, 50, at=9, sink=epoch(1, 50)))])
+    assert (found.rows_written, found.batches, found.is_complete) == (150, 2, True)
+
+
+def test_a_repeated_epoch_adds_no_written_row() -> None:
+    found = tally(progress(4, 100, sink=epoch(4, 100, outcome="repeated")), progress(5, 100, at=1, sink=epoch(5, 100)))
+    assert (found.rows_read, found.rows_written, found.repeated) == (200, 100, 1)
+
+
+def test_bad_rows_are_not_written() -> None:
+    found = tally(
+        progress(0, 100, sink=epoch(0, 100, badRows="3")), progress(1, 100, at=1, sink=epoch(1, 100, badRows="1"))
+    )
+    assert (found.rows_written, found.bad_rows) == (196, 4)
+
+
+def test_bad_rows_that_a_sink_adds_up_itself_are_taken_as_they_are() -> None:
+    sent = [{"epoch": str(n), "rows": "10", "requests": "10", "badRows": str(n)} for n in range(3)]
+    assert tally(*(progress(n, 10, at=n, sink=sent[n]) for n in range(3))).bad_rows == 2
+
+
+def test_progresses_that_spark_has_forgotten_are_noticed() -> None:
+    found = tally(progress(0, 100, sink=epoch(0, 100)), progress(7, 100, at=7, sink=epoch(7, 100)))
+    assert not found.is_complete
+    assert "at least 200 rows" in words.rows(state(progress(0, 100), progress(7, 100, at=7)))
+
+
+def test_memory_does_not_grow_with_the_number_of_progresses() -> None:
+    found = tally(*(progress(n, 1, at=n / 1000, lasted=0.001, sink=epoch(n, 1)) for n in range(2000)))
+    assert (found.rows_written, len(found.recent)) == (2000, 200)
+
+
+def test_the_rate_is_that_of_the_last_seconds() -> None:
+    assert tally().rate is None
+    assert tally(progress(0, 50, lasted=0.5)).rate == 100
+    assert tally(*ten_epochs()).rate == pytest.approx(100)
+    late = tally(*ten_epochs(), progress(10, 4000, at=100, lasted=10, sink=epoch(10, 4000)))
+    assert late.rate == pytest.approx(4100 / 101)  # the batch before it, and the pause between them
+
+
+def test_an_eta_needs_an_end_and_a_lag_that_shrinks() -> None:
+    assert tally(*ten_epochs()[:5]).eta == pytest.approx(5)
+    assert tally(progress(0, 100, source=lag(900))).eta == pytest.approx(9)
+    assert tally(progress(0, 100, source=lag(900)), progress(1, 100, at=1, source=lag(950))).eta is None
+    assert tally(progress(0, 100, source=lag(900, is_exact=False))).eta is None
+    assert tally(progress(0, 100)).eta is None
+    assert tally(*ten_epochs()).eta is None
+
+
+def test_lag_of_several_sources_adds_up_and_is_exact_when_all_are() -> None:
+    both = progress(0, 100, source=lag(10))
+    both["sources"].append({"description": "other", "numInputRows": 1, "metrics": lag(5, seconds="7.5")})
+    batch = batch_of(both)
+    assert (batch.behind, batch.is_exact, batch.seconds_behind) == (15, True, 7.5)
+    both["sources"].append({"description": "rate", "numInputRows": 1, "metrics": {}})
+    assert not batch_of(both).is_exact
+
+
+# Lines
+
+
+def test_the_summary_is_one_line() -> None:
+    assert words.summary(state(*ten_epochs(), phase="ended")) == "1,000 rows in 10 epochs into strings, 3.2 s"
+
+
+def test_the_summary_has_the_name_of_a_query_that_has_one() -> None:
+    said = words.summary(state(*ten_epochs(), phase="ended", name="nightly", elapsed=125))
+    assert said == "nightly: 1,000 rows in 10 epochs into strings, 2 min 5 s"
+
+
+def test_a_stopped_query_says_where_and_that_it_can_go_on() -> None:
+    stopped = state(*(progress(n, 40, at=n, sink=epoch(n, 40)) for n in range(1, 13)), phase="stopped")
+    assert words.summary(stopped) == "strings: stopped at epoch 12, 480 rows; start again to go on"
+
+
+def test_a_stopped_query_into_another_sink_promises_nothing() -> None:
+    stopped = state(progress(12, 480, sink_name="ConsoleTable"), phase="stopped", name="console")
+    assert words.summary(stopped) == "console: stopped at batch 12, 480 rows"
+
+
+def test_a_query_without_a_batch_has_a_summary() -> None:
+    assert words.summary(state(phase="stopped")) == "strings: stopped before its first batch, 3.2 s"
+    assert words.summary(state(phase="starting")) == "strings: still starting before its first batch, 3.2 s"
+
+
+def test_rows_read_are_told_where_others_are_written() -> None:
+    counts = state(progress(0, 1000, sink=epoch(0, 20)), progress(1, 1000, at=1, sink=epoch(1, 20)), phase="ended")
+    assert words.summary(counts) == "2,000 rows read, 40 rows written in 2 epochs into strings, 3.2 s"
+
+
+def test_the_summary_tells_bad_rows_and_epochs_that_were_there() -> None:
+    found = state(
+        progress(4, 100, sink=epoch(4, 100, outcome="repeated")),
+        progress(5, 100, at=1, sink=epoch(5, 100, badRows="1")),
+        phase="ended",
+    )
+    facts = "1 epoch was there already, 1 bad row put aside"
+    assert words.summary(found) == f"99 rows in 2 epochs into strings, 3.2 s ({facts})"
+
+
+def test_a_line_has_all_that_is_known() -> None:
+    counted = {"pages": "5", "requests": "7", "retries": "2", "throttled": "1", "waitedMillis": "3100"}
+    found = [progress(n, 100, at=n, source=lag(900 - 100 * n, **counted), sink=epoch(n, 100)) for n in range(5)]
+    assert words.line(state(*found)) == (
+        "strings: epoch 4, 500 rows, 100 rows/s, 500 behind (2 s), ETA 5 s; "
+        "5 pages, 7 requests, 2 retries, 1 throttled, waited 3.1 s; inline, load 3 ms, commit 2 ms"
+    )
+
+
+def test_before_the_first_progress_a_line_says_what_spark_does() -> None:
+    first = state(phase="starting", message="Getting offsets from epochal-rest[x]", elapsed=12)
+    assert words.line(first) == "strings: no batch yet after 12 s: Getting offsets from epochal-rest[x]"
+
+
+def test_lengths_of_time_are_short() -> None:
+    said = [words.duration(n) for n in (0, 0.44, 3.0, 13.4, 60, 125, 3600, 11_000)]
+    assert said == ["0 s", "0.4 s", "3 s", "13 s", "1 min 0 s", "2 min 5 s", "1 h 0 min", "3 h 3 min"]
+    assert [words.clock(n) for n in (0, 125, 36_125)] == ["0:00:00", "0:02:05", "10:02:05"]
+
+
+# Asking
+
+
+def test_only_the_last_progress_is_asked_for_where_none_can_be_between() -> None:
+    query = FakeQuery(ten_epochs()[:1])
+    watched = Watched(query)
+    watched.ask()
+    assert query.lists == 1
+    for one in ten_epochs()[1:]:
+        query.progresses.append(one)
+        assert watched.ask().tally.rows_written == 100 * len(query.progresses)
+    assert query.lists == 1
+    more = [progress(n, 100, at=n, sink=epoch(n, 100)) for n in range(10, 13)]
+    query.progresses += more
+    assert watched.ask().tally.rows_written == 1300
+    assert query.lists == 2
+
+
+def test_the_batch_behind_an_idle_look_is_not_missed() -> None:
+    query = FakeQuery([progress(0, 10, sink=epoch(0, 10)), progress(1, 0, at=1, is_idle=True, sink=epoch(0, 10))])
+    watched = Watched(query)
+    watched.ask()
+    query.progresses += [
+        progress(1, 10, at=5, sink=epoch(1, 10)),
+        progress(2, 0, at=9, is_idle=True, sink=epoch(1, 10)),
+    ]
+    assert watched.ask().tally.rows_written == 20
+
+
+def test_a_query_is_named_by_itself_by_its_table_or_by_its_id() -> None:
+    assert Watched(FakeQuery(ten_epochs(), name="nightly")).ask().name == "nightly"
+    assert Watched(FakeQuery(ten_epochs())).ask().name == "strings"
+    assert Watched(FakeQuery()).ask().name == "6f1e2ab0"
+
+
+def test_phases() -> None:
+    assert Watched(FakeQuery()).ask().phase == "starting"
+    assert Watched(FakeQuery(ten_epochs())).ask().phase == "running"
+    assert Watched(FakeQuery(ten_epochs())).ask(is_stopping=True).phase == "stopping"
+    assert Watched(FakeQuery(ten_epochs(), is_active=False)).ask().phase == "ended"
+    assert Watched(FakeQuery(ten_epochs(), is_active=False)).ask(is_stopping=True).phase == "stopped"
+    failed = Watched(FakeQuery(is_active=False, error=RuntimeError(BAD_ROW))).ask()
+    assert (failed.phase, failed.error) == ("failed", "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it.")
+    other = Watched(FakeQuery(is_active=False, error=RuntimeError("no disk\nat x.y.z"))).ask()
+    assert other.error == "no disk"
+
+
+# Views, and the loop
+
+
+def test_plain_lines_are_printed_when_something_has_changed() -> None:
+    file = io.StringIO()
+    plain = views.Plain(file)
+    for elapsed in (0.0, 1.0, 2.0):
+        plain.show([state(phase="starting", message="Initializing sources", elapsed=elapsed)])
+    plain.show([state(*ten_epochs()[:1], elapsed=3.0)])
+    plain.show([state(*ten_epochs()[:1], elapsed=4.0)])
+    plain.show([state(*ten_epochs()[:1], elapsed=70.0)])
+    plain.show([state(*ten_epochs(), elapsed=71.0, phase="ended")])
+    plain.close([], ["the end"])
+    lines = file.getvalue().splitlines()
+    assert [line.split()[0] for line in lines] == ["0:00:00", "0:00:03", "0:01:10", "the"]
+
+
+def test_a_watch_ends_with_the_summary_of_each_query() -> None:
+    file = io.StringIO()
+    done = FakeQuery(ten_epochs(), is_active=False)
+    other = FakeQuery(ten_epochs(), is_active=False, name="nightly", number=2)
+    run([done, other], views.Plain(file), 0.01)
+    assert [line.partition(",")[0] for line in file.getvalue().splitlines()] == ["1", "nightly: 1"]
+
+
+def test_a_watch_of_nothing_says_so() -> None:
+    file = io.StringIO()
+    epochal.watch([], file=file)
+    assert file.getvalue() == "No query is active.\n"
+
+
+def test_the_first_error_is_raised_readable_after_the_summary() -> None:
+    file = io.StringIO()
+    failing = FakeQuery(ten_epochs(), is_active=False, error=RuntimeError(BAD_ROW))
+    with pytest.raises(epochal.RowError, match="Row 3 cannot be stored"):
+        epochal.watch([FakeQuery(ten_epochs(), is_active=False, name="well", number=2), failing], file=file)  # type: ignore[list-item]
+    well, failed = file.getvalue().splitlines()
+    assert well == "well: 1,000 rows in 10 epochs into strings, 10.0 s"
+    assert failed == "strings: failed at epoch 9, after 1,000 rows in 10 epochs into strings, 10.0 s"
+
+
+def test_an_error_that_is_not_ours_is_raised_as_it_is() -> None:
+    broken = Watched(FakeQuery(is_active=False, error=ZeroDivisionError("x")))
+    broken.ask()
+    with pytest.raises(ZeroDivisionError):
+        raise_first([broken])
+
+
+def test_a_notebook_shows_no_html_of_others() -> None:
+    found = state(*ten_epochs(), name="<b>", phase="failed", error="a <script>")
+    html = notebook.page([found], ["<i>"])
+    assert "<script>" not in html
+    assert "<b>" not in html
+    assert "<i>" not in html
+    assert "a &lt;script&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("1 second", 1), ("500 ms", 0.5), ("2s", 2), ("1.5 minutes", 90), (0.2, 0.2), (3, 3), (timedelta(seconds=4), 4)],
+)
+def test_a_length_of_time(given: Any, expected: float) -> None:
+    assert seconds(given, "every") == expected
+
+
+@pytest.mark.parametrize("given", ["soon", "7", "", "1 fortnight", 0, -1, True, timedelta(0), "0 s"])
+def test_what_is_no_length_of_time_is_refused(given: Any) -> None:
+    with pytest.raises(epochal.OptionError) as caught:
+        epochal.watch([], every=given)
+    assert caught.value.condition == "OPTION_INVALID"
+    assert "every=0.5" in caught.value.hint
+
+
+def test_what_is_no_query_is_refused() -> None:
+    with pytest.raises(epochal.OptionError, match=r"epochal\.watch was given a str, which is no streaming query"):
+        epochal.watch(["strings"])  # type: ignore[list-item]
+
+
+def test_rows_of_queries_print_as_a_table() -> None:
+    row = QueryRow(
+        name="strings",
+        state="failed",
+        rate=231.4,
+        behind=500,
+        is_exact=True,
+        seconds_behind=2.2,
+        source="epochal-random",
+        sink="epochal-jdbc strings in sqlite:/a/long/path/to/strings.db",
+        id="6f1e2ab0-0000-4000-8000-000000000001",
+        run_id="0c9d51e7-0000-4000-8000-000000000002",
+        error="<broken>",
+    )
+    found = Queries((row,))
+    head, line = repr(found).splitlines()
+    assert head.split() == ["name", "state", "rows/s", "behind", "source", "sink", "id", "run", "id", "last", "error"]
+    assert line.split()[:5] == ["strings", "failed", "231", "500", "behind"]
+    assert "sqlite:/a/long" in line
+    assert "strings.db" not in line
+    assert "6f1e2ab0 " in line
+    assert line.endswith("<broken>")
+    assert "&lt;broken&gt;" in found._repr_html_()
+    assert (list(found), found[0], found[:1], len(found)) == ([row], row, (row,), 1)
+    assert repr(Queries()) == "No query is active."
