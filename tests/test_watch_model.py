@@ -300,7 +300,7 @@ def test_the_first_error_is_raised_readable_after_the_summary() -> None:
         epochal.watch([FakeQuery(ten_epochs(), is_active=False, name="well", number=2), failing], file=file)  # type: ignore[list-item]
     well, failed = file.getvalue().splitlines()
     assert well == "well: 1,000 rows in 10 epochs into strings, 10.0 s"
-    assert failed == "strings: failed at epoch 9, after 1,000 rows in 10 epochs into strings, 10.0 s"
+    assert failed == "strings: failed after epoch 9, 1,000 rows in 10 epochs into strings, 10.0 s"
 
 
 def test_an_error_that_is_not_ours_is_raised_as_it_is() -> None:

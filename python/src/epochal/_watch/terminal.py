@@ -56,9 +56,10 @@ class Terminal:
 
 def block(state: QueryState) -> RenderableType:
     """A head, and below it what is known."""
-    head = Text.assemble(
-        (state.name, "bold"), "  ", (state.phase, STYLES[state.phase]), "  ", (words.clock(state.elapsed), "dim")
-    )
+    now = (words.clock(state.elapsed), state.message if state.last else "")
+    head = Text(state.name, style="bold", no_wrap=True, overflow="ellipsis")
+    head.append(f"  {state.phase}", style=f"not bold {STYLES[state.phase]}")
+    head.append("".join(f"  {part}" for part in now), style="not bold dim")
     table = Table.grid(padding=(0, 2, 0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

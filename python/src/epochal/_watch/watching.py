@@ -78,7 +78,7 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
             states = [one.state for one in watched]
             view.close(states, [words.summary(state) for state in states] or ["No query is active."])
     raise_first(watched)
-    if stopping is not None and stopping.error is not None:
+    if stopping is not None and stopping.error is not None and not _is_lost(stopping.error):
         raise stopping.error
 
 
@@ -166,10 +166,15 @@ def _asked(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryStat
     """The query's state; after a Ctrl-C that has ended the JVM as well (``spark-submit``), the last known one."""
     try:
         return one.ask(is_stopping=is_stopping)
-    except Exception:
-        if not interrupts.count:
+    except Exception as error:
+        if not (interrupts.count and _is_lost(error)):
             raise
         return one.lost()
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the JVM of this process is gone."""
+    return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
 def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float) -> None:

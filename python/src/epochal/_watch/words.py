@@ -42,7 +42,7 @@ def summary(state: QueryState) -> str:
     facts = [fact for fact in (_repeated(state), _bad(state)) if fact]
     text = f"{text} ({', '.join(facts)})" if facts else text
     if state.phase == "failed":
-        return f"{state.name}: failed at {position(last)}, after {text}"
+        return f"{state.name}: failed after {position(last)}, {text}"
     if not state.has_ended:
         return f"{state.name}: {state.phase} at {position(last)}, {rows(state)}"
     return text if state.name == last.sink.target else f"{state.name}: {text}"

@@ -1,0 +1,304 @@
+"""``epochal.watch``, ``queries``, ``stop_all``, ``await_all`` with queries of Spark: classic, Connect, a notebook."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import epochal
+from epochal import Limits, rest
+from epochal._watch.progress import batch_of
+from epochal._watch.tally import Tally
+from support import connect_server
+from support.api import Api
+from support.data import SCHEMA, comments
+from support.databases import Sqlite
+from support.scripts import SESSION, run_script
+from support.streams import finish
+from support.waiting import until
+
+
+def random_query(spark: SparkSession, sqlite: Sqlite, checkpoint: Path, **more: Any) -> StreamingQuery:
+    """Random strings into the table ``strings``; all 1,000 of them, in ten epochs, unless ``more`` says otherwise."""
+    max_rows = more.pop("max_rows", 1000)
+    rows = epochal.read.random(spark, rows_per_batch=100, max_rows=max_rows)
+    known = {"table": "strings", "create_table": True, "checkpoint": checkpoint, "trigger": "availableNow"}
+    return epochal.write.jdbc(rows, sqlite.url, **(known | more))
+
+
+#: The third epoch of ``random_query`` fails.
+CHECKED = "CREATE TABLE strings (id INTEGER CHECK (id < 250), value TEXT, length INTEGER, timestamp TEXT)"
+
+
+def count(sqlite: Sqlite) -> int:
+    found: int = sqlite.query("SELECT count(*) FROM strings")[0][0]
+    return found
+
+
+def test_a_watched_query_ends_with_one_line(spark: SparkSession, sqlite: Sqlite, checkpoint: Path) -> None:
+    file = io.StringIO()
+    epochal.watch(random_query(spark, sqlite, checkpoint), every=0.1, file=file)
+    *lines, summary = file.getvalue().splitlines()
+    assert re.fullmatch(r"1,000 rows in 10 epochs into strings, \d+\.\d s", summary)
+    assert count(sqlite) == 1000
+    assert any(
+        re.match(r"0:00:\d\d strings: epoch \d, \d00 rows, \d+ rows/s, .*; inline, load", line) for line in lines
+    )
+
+
+def test_what_the_jar_reports_is_what_is_read(spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path) -> None:
+    api.records = comments(1, 50)
+    rows = epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=10), limits=Limits(rows=10))
+    query = epochal.write.jdbc(
+        rows, sqlite.url, table="comments", create_table=True, checkpoint=checkpoint, trigger="availableNow"
+    )
+    finish(query)
+    batches = [batch_of(progress) for progress in query.recentProgress]
+    found = Tally().adding(batches)
+    assert (found.rows_read, found.rows_written, found.batches, found.is_complete) == (50, 50, 5, True)
+    assert [batch.sink.epoch for batch in batches if not batch.is_idle] == [0, 1, 2, 3, 4]
+    last = batches[-1]
+    assert (last.behind, last.is_exact, last.sink.target, last.sink.transport) == (0, True, "comments", "inline")
+    assert (last.sink.load is not None, last.sink.commit is not None) == (True, True)
+    (source,) = last.sources
+    assert source.name.startswith("epochal-rest[http://127.0.0.1")
+    assert source.counts.pages == 5
+    assert source.counts.requests is not None
+    assert source.counts.requests >= 5
+    assert source.counts.waited is not None
+
+
+def test_before_the_first_batch_it_says_what_spark_does(
+    spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
+) -> None:
+    api.records = comments(1, 5)
+    api.hold.clear()
+    rows = epochal.read.rest(spark, api.url, schema=SCHEMA)
+    query = epochal.write.jdbc(
+        rows, sqlite.url, table="comments", create_table=True, checkpoint=checkpoint, trigger="availableNow"
+    )
+    until(lambda: "epochal-rest" in query.status["message"], "the first poll")
+    (row,) = epochal.queries(spark)
+    assert (row.state, row.rate, row.sink, row.name) == ("starting", None, None, row.id[:8])
+
+    class Releasing(io.StringIO):
+        """Lets the API respond as soon as something was printed."""
+
+        def write(self, text: str) -> int:
+            api.hold.set()
+            return super().write(text)
+
+    file = Releasing()
+    epochal.watch(query, every=0.1, file=file)
+    first, *_, summary = file.getvalue().splitlines()
+    assert re.match(r"0:00:00 \w{8}: no batch yet after [\d.]+ s: Getting offsets from epochal-rest\[", first)
+    assert summary.startswith("5 rows in 1 epoch into comments, ")
+
+
+def test_a_failed_query_raises_its_error_after_the_summary(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
+) -> None:
+    sqlite.execute(CHECKED)
+    file = io.StringIO()
+    well = random_query(spark, Sqlite(tmp_path / "well.db"), tmp_path / "well", query_name="well")
+    failing = random_query(spark, sqlite, checkpoint)
+    with pytest.raises(epochal.EpochalError) as caught:
+        epochal.watch([well, failing], every=0.1, file=file)
+    assert "CHECK" in caught.value.problem
+    first, second = file.getvalue().splitlines()[-2:]
+    assert first.startswith("well: 1,000 rows in 10 epochs into strings, ")
+    assert second.startswith("strings: failed after epoch 1, 200 rows in 2 epochs into strings, ")
+    (row,) = epochal.queries(spark)
+    assert (row.state, row.name, row.run_id) == ("failed", "strings", str(failing.runId))
+    assert row.error == str(caught.value)
+    with pytest.raises(type(caught.value)):
+        epochal.await_all(failing)
+
+
+def test_queries_of_a_session_are_a_table(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
+) -> None:
+    sqlite.execute(CHECKED)
+    failing = random_query(spark, sqlite, checkpoint)
+    until(lambda: not failing.isActive, "the failure")
+    endless = random_query(spark, Sqlite(tmp_path / "endless.db"), tmp_path / "endless", max_rows=None, trigger=None)
+    console = spark.readStream.format("rate").load().writeStream.format("noop").queryName("rates").start()
+    until(lambda: endless.lastProgress and console.lastProgress, "batches")
+    found = {row.id: row for row in epochal.queries(spark)}
+    assert set(found) == {failing.id, endless.id, console.id}
+    row = found[endless.id]
+    assert (row.name, row.run_id, row.source, row.error) == ("strings", endless.runId, "epochal-random", None)
+    assert row.state in ("running", "waiting")
+    assert row.rate
+    assert row.sink
+    assert row.sink.startswith("epochal-jdbc strings in ")
+    assert found[console.id].name == "rates"
+    assert found[failing.id].state == "failed"
+    assert len(repr(epochal.queries()).splitlines()) == 4
+    epochal.stop_all(spark)
+    assert spark.streams.active == []
+    assert [row.state for row in epochal.queries(spark)] == ["failed"]
+    again = random_query(spark, sqlite, checkpoint)
+    until(lambda: not again.isActive, "the second failure")
+    assert [row.run_id for row in epochal.queries(spark)] == [again.runId]
+
+
+def test_await_all_waits_for_the_queries_of_a_session(
+    spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
+) -> None:
+    random_query(spark, sqlite, checkpoint)
+    random_query(spark, Sqlite(tmp_path / "other.db"), tmp_path / "other")
+    assert epochal.await_all(spark, timeout="2 minutes")
+    assert count(sqlite) == count(Sqlite(tmp_path / "other.db")) == 1000
+    endless = random_query(spark, sqlite, checkpoint, max_rows=None, trigger=None)
+    assert not epochal.await_all(timeout=0.1)
+    endless.stop()
+
+
+#: Watches an endless stream; after the watch it says what it finds, and goes on.
+ENDLESS = """
+import os
+spark = epochal.configure(builder().config("spark.log.level", "OFF")).getOrCreate()
+
+def start(most, trigger):
+    rows = epochal.read.random(spark, rows_per_batch=100, max_rows=most)
+    return epochal.write.jdbc(
+        rows, "jdbc:sqlite:{place}/strings.db", table="strings", create_table=True, checkpoint="{place}/checkpoint",
+        trigger=trigger,
+    )
+
+query = start(None, "50 ms")
+epochal.watch(query, every=0.1)
+print("ACTIVE", query.isActive, flush=True)
+epochal.watch(start(100_000, "availableNow"), every=0.1)
+spark.stop()
+"""
+
+
+def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SESSION + ENDLESS.replace("{place}", str(tmp_path)).replace("100_000", "5_000")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    assert process.stdout
+    lines = []
+    interrupted = False
+    try:
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if not interrupted and "strings: epoch " in line:
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Python, and to its JVM
+                interrupted = True
+        assert process.wait(60) == 0, lines
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    text = "\n".join(lines)
+    stopped = re.search(r"^strings: stopped at epoch (\d+), ([\d,]+) rows; start again to go on$", text, re.MULTILINE)
+    assert stopped, text
+    epochs, rows = int(stopped[1]) + 1, int(stopped[2].replace(",", ""))
+    assert rows == 100 * epochs
+    assert "ACTIVE False" in lines
+    assert "Traceback" not in text
+    assert "KeyboardInterrupt" not in text
+    assert "reentrant" not in text
+    more = re.fullmatch(r"([\d,]+) rows in (\d+) epochs into strings, .* s", lines[-1])
+    assert more, text
+    database = Sqlite(tmp_path / "strings.db")
+    assert database.query("SELECT count(*), count(DISTINCT id), max(id) FROM strings") == [(5000, 5000, 4999)]
+
+
+@pytest.mark.timeout(300)
+def test_over_connect_it_is_the_same(tmp_path: Path) -> None:
+    allowed = {"spark.epochal.allowedFiles": str(tmp_path)}
+    with connect_server.running(epochal.jar_path(), allowed) as address:
+        facts = run_script(
+            f"""
+            import io
+            spark = SparkSession.builder.remote("{address}").getOrCreate()
+
+            def start(name, max_rows=1000, trigger="availableNow"):
+                rows = epochal.read.random(spark, rows_per_batch=100, max_rows=max_rows)
+                return epochal.write.jdbc(rows, f"jdbc:sqlite:{tmp_path}/{{name}}.db", table="strings",
+                    create_table=True, checkpoint=f"{tmp_path}/{{name}}", trigger=trigger)
+
+            file = io.StringIO()
+            epochal.watch(start("first"), every=0.2, file=file)
+            endless = start("endless", None, None)
+            while endless.lastProgress is None:
+                pass
+            (row,) = epochal.queries()
+            epochal.stop_all(spark)
+            import sqlite3
+            with sqlite3.connect("{tmp_path}/failing.db") as database:
+                database.execute("{CHECKED}")
+            printed = io.StringIO()
+            failing = start("failing")
+            try:
+                epochal.watch(failing, every=0.2, file=printed)
+                error = "none"
+            except epochal.EpochalError as raised:
+                error = str(raised)
+            says(lines=file.getvalue().splitlines(), row=[row.name, row.state, row.source], error=error,
+                failed=printed.getvalue().splitlines()[-1], left=[row.state for row in epochal.queries(spark)])
+            """
+        )
+    assert re.fullmatch(r"1,000 rows in 10 epochs into strings, .* s", facts["lines"][-1])
+    assert facts["row"][0] == "strings"
+    assert facts["row"][2] == "epochal-random"
+    assert facts["failed"].startswith("strings: failed after epoch 1, 200 rows in 2 epochs")
+    assert "CHECK" in facts["error"]
+    assert facts["left"] == ["failed"]
+
+
+def test_a_notebook_has_one_output_that_is_updated(tmp_path: Path) -> None:
+    cells = [
+        f"""
+        import epochal
+        from pyspark.sql import SparkSession
+        quick = {{"spark.ui.enabled": False, "spark.log.level": "OFF"}}
+        spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=quick)).getOrCreate()
+        rows = epochal.read.random(spark, rows_per_batch=100, max_rows=1000)
+        query = epochal.write.jdbc(rows, "jdbc:sqlite:{tmp_path}/strings.db", table="strings", create_table=True,
+            checkpoint="{tmp_path}/checkpoint", trigger="availableNow")
+        """,
+        "epochal.watch(query, every=0.1)",
+        "query",
+        "epochal.queries(spark)",
+        "spark.stop()\nquery",
+    ]
+    v4: Any = nbformat.v4
+    book = v4.new_notebook(cells=[v4.new_code_cell(textwrap.dedent(code)) for code in cells])
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
+    (watched,) = book.cells[1].outputs
+    assert watched.output_type == "display_data"
+    for mime in ("text/plain", "text/html"):
+        assert "1,000 rows in 10 epochs into strings, " in watched.data[mime], mime
+    assert "<table>" in watched.data["text/html"]
+    (query,) = book.cells[2].outputs
+    assert re.match(r"<StreamingQuery ended, strings: epoch 9, 1,000 rows, .*>$", query.data["text/plain"])
+    assert "epochal-random" in query.data["text/html"]
+    (none,) = book.cells[3].outputs
+    assert none.data["text/plain"] == "No query is active."
+    (gone,) = book.cells[4].outputs
+    assert gone.data["text/plain"]
+
+
+def test_spark_shows_its_own_repr_where_ipython_does_not_run() -> None:
+    assert StreamingQuery.__repr__ is object.__repr__

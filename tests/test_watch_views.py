@@ -1,0 +1,254 @@
+"""Where a watch is shown, and how Ctrl-C ends it: with queries that are none. Without Spark."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import epochal
+from epochal._watch import terminal, views
+from epochal._watch.interrupts import Interrupts
+from epochal._watch.watching import run
+from support.progress import FakeQuery, epoch, lag, progress
+
+
+class GrowingQuery(FakeQuery):
+    """Each time that it is asked whether it is active, a batch is done; after ``most`` batches it has ended."""
+
+    def __init__(self, most: int, **more: Any) -> None:
+        super().__init__(**more)
+        self.most = most
+        self.done = 0
+        self._stopped = False
+
+    @property
+    def isActive(self) -> bool:  # type: ignore[override]  # noqa: N802
+        if self.done < self.most and not self._stopped:
+            n = self.done
+            left = 100 * (self.most - n - 1)
+            self.progresses.append(progress(n, 100, at=n, source=lag(left, requests="3"), sink=epoch(n, 100)))
+            self.done += 1
+        return self.done < self.most and not self._stopped
+
+    @isActive.setter
+    def isActive(self, value: bool) -> None:  # noqa: N802
+        pass
+
+    def stop(self) -> None:
+        self.stops += 1
+        self._stopped = True
+
+
+def interrupt_soon(times: int = 1) -> threading.Thread:
+    """Sends this process what Ctrl-C sends, from another thread."""
+
+    def send() -> None:
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(0.3)
+
+    thread = threading.Timer(0.2, send)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_stops_the_query_and_says_where() -> None:
+    file = io.StringIO()
+    query = GrowingQuery(10**9)
+    thread = interrupt_soon()
+    run([query], views.Plain(file), 0.01)
+    thread.join()
+    assert query.stops == 1
+    last = file.getvalue().splitlines()[-1]
+    assert re.fullmatch(r"strings: stopped at epoch \d+, [\d,]+ rows; start again to go on", last)
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_query_that_does_not_stop() -> None:
+    file = io.StringIO()
+    release = threading.Event()
+
+    class Stuck(FakeQuery):
+        def stop(self) -> None:
+            release.wait(60)
+
+    query = Stuck([progress(3, 100, sink=epoch(3, 100))])
+    thread = interrupt_soon(2)
+    with pytest.raises(KeyboardInterrupt):
+        run([query], views.Plain(file), 0.01)
+    release.set()
+    thread.join()
+    assert file.getvalue().splitlines()[-1] == "strings: stopping at epoch 3, 100 rows"
+
+
+def test_a_query_that_cannot_be_stopped_says_why() -> None:
+    class Refuses(FakeQuery):
+        def stop(self) -> None:
+            self.isActive = False
+            raise TimeoutError("not within 1 s")
+
+    thread = interrupt_soon()
+    with pytest.raises(TimeoutError, match="not within"):
+        run([Refuses()], views.Plain(io.StringIO()), 0.01)
+    thread.join()
+
+
+def test_a_driver_that_ctrl_c_has_ended_as_well_is_no_error() -> None:
+    file = io.StringIO()
+
+    class Gone(FakeQuery):
+        @property
+        def lastProgress(self) -> Mapping[str, Any] | None:  # noqa: N802
+            if self.stops:
+                raise ConnectionRefusedError
+            return super().lastProgress
+
+        def stop(self) -> None:
+            self.stops += 1
+            raise ConnectionRefusedError
+
+    thread = interrupt_soon()
+    run([Gone([progress(3, 100, sink=epoch(3, 100))])], views.Plain(file), 0.01)
+    thread.join()
+    assert file.getvalue().splitlines()[-1] == "strings: stopped at epoch 3, 100 rows; start again to go on"
+
+
+def test_afterwards_ctrl_c_is_what_it_was() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    run([FakeQuery(is_active=False)], views.Plain(io.StringIO()), 0.01)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_watch_in_another_thread_leaves_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def enter() -> None:
+        with Interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+def test_await_all_leaves_the_queries_running_at_ctrl_c() -> None:
+    query = FakeQuery()
+    thread = interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        epochal.await_all(query)  # type: ignore[arg-type]
+    thread.join()
+    assert query.stops == 0
+
+
+def test_await_all_raises_the_first_error_and_stops_the_others_only_when_asked() -> None:
+    failed = FakeQuery(is_active=False, error=RuntimeError("[EPOCHAL.BAD_ROW] a Hint: b"), number=2)
+    for asked in (False, True):
+        other = FakeQuery()
+        with pytest.raises(epochal.RowError):
+            epochal.await_all([other, failed], stop_others=asked)  # type: ignore[list-item]
+        assert other.stops == asked
+
+
+def test_await_all_says_whether_all_have_ended() -> None:
+    assert epochal.await_all([FakeQuery(is_active=False)])  # type: ignore[list-item]
+    assert not epochal.await_all([FakeQuery()], timeout=0.05)  # type: ignore[list-item]
+
+
+def test_a_terminal_is_updated_in_place_and_keeps_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "30")
+    shown = on_a_terminal(GrowingQuery(5))
+    assert "\x1b[1A" in shown  # the cursor goes up again
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    for expected in (
+        "strings  running",
+        "100 rows/s",
+        r"ETA \d s",
+        "3 requests",
+        "inline, load 3 ms, commit 2 ms",
+        "█",
+    ):
+        assert re.search(expected, plain), expected
+    assert plain.rstrip().splitlines()[-1] == "500 rows in 5 epochs into strings, 5.0 s"
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    shown = on_a_terminal(GrowingQuery(3))
+    assert "\x1b" not in shown
+    assert "0:00:01 strings: epoch 0, 100 rows" in shown
+
+
+def on_a_terminal(query: FakeQuery) -> str:
+    """What a watch writes to a terminal."""
+    ours, theirs = pty.openpty()
+    output = bytearray()
+
+    def read() -> None:
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                return
+            output.extend(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(theirs, "w", encoding="utf-8") as file:
+        epochal.watch(query, every=0.01, file=file)  # type: ignore[arg-type]
+    reader.join()
+    os.close(ours)
+    return output.decode("utf-8").replace("\r\n", "\n")
+
+
+def test_a_small_terminal_has_a_line_for_each_query() -> None:
+    shown = io.StringIO()
+    view = terminal.Terminal(shown)
+    view._console = Console(file=shown, width=60, height=6)
+    states = []
+    for number in range(4):
+        query = FakeQuery([progress(0, 100, sink=epoch(0, 100))], name=f"query{number}", number=number)
+        states.append(views_state(query))
+    view._console.print(view._drawn(states))
+    view.close(states, [])
+    lines = shown.getvalue().splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["query0", "query1", "query2", "query3"]
+    assert all(len(line) <= 60 for line in lines)
+
+
+def views_state(query: FakeQuery) -> Any:
+    from epochal._watch.state import Watched
+
+    return Watched(query).ask()
+
+
+def test_without_rich_a_terminal_gets_lines(tmp_path: Path) -> None:
+    """In a process of its own, in which rich cannot be found."""
+    program = """
+import importlib.util, io, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "rich" else found(name, package)
+import epochal
+from epochal._watch.views import Plain, view_of
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+assert isinstance(view_of(Terminal()), Plain)
+assert "rich" not in sys.modules and "IPython" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
