@@ -91,8 +91,9 @@ def test_a_progress_that_was_seen_is_not_added_again() -> None:
     assert found.adding(batch_of(one) for one in ten_epochs()) == found
 
 
-def test_an_idle_look_adds_nothing_and_does_not_hide_the_batch_of_its_number() -> None:
-    idle = progress(1, 0, at=2, is_idle=True, source=lag(0), sink=epoch(0, 100))
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_idle_look_adds_nothing_and_does_not_hide_the_batch_of_its_number(number: int) -> None:
+    idle = progress(number, 0, at=2, is_idle=True, source=lag(0), sink=epoch(0, 100))
     found = tally(progress(0, 100, sink=epoch(0, 100)), idle)
     assert (found.rows_written, found.batches) == (100, 1)
     found = found.adding([batch_of(progress(1, 50, at=9, sink=epoch(1, 50)))])
@@ -233,14 +234,16 @@ def test_only_the_last_progress_is_asked_for_where_none_can_be_between() -> None
     assert query.lists == 2
 
 
-def test_the_batch_behind_an_idle_look_is_not_missed() -> None:
-    query = FakeQuery([progress(0, 10, sink=epoch(0, 10)), progress(1, 0, at=1, is_idle=True, sink=epoch(0, 10))])
+@pytest.mark.parametrize("later", [0, 1])
+@pytest.mark.parametrize("seen", [1, 2])
+def test_the_batch_between_idle_looks_is_not_missed(later: int, seen: int) -> None:
+    """An idle look has the number of the batch before it, or of the one behind it."""
+    first = progress(0, 10, sink=epoch(0, 10))
+    query = FakeQuery([first, progress(later, 0, at=1, is_idle=True, sink=epoch(0, 10))][:seen])
     watched = Watched(query)
     watched.ask()
-    query.progresses += [
-        progress(1, 10, at=5, sink=epoch(1, 10)),
-        progress(2, 0, at=9, is_idle=True, sink=epoch(1, 10)),
-    ]
+    idle = progress(1 + later, 0, at=9, is_idle=True, sink=epoch(1, 10))
+    query.progresses += [progress(1, 10, at=5, sink=epoch(1, 10)), idle]
     assert watched.ask().tally.rows_written == 20
 
 

@@ -87,7 +87,7 @@ class Batch:
     Attributes:
         started: when its trigger fired, by the driver's clock.
         seconds: how long it took.
-        is_idle: whether nothing was run. The next batch then has the same number.
+        is_idle: whether nothing was run. The number is then that of the batch before, or of the one that follows.
         rows: rows that were read.
     """
 

@@ -52,7 +52,8 @@ class Tally:
         """Whether no other progress can have been between the last one and this one."""
         if self.last is None:
             return False
-        return batch.number == self.last.number or (batch.number == self.last.number + 1 and not self.last.is_idle)
+        is_next = batch.number == self.last.number + 1 and not (batch.is_idle or self.last.is_idle)
+        return is_next or batch.number == self.last.number
 
     @property
     def rate(self) -> float | None:
@@ -90,7 +91,7 @@ class Tally:
 
     def _adding(self, batch: Batch) -> Tally:
         last, sink = self.last, batch.sink
-        missed = last is not None and batch.number > last.number + (not last.is_idle)
+        missed = last is not None and batch.number > last.number + 1
         if sink.epoch is None:
             is_new = not batch.is_idle
         else:
