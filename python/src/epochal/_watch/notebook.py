@@ -69,7 +69,8 @@ def block(state: QueryState) -> str:
     """A query as HTML: a head, a bar where the end is known, and a row for each fact."""
     head = (
         f"<strong>{html.escape(state.name)}</strong> "
-        f'<span style="color:{_COLOURS[state.phase]}">{state.phase}</span> {words.clock(state.elapsed)}'
+        f'<span style="color:{_COLOURS[state.phase]}">{state.phase}</span> {words.clock(state.elapsed)} '
+        f'<span style="opacity:0.6">{html.escape(words.doing(state))}</span>'
     )
     fraction = state.tally.fraction
     bar = "" if fraction is None else f' <progress value="{fraction:.3f}" max="1"></progress> {fraction:.0%}'

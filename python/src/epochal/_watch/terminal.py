@@ -56,7 +56,7 @@ class Terminal:
 
 def block(state: QueryState) -> RenderableType:
     """A head, and below it what is known."""
-    now = (words.clock(state.elapsed), state.message if state.last else "")
+    now = (words.clock(state.elapsed), words.doing(state))
     head = Text(state.name, style="bold", no_wrap=True, overflow="ellipsis")
     head.append(f"  {state.phase}", style=f"not bold {STYLES[state.phase]}")
     head.append("".join(f"  {part}" for part in now), style="not bold dim")

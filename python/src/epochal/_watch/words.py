@@ -22,6 +22,11 @@ def line(state: QueryState) -> str:
     return f"{state.name}: {'; '.join([', '.join(parts), *more])}"
 
 
+def doing(state: QueryState) -> str:
+    """What Spark says that the query is doing, where ``waiting`` does not say it."""
+    return "" if state.last is None or state.has_ended else state.message
+
+
 def waiting(state: QueryState) -> str:
     """What is known before the first progress."""
     said = f": {state.message}" if state.message else ""

@@ -4,7 +4,7 @@ import java.time.Clock
 
 import org.apache.spark.sql.connector.read.PartitionReaderFactory
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.{InitialOffset, PollBudgets, Source, Supply}
@@ -61,6 +61,13 @@ final private[rest] class RestSource(
   override lazy val readerFactory: PartitionReaderFactory = {
     val journalled = options.journal || journal.names().nonEmpty
     new RestReaderFactory(options.alone, reading, counters, Option.when(journalled)(journal))
+  }
+
+  /** Of driver and tasks. */
+  override def received: Option[String] = {
+    val counts = counters.value
+    val retries = if (counts.retries > 0) s", ${counts.retries} of them repeated" else ""
+    Some(s"${Plural.of(counts.requests, "request")}$retries, ${Plural.of(counts.bytes, "byte")}")
   }
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = {

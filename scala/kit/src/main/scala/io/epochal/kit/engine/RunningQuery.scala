@@ -36,13 +36,26 @@ object RunningQuery {
 
   /** Whether the query of this thread was told to stop; false in any other thread. */
   private[engine] def stopped: Boolean =
-    SparkSession.getActiveSession
-      .flatMap(session => Option(session.sparkContext.getLocalProperty("sql.streaming.queryId")))
-      .exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
+    idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
+
+  /** Sets what the query of this thread says that it is doing, the message in its `status`; to be called from any thread. It does
+    * nothing where this thread runs no query.
+    */
+  private[kit] def messageOfThisThread(): String => Unit =
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { found => text =>
+      Try {
+        val context = call(found, "getLatestExecutionContext")
+        context.getClass.getMethod("updateStatusMessage", classOf[String]).invoke(context, text)
+      }: Unit
+    }
 
   /** The optimized plan of its current epoch, or of the last one. */
   private[engine] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
     known(queryId)(found => call(call(found, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
+
+  private def idOfThisThread: Option[String] =
+    SparkSession.getActiveSession
+      .flatMap(session => Option(session.sparkContext.getLocalProperty("sql.streaming.queryId")))
 
   private def known[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
     Try(of(execution(queryId))).toEither.left.map(error =>

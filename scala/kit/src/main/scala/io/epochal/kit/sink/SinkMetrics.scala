@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicLong
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.ledger.EpochAttempt
+import io.epochal.kit.metric.LogPace
 import io.epochal.kit.sink.transport.Shipment
 
 /** What the sink tells in every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
@@ -13,6 +14,9 @@ final private[epochal] class SinkMetrics(format: String) {
   private val retries = new AtomicLong
   private val repeated = new AtomicLong
   private val differing = new AtomicLong
+  private val rows = new AtomicLong
+  private val epochs = new AtomicLong
+  private val pace = new LogPace
   @volatile private var last: Map[String, String] = Map.empty
 
   def retried(): Unit = retries.incrementAndGet(): Unit
@@ -32,12 +36,21 @@ final private[epochal] class SinkMetrics(format: String) {
       "encodeMs" -> millis(shipment.encodeNanos)) ++ transport
     last = outcome match {
       case EpochOutcome.Applied(load, commit) =>
+        rows.addAndGet(attempt.digest.rows): Unit
+        epochs.incrementAndGet(): Unit
         epoch ++ Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))
       case EpochOutcome.Repeated(contentDiffers) =>
         repeated.incrementAndGet(): Unit
         if (contentDiffers) warn(sinkId, attempt)
         epoch + ("outcome" -> "repeated")
     }
+    if (pace.isDue())
+      log.info(
+        s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
+        sinkId,
+        attempt.epoch,
+        rows.get,
+        epochs.get)
   }
 
   def asMap: Map[String, String] = last ++ Map(

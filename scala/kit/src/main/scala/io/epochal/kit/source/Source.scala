@@ -35,6 +35,9 @@ trait Source[P] {
   /** What bounds a poll, for supplies that receive rows. */
   def polls: PollBudgets = PollBudgets.Unbounded
 
+  /** What was received since the start of the run, for people who wait for a poll; None where polls are quick. */
+  def received: Option[String] = None
+
   /** The source's own entries in every progress, beside the lag or in place of it. */
   def metrics(rowsBehind: Option[Long]): Map[String, String]
 }

@@ -7,6 +7,8 @@ import java.util.Optional
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
+import org.slf4j.LoggerFactory
+
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReaderFactory,
   ContinuousStream,
@@ -22,6 +24,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.metric.LogPace
 
 /** What Spark holds of a position: compared, logged and handed back as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset
@@ -76,6 +79,7 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
     with ReportsSourceMetrics {
 
   private val supply = source.supply
+  private val pace = new LogPace
   private var lastBatch = clock.instant()
   private var lastAtEnd = Option.empty[Instant]
   private var availableNow = false
@@ -91,6 +95,10 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(source.limit)
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = QueryStop.guard {
+    PollReport.during(source)(endOfBatch(start, sparkLimit))
+  }
+
+  private def endOfBatch(start: Offset, sparkLimit: ReadLimit): Offset = {
     val from = position(start)
     val limit = ReadLimits.fromSpark(sparkLimit)
     source.polls.poll.begin()
@@ -130,7 +138,9 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
       else lag.flatMap(_ => lastAtEnd).map(Duration.between(_, clock.instant()).toSeconds)
     val general = lag.map { case (exact, _) => "rowsBehindExact" -> exact.toString } ++
       behind.map("rowsBehind" -> _.toString) ++ seconds.map("secondsBehind" -> _.toString)
-    (general.toMap ++ source.metrics(behind)).asJava
+    val all = general.toMap ++ source.metrics(behind)
+    if (pace.isDue()) SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
+    all.asJava
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
@@ -147,6 +157,10 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
       target = supply.known.filter(_.exact).map(end => math.max(end.exists, supply.rowsBefore(from) + found))
     left.fold(found)(math.min(_, found))
   }
+}
+
+private object SourceStream {
+  private val log = LoggerFactory.getLogger(classOf[SourceStream[_]])
 }
 
 /** The driver's part of a source in a continuous query. Spark asks for partitions once; the readers run on, and at every epoch
