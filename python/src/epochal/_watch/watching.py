@@ -67,9 +67,9 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
         try:
             while True:
                 view.show([_asked(one, interrupts, stopping is not None) for one in watched])
-                if all(one.state.has_ended for one in watched):
+                if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.error is not None):
                     break
-                _pause(watched, interrupts, pace)
+                _pause(watched, interrupts, pace, 0 if stopping is None else 1)
                 if interrupts.count > 1:
                     raise KeyboardInterrupt
                 if interrupts.count and stopping is None:
@@ -123,7 +123,7 @@ def queries_of(given: Given, caller: str) -> list[Query]:
     if (streams := getattr(given, "streams", None)) is not None:
         return list(streams.active)
     found = list(given) if isinstance(given, Iterable) else [given]
-    if strange := [one for one in found if not (hasattr(one, "runId") and hasattr(one, "lastProgress"))]:
+    if strange := [one for one in found if not hasattr(type(one), "lastProgress")]:
         raise OptionError(
             "OPTION_INVALID",
             f"{caller} was given a {type(strange[0]).__name__}, which is no streaming query.",
@@ -177,10 +177,10 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
-def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float) -> None:
-    """Until it is time to look again, a query has ended, or there was a Ctrl-C."""
-    before, deadline = interrupts.count, time.monotonic() + pace
-    while interrupts.count == before and (left := deadline - time.monotonic()) > 0:
+def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float, handled: int) -> None:
+    """Until it is time to look again, a query has ended, or there was a Ctrl-C beyond those that were handled."""
+    deadline = time.monotonic() + pace
+    while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
         interrupts.sleep(min(_ENDED, left))
-        if interrupts.count == before and any(one.has_just_ended() for one in watched):
+        if interrupts.count <= handled and any(one.has_just_ended() for one in watched):
             return
