@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,31 @@ def test_a_progress_is_read_with_the_metrics_of_source_and_sink() -> None:
     assert (counts.pages, counts.requests, counts.retries, counts.throttled, counts.waited) == (12, 14, 2, 1, 3.1)
     sink = batch.sink
     assert (sink.target, sink.epoch, sink.transport, sink.load, sink.commit) == ("strings", 11, "inline", 0.003, 0.002)
+
+
+def test_progresses_that_spark_has_written_are_read() -> None:
+    """Recorded with Spark 4.3: the third batch of a run."""
+    real = json.loads((Path(__file__).parent / "support" / "progresses.json").read_text("utf-8"))
+    found = {name: batch_of(one) for name, one in real.items()}
+    assert {name: (batch.number, batch.rows, batch.is_idle) for name, batch in found.items()} == {
+        "random into SQLite": (2, 100, False),
+        "REST into SQLite": (2, 40, False),
+        "random into REST": (2, 10, False),
+    }
+    assert {name: (batch.behind, batch.is_exact, batch.seconds_behind) for name, batch in found.items()} == {
+        "random into SQLite": (700, True, 0.0),
+        "REST into SQLite": (880, True, None),
+        "random into REST": (0, True, 0.0),
+    }
+    sinks = {name: (batch.sink.target, batch.sink.epoch, batch.sink.rows) for name, batch in found.items()}
+    assert sinks == {
+        "random into SQLite": ("strings", 2, 100),
+        "REST into SQLite": ("comments", 2, 40),
+        "random into REST": ("http://127.0.0.1:8080/comments", 2, 10),
+    }
+    fetched = words.sources(found["REST into SQLite"])
+    assert fetched == "3 pages, 17 requests, 2 retries, 1 throttled, waited 0.5 s"
+    assert words.sink(found["random into REST"]) == "30 requests"
 
 
 def test_a_sink_without_epochs_has_sparks_count_or_that_of_the_rows_read() -> None:

@@ -82,5 +82,5 @@ def start(
     with _names.helper(form, given), named():
         query = writer.start()
     _names.started(query.runId, form)
-    started.remember(df.sparkSession, query)
+    started.remember(df.sparkSession, query, given.get("table"))
     return query

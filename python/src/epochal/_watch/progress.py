@@ -10,6 +10,7 @@ from typing import Any
 
 _OBJECT = re.compile(r"(?:[\w$]+\.)*([\w$]+?)\$?@[0-9a-f]+")
 _TABLE = re.compile(r"epochal-jdbc (.+) in \S+", re.DOTALL)
+_API = re.compile(r"epochal-rest [A-Z]+ (\S+)")
 _WHOLE = re.compile(r"-?\d+")
 
 
@@ -57,7 +58,7 @@ class Sink:
     """A sink in one progress.
 
     Attributes:
-        target: what it writes into, in short: a table, where it has one.
+        target: what it writes into, in short: a table, or an address.
         rows: rows of its last epoch, or of this batch where it has no epochs; None where it does not tell.
         epoch: the last epoch in its ledger; None for sinks that are not Epochal's.
         is_repeated: whether that epoch was there already.
@@ -160,7 +161,7 @@ def _source(progress: Mapping[str, Any]) -> Source:
 def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
     metrics: Mapping[str, Any] = progress.get("metrics") or {}
     name = short_name(str(progress.get("description")))
-    table = _TABLE.fullmatch(name)
+    place = _TABLE.fullmatch(name) or _API.fullmatch(name)
     epoch = _whole(metrics, "epoch")
     written = progress.get("numOutputRows")
     of_batch = rows_read if written is None or written < 0 else int(written)
@@ -168,7 +169,7 @@ def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
     bad_rows = _whole(metrics, "badRows") or 0
     return Sink(
         name=name,
-        target=table[1] if table else name,
+        target=place[1] if place else name,
         rows=_whole(metrics, "rows") if epoch is not None else of_batch,
         epoch=epoch,
         is_repeated=metrics.get("outcome") == "repeated",

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from epochal._watch.state import Query
+if TYPE_CHECKING:
+    from epochal._watch.state import Query
 
 #: Failed queries that are remembered. Each keeps what the driver has of it.
 _MOST = 16
-_known: list[tuple[weakref.ref[Any], Query]] = []
+_known: list[Started] = []
 
 
-def remember(session: Any, query: Query) -> None:
+@dataclass(frozen=True)
+class Started:
+    """A query of a helper.
+
+    Attributes:
+        session: where it runs; weak, so that it can be forgotten.
+        table: what it writes into, where it is a table.
+    """
+
+    session: weakref.ref[Any]
+    query: Query
+    run_id: str
+    table: str | None
+
+
+def remember(session: Any, query: Query, table: str | None) -> None:
     """Remembers a query until it has ended well, or is started again."""
-    _known[:] = [(where, other) for where, other in _known if other.id != query.id and _is_of_interest(other)]
-    _known.append((weakref.ref(session), query))
+    _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
+    _known.append(Started(weakref.ref(session), query, str(query.runId), table))
     del _known[:-_MOST]
 
 
@@ -23,7 +40,13 @@ def failed(session: Any) -> list[Query]:
     """Queries of a session that have failed, and were not started again."""
     if session is None:
         return []
-    return [query for where, query in _known if where() is session and not query.isActive and query.exception()]
+    found = [one.query for one in _known if one.session() is session]
+    return [query for query in found if not query.isActive and query.exception() is not None]
+
+
+def table_of(run_id: str) -> str | None:
+    """The table that a run writes into, where a helper has started it and it is remembered."""
+    return next((one.table for one in _known if one.run_id == run_id), None)
 
 
 def _is_of_interest(query: Query) -> bool:

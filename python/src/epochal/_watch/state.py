@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from epochal._watch import started
 from epochal._watch.progress import Batch, batch_of
 from epochal._watch.tally import Tally
 from epochal.errors import from_spark
@@ -76,8 +77,9 @@ class Watched:
     def __init__(self, query: Query) -> None:
         self.query = query
         self._began = time.monotonic()
-        self._named = query.name
-        self.state = QueryState(id=str(query.id), run_id=str(query.runId), name=self._named or str(query.id)[:8])
+        run_id = str(query.runId)
+        self._named = query.name or started.table_of(run_id)
+        self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
     def ask(self, *, is_stopping: bool = False) -> QueryState:
         """Asks the query. One that has ended is not asked again.

@@ -47,7 +47,7 @@ class Terminal:
             self._console.print(line, markup=False, soft_wrap=True)
 
     def _drawn(self, states: Sequence[QueryState]) -> RenderableType:
-        blocks = Group(*(block(state) for state in states))
+        blocks = Group(*(block(state) for state in states), "")  # Spark's own progress bar is drawn on the last line
         height = len(self._console.render_lines(blocks, pad=False))
         if height < self._console.height:
             return blocks

@@ -67,7 +67,7 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
         try:
             while True:
                 view.show([_asked(one, interrupts, stopping is not None) for one in watched])
-                if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.error is not None):
+                if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.has_failed):
                     break
                 _pause(watched, interrupts, pace, 0 if stopping is None else 1)
                 if interrupts.count > 1:
@@ -78,7 +78,7 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
             states = [one.state for one in watched]
             view.close(states, [words.summary(state) for state in states] or ["No query is active."])
     raise_first(watched)
-    if stopping is not None and stopping.error is not None and not _is_lost(stopping.error):
+    if stopping is not None and stopping.has_failed and stopping.error is not None:
         raise stopping.error
 
 
@@ -93,6 +93,10 @@ class Stopping:
         self.error: Exception | None = None
         self._queries = [one.query for one in watched if not one.state.has_ended]
         threading.Thread(target=self._stop, name="epochal-stop", daemon=True).start()
+
+    @property
+    def has_failed(self) -> bool:
+        return self.error is not None and not _is_lost(self.error)
 
     def _stop(self) -> None:
         for query in self._queries:
