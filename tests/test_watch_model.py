@@ -43,7 +43,7 @@ def ten_epochs() -> list[dict[str, Any]]:
 
 def test_a_progress_is_read_with_the_metrics_of_source_and_sink() -> None:
     counted = {"pages": "12", "requests": "14", "retries": "2", "throttled": "1", "waitedMillis": "3100"}
-    batch = batch_of(progress(11, 40, source=lag(520, **counted), sink=epoch(11, 40)))
+    batch = batch_of(progress(11, 40, source=lag(520) | counted, sink=epoch(11, 40)))
     assert (batch.number, batch.rows, batch.behind, batch.is_exact, batch.seconds_behind) == (11, 40, 520, True, 2.0)
     counts = batch.sources[0].counts
     assert (counts.pages, counts.requests, counts.retries, counts.throttled, counts.waited) == (12, 14, 2, 1, 3.1)
@@ -225,7 +225,7 @@ def test_the_summary_tells_bad_rows_and_epochs_that_were_there() -> None:
 
 def test_a_line_has_all_that_is_known() -> None:
     counted = {"pages": "5", "requests": "7", "retries": "2", "throttled": "1", "waitedMillis": "3100"}
-    found = [progress(n, 100, at=n, source=lag(900 - 100 * n, **counted), sink=epoch(n, 100)) for n in range(5)]
+    found = [progress(n, 100, at=n, source=lag(900 - 100 * n) | counted, sink=epoch(n, 100)) for n in range(5)]
     assert words.line(state(*found)) == (
         "strings: epoch 4, 500 rows, 100 rows/s, 500 behind (2 s), ETA 5 s; "
         "5 pages, 7 requests, 2 retries, 1 throttled, waited 3.1 s; inline, load 3 ms, commit 2 ms"

@@ -34,11 +34,11 @@ class GrowingQuery(FakeQuery):
         self._stopped = False
 
     @property
-    def isActive(self) -> bool:  # type: ignore[override]  # noqa: N802
+    def isActive(self) -> bool:  # noqa: N802
         if self.done < self.most and not self._stopped:
             n = self.done
             left = 100 * (self.most - n - 1)
-            self.progresses.append(progress(n, 100, at=n, source=lag(left, requests="3"), sink=epoch(n, 100)))
+            self.progresses.append(progress(n, 100, at=n, source=lag(left) | {"requests": "3"}, sink=epoch(n, 100)))
             self.done += 1
         return self.done < self.most and not self._stopped
 

@@ -56,10 +56,10 @@ def epoch(number: int, rows: int, **more: str) -> dict[str, str]:
     return known | {"loadMs": "3", "commitMs": "2", "retries": "0"} | more
 
 
-def lag(rows: int, seconds: str = "2", is_exact: bool = True, **more: str) -> dict[str, str]:
+def lag(rows: int, seconds: str = "2", is_exact: bool = True) -> dict[str, str]:
     """Metrics of a source of Epochal's."""
     exact = "true" if is_exact else "false"
-    return {"rowsBehind": str(rows), "rowsBehindExact": exact, "secondsBehind": seconds} | more
+    return {"rowsBehind": str(rows), "rowsBehindExact": exact, "secondsBehind": seconds}
 
 
 class FakeQuery:

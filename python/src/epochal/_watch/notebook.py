@@ -49,7 +49,7 @@ class Notebook:
 
         shown = {"text/html": page(states, summary), "text/plain": text(states, summary)}
         if self._handle is None:
-            self._handle = display(shown, raw=True, display_id=True)
+            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
             self._handle.update(shown, raw=True)
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from epochal._watch import words
 from epochal._watch.interrupts import Interrupts
@@ -126,7 +126,7 @@ def queries_of(given: Given, caller: str) -> list[Query]:
         return []
     if (streams := getattr(given, "streams", None)) is not None:
         return list(streams.active)
-    found = list(given) if isinstance(given, Iterable) else [given]
+    found: list[Any] = list(given) if isinstance(given, Iterable) else [given]
     if strange := [one for one in found if not hasattr(type(one), "lastProgress")]:
         raise OptionError(
             "OPTION_INVALID",
