@@ -83,7 +83,7 @@ def test_what_the_jar_reports_is_what_is_read(spark: SparkSession, api: Api, sql
     assert source.counts.waited is not None
 
 
-def test_before_the_first_batch_it_says_what_spark_does(
+def test_before_the_first_batch_it_says_what_the_poll_has_received(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
     api.records = comments(1, 5)
@@ -92,7 +92,7 @@ def test_before_the_first_batch_it_says_what_spark_does(
     query = epochal.write.jdbc(
         rows, sqlite.url, table="comments", create_table=True, checkpoint=checkpoint, trigger="availableNow"
     )
-    until(lambda: "epochal-rest" in query.status["message"], "the first poll")
+    until(lambda: "so far" in query.status["message"], "a report of the first poll")
     (row,) = [row for row in epochal.queries(spark) if row.id == query.id]
     assert (row.state, row.rate, row.sink, row.name) == ("starting", None, None, "comments")
 
@@ -106,7 +106,8 @@ def test_before_the_first_batch_it_says_what_spark_does(
     file = Releasing()
     epochal.watch(query, every=0.1, file=file)
     first, *_, summary = file.getvalue().splitlines()
-    assert re.match(r"0:00:00 comments: no batch yet after [\d.]+ s: Getting offsets from epochal-rest\[", first)
+    poll = r"Getting offsets from epochal-rest\[.*\]: 1 request, 0 bytes so far, \d+ s"
+    assert re.fullmatch(rf"0:00:00 comments: no batch yet after [\d.]+ s: {poll}", first)
     assert summary.startswith("5 rows in 1 epoch into comments, ")
 
 

@@ -139,7 +139,8 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
     val general = lag.map { case (exact, _) => "rowsBehindExact" -> exact.toString } ++
       behind.map("rowsBehind" -> _.toString) ++ seconds.map("secondsBehind" -> _.toString)
     val all = general.toMap ++ source.metrics(behind)
-    if (pace.isDue()) SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
+    if (pace.isDue())
+      SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     all.asJava
   }
 
