@@ -271,25 +271,39 @@ def test_over_connect_it_is_the_same(tmp_path: Path) -> None:
     assert facts["left"] == ["failed"]
 
 
-def test_a_notebook_has_one_output_that_is_updated(tmp_path: Path) -> None:
+def test_a_notebook_has_one_output_that_is_updated_and_its_interrupt_button_stops_the_query(tmp_path: Path) -> None:
     cells = [
         f"""
         import epochal
         from pyspark.sql import SparkSession
         quick = {{"spark.ui.enabled": False, "spark.log.level": "OFF"}}
         spark = epochal.configure(SparkSession.builder.master("local[1]").config(map=quick)).getOrCreate()
-        rows = epochal.read.random(spark, rows_per_batch=100, max_rows=1000)
-        query = epochal.write.jdbc(rows, "jdbc:sqlite:{tmp_path}/strings.db", table="strings", create_table=True,
-            checkpoint="{tmp_path}/checkpoint", trigger="availableNow")
+        def start(name, most, trigger):
+            rows = epochal.read.random(spark, rows_per_batch=100, max_rows=most)
+            return epochal.write.jdbc(rows, f"jdbc:sqlite:{tmp_path}/{{name}}.db", table=name, create_table=True,
+                checkpoint=f"{tmp_path}/{{name}}", trigger=trigger)
+        query = start("strings", 1000, "availableNow")
         """,
         "epochal.watch(query, every=0.1)",
         "query",
         "epochal.queries(spark)",
+        """
+        endless = start("endless", None, "100 ms")
+        while endless.lastProgress is None:
+            pass
+        """,
+        "epochal.watch(endless, every=0.1)",
         "spark.stop()\nquery",
     ]
     v4: Any = nbformat.v4
     book = v4.new_notebook(cells=[v4.new_code_cell(textwrap.dedent(code)) for code in cells])
-    nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
+    client = nbclient.NotebookClient(
+        book,
+        kernel_name="python3",
+        timeout_func=lambda cell: 1 if "watch(endless" in cell.source else 300,
+        interrupt_on_timeout=True,  # what a notebook's interrupt button does
+    )
+    client.execute()
     (watched,) = book.cells[1].outputs
     assert watched.output_type == "display_data"
     for mime in ("text/plain", "text/html"):
@@ -300,7 +314,9 @@ def test_a_notebook_has_one_output_that_is_updated(tmp_path: Path) -> None:
     assert "epochal-random" in query.data["text/html"]
     (none,) = book.cells[3].outputs
     assert none.data["text/plain"] == "No query is active."
-    (gone,) = book.cells[4].outputs
+    (stopped,) = book.cells[5].outputs
+    assert re.search(r"endless: stopped at epoch \d+, [\d,]+ rows; start again to go on", stopped.data["text/plain"])
+    (gone,) = book.cells[6].outputs
     assert gone.data["text/plain"]
 
 
