@@ -160,7 +160,9 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert tally(progress(0, 50, lasted=0.5)).rate == 100
     assert tally(*ten_epochs()).rate == pytest.approx(100)
     late = tally(*ten_epochs(), progress(10, 4000, at=100, lasted=10, sink=epoch(10, 4000)))
-    assert late.rate == pytest.approx(4100 / 101)  # the batch before it, and the pause between them
+    assert late.rate == pytest.approx(4000 / 100)  # since the end of the batch before it
+    paced = [progress(n, 500, at=5 * n, lasted=0.5) for n in range(6)]
+    assert tally(*paced).rate == pytest.approx(100)
 
 
 def test_an_eta_needs_an_end_and_a_lag_that_shrinks() -> None:

@@ -57,11 +57,15 @@ class Tally:
 
     @property
     def rate(self) -> float | None:
-        """Rows read in a second, over the last progresses; None before the first."""
+        """Rows read in a second, over the last progresses; None before the first.
+
+        A batch counts from the end of the one before it: a trigger's pause belongs to the rows that come in it.
+        """
         if not self.recent:
             return None
-        seconds = (self.recent[-1].ended - self.recent[0].started).total_seconds()
-        return sum(batch.rows for batch in self.recent) / seconds if seconds > 0 else None
+        first, *others = self.recent
+        seconds = (others[-1].ended - first.ended).total_seconds() if others else first.seconds
+        return sum(batch.rows for batch in others or [first]) / seconds if seconds > 0 else None
 
     @property
     def eta(self) -> float | None:

@@ -181,7 +181,7 @@ def _facts(counts: Counts) -> Iterator[str]:
         yield counted(counts.retries, "retry")
     if counts.throttled:
         yield f"{counts.throttled:,} throttled"
-    if counts.waited:
+    if counts.waited and round(counts.waited, 1):
         yield f"waited {duration(counts.waited)}"
 
 

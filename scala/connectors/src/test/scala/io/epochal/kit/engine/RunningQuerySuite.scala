@@ -1,5 +1,6 @@
 package io.epochal.kit.engine
 
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 
 import io.epochal.core.error.Conditions
@@ -14,6 +15,25 @@ final class RunningQuerySuite extends StreamTest {
       Trigger.Continuous(1000) -> TriggerMode.Continuous,
       Trigger.RealTime(5000) -> TriggerMode.RealTime)
     expected.foreach { case (trigger, mode) => assert(RunningQuery.triggerMode(trigger) == mode, trigger) }
+  }
+
+  test("the query of this thread gets a message in its status, and a thread without one says nothing to nobody") {
+    var said = Seq.empty[String]
+    RunningQuery.messageOfThisThread()("nobody")
+    val query = spark.readStream
+      .format("rate-micro-batch")
+      .option("rowsPerBatch", 1)
+      .load()
+      .writeStream
+      .trigger(Trigger.AvailableNow())
+      .foreachBatch { (_: DataFrame, _: Long) =>
+        RunningQuery.messageOfThisThread()("12 requests so far")
+        said = spark.streams.active.toSeq.map(_.status.message)
+      }
+      .start()
+    try query.awaitTermination()
+    finally query.stop()
+    assert(said == Seq("12 requests so far"))
   }
 
   test("a running query is found by its id, from any session, and no other is") {
