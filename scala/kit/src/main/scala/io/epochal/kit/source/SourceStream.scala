@@ -7,8 +7,6 @@ import java.util.Optional
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import org.slf4j.LoggerFactory
-
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReaderFactory,
   ContinuousStream,
@@ -21,6 +19,7 @@ import org.apache.spark.sql.connector.read.streaming.{
   SupportsTriggerAvailableNow
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.kit.engine.QueryStop
