@@ -10,6 +10,7 @@
 ``notebook``      a table that updates in place (IPython)
 ``interrupts``    Ctrl-C as a count instead of an exception
 ``watching``      the loop
+``started``       the queries that helpers have started, for those that failed
 ``queries``       the queries of a session: as a table, stopped, awaited
 ``formatters``    how IPython shows a ``StreamingQuery``
 ================  ================================================================

@@ -21,6 +21,7 @@ import org.apache.spark.sql.connector.read.streaming.{
   SupportsTriggerAvailableNow
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.limit.{Admission, Backlog}
 import io.epochal.kit.engine.QueryStop
