@@ -116,7 +116,8 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
     """What the driver says, without the password; None where the error is Spark's own."""
     if isinstance(error, EpochalError):
         return None
-    message = str(error)
+    traces = (getattr(error, name, None) for name in ("_stackTrace", "_stacktrace"))
+    message = "\n".join(str(part) for part in (error, *traces) if part)
     driver = options.get("driver", "")
     if any(sign in message for sign in _MISSING):
         if driver in _OURS:
@@ -145,11 +146,12 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
 
 
 def _of_driver(message: str) -> str | None:
-    """The first thing that is no error of Spark's or Python's."""
+    """Of an error and its causes the first that a driver has raised; what Spark says instead, where it hides that."""
     for name, text in _JAVA.findall(message):
         if "sql" in name.lower() and not name.startswith(("org.apache.", "py4j.", "pyspark.")):
             return str(text)
-    return None
+    hidden = re.search(r"\[FAILED_JDBC[^\]]*\][^\n]*on the operation: ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)", message)
+    return hidden and hidden[1]
 
 
 def _of(found: EpochalError, error: Exception) -> EpochalError:

@@ -104,7 +104,6 @@ final class MemorySinkSuite extends SinkChecks {
     val first = begin(f, run, 0)
     val message = first.task(0, 0, rows(f, 50 until 60))
     assert(f.stored() == (0L until 20L) && f.store.state.ledger("sink").queryId == query)
-    f.store.loseResponse(landed = false)
     f.store.loseResponse(landed = true)
     first.commit(Seq(message))
     assert(f.stored() == (50L until 60L) && f.store.state.ledger("sink").queryId == other)

@@ -93,7 +93,7 @@ object Claim {
         .toLeft(
           row.copy(
             target = if (sameQuery) claim.target else row.target,
-            generation = next(claim, row),
+            generation = next(claim, row, isAgain = true),
             runId = claim.runId,
             server = claim.server))
     else
@@ -102,13 +102,17 @@ object Claim {
         case None =>
           val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
           Right(
-            LedgerRow(claim.sinkId, claim.queryId, claim.target, last, next(claim, row), claim.runId, claim.server))
+            LedgerRow(claim.sinkId, claim.queryId, claim.target, last, next(claim, row, sameQuery), claim.runId, claim.server))
       }
   }
 
-  /** A claim that is tried again after a lost response is the same claim. */
-  private def next(claim: Claim, row: LedgerRow): Long =
-    if (row.runId == claim.runId) row.generation else row.generation + 1
+  /** A claim that is tried again after a lost response is the same claim.
+    *
+    * @param isAgain
+    *   whether a row with the run's id is what its claim has left
+    */
+  private def next(claim: Claim, row: LedgerRow, isAgain: Boolean): Long =
+    if (isAgain && row.runId == claim.runId) row.generation else row.generation + 1
 
   /** A query that was replaced itself does not send its first rows again. */
   private def incomplete(claim: Claim, row: LedgerRow): Option[EpochalException] =
