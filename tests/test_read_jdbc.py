@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sqlite3
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -180,10 +179,7 @@ def test_a_login_in_a_url_is_hidden() -> None:
     )
 
 
-def test_python_writes_sqlite_files_that_are_read(spark: SparkSession, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "x.db") as connection:
-        connection.execute("CREATE TABLE t AS SELECT 1 AS n, 'a' AS word")
-    connection.close()
-    assert [tuple(row) for row in epochal.read.jdbc(spark, f"jdbc:sqlite:{tmp_path}/x.db", table="t").collect()] == [
-        (1, "a")
-    ]
+def test_columns_that_sqlite_declares_no_type_of_are_read_by_a_schema(spark: SparkSession, sqlite: Sqlite) -> None:
+    sqlite.execute("CREATE TABLE t AS SELECT 1 AS n, 'a' AS word")
+    found = epochal.read.jdbc(spark, sqlite.url, table="t", options={"customSchema": "n BIGINT, word STRING"})
+    assert [tuple(row) for row in found.collect()] == [(1, "a")]

@@ -171,8 +171,9 @@ class Ledger(OfTable):
     Args:
         on_new_query: When the ledger knows the sink from another query, the table from another sink, or the sink from
             another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error
-            names; more than one have commas between them. An id that the ledger does not hold accepts nothing. Default:
-            ``"fail"``.
+            names; more than one have commas between them. An id that the ledger does not hold accepts nothing. replace
+            empties the table in the transaction of the query's first epoch: it holds for every query that begins, also
+            after a lost checkpoint. Default: ``"fail"``.
         on_empty: When the ledger knows no epoch of a query that is at a later one than its first: fail says so,
             write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are
             in the table. It counts for that epoch only. Default: ``"fail"``.

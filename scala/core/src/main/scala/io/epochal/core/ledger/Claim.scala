@@ -73,18 +73,13 @@ object Claim {
       .find(_.queryId == claim.queryId)
       .orElse(others.find(other => !claim.onNewQuery.accepted(other.sinkId))) match {
       case Some(other) => Left(shared(claim, other, others))
-      case None        =>
+      case None =>
         Right(LedgerRow(claim.sinkId, claim.queryId, claim.target, None, 1L, claim.runId, claim.server))
     }
 
-  private def again(
-      claim: Claim,
-      row: LedgerRow,
-      others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] = {
+  private def again(claim: Claim, row: LedgerRow, others: Seq[LedgerRow]): Either[EpochalException, LedgerRow] = {
     val sameQuery = row.queryId == claim.queryId
-    val left = Seq(
-      Option.when(!sameQuery)(row.queryId),
-      Option.when(row.target != claim.target)(row.target.id)).flatten
+    val left = Seq(Option.when(!sameQuery)(row.queryId), Option.when(row.target != claim.target)(row.target.id)).flatten
     if (claim.onNewQuery.replaces && !(sameQuery && row.last.isDefined))
       others.headOption
         .map(shared(claim, _, others))
@@ -102,7 +97,14 @@ object Claim {
         case None =>
           val last = if (sameQuery) row.last else claim.known.flatMap(_.last)
           Right(
-            LedgerRow(claim.sinkId, claim.queryId, claim.target, last, next(claim, row, sameQuery), claim.runId, claim.server))
+            LedgerRow(
+              claim.sinkId,
+              claim.queryId,
+              claim.target,
+              last,
+              next(claim, row, sameQuery),
+              claim.runId,
+              claim.server))
       }
   }
 

@@ -56,7 +56,7 @@ final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settin
             .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch, settings.onNewQuery.replaces)
             .fold(throw _, identity) match {
             case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
-            case EpochDecision.Apply(next) => apply(shipment, whole, next, transaction, doubt)
+            case EpochDecision.Apply(next)                    => apply(shipment, whole, next, transaction, doubt)
             case EpochDecision.Replace(next) =>
               if (next.queryId != row.queryId) transaction.takeOver(row, next)
               val applied = apply(shipment, whole = true, next, transaction, doubt)
