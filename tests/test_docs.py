@@ -21,9 +21,10 @@ from support.streams import drain
 
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
-#: What a block needs beside what all have: Spark for its SQL, or a stub of an API's shape (test_rest_recipes.py).
-NEEDS = {"spark"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
-LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "text"}
+#: What a block needs beside what all have: Spark for its SQL, the pipeline that it is a part of (test_pipeline.py), or
+#: a stub of an API's shape (test_rest_recipes.py).
+NEEDS = {"spark", "pipeline"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
+LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "yaml", "text"}
 
 
 def of(language: str, needs: str | None = None) -> list[Block]:
@@ -50,7 +51,9 @@ def test_a_block_needs_what_is_there() -> None:
     assert comments == {str(page): sum(bool(block.needs) for block in page.blocks()) for page in PAGES}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.blocks("python")], ids=str)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(not block.needs for block in page.blocks("python"))], ids=str
+)
 def test_the_python_blocks_of_a_page_run_in_their_order(
     page: Page,
     spark: SparkSession,
@@ -84,6 +87,11 @@ def test_sql_of_spark_runs_in_spark(
     finally:
         for kind, name in re.findall(r"CREATE (?:TEMPORARY )?(TABLE|VIEW) (\w+)", block.text):
             spark.sql(f"DROP {kind} IF EXISTS {name}")
+
+
+@pytest.mark.parametrize("block", of("yaml"), ids=str)
+def test_yaml_is_of_a_pipeline(block: Block) -> None:
+    assert block.needs == ("pipeline",)
 
 
 @pytest.mark.parametrize("block", of("bash"), ids=str)

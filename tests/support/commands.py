@@ -42,12 +42,16 @@ def unknown(words: list[str]) -> Iterator[str]:
             yield from unknown_targets(rest)
         case ["pip", "install", "jupyterlab"]:
             pass
+        case ["pip", "install", "pyspark[pipelines]"]:
+            pass
         case ["pip", "install", package]:
             yield from unknown_package(package)
         case ["epochal", *rest] | ["python", "-m", "epochal", *rest]:
             yield from unknown_arguments(rest)
         case ["python", script, *_] | ["jupyter", "lab", script]:
             yield from () if (ROOT / script).is_file() else [script]
+        case ["spark-pipelines", "run", *rest]:
+            yield from unknown_options(of_pipeline(rest))
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
         case _:
@@ -77,6 +81,19 @@ def unknown_package(package: str) -> Iterator[str]:
     if name not in ("epochal", f"dist/{WHEEL}"):
         yield name
     yield from (extra for extra in filter(None, extras.split(",")) if f"\n{extra} = [" not in PYPROJECT)
+
+
+def of_pipeline(words: list[str]) -> list[str]:
+    """Its options that are Spark's; a file that is not there stays."""
+    given = iter(words)
+    kept = []
+    for word in given:
+        if word == "--spec":
+            path = next(given)
+            kept += [] if (ROOT / path).is_file() else [path]
+        elif word != "--full-refresh-all":
+            kept.append(word)
+    return kept
 
 
 def unknown_options(words: list[str]) -> Iterator[str]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from epochal._options import OptionValue, text
-from epochal._values.value import Option, Setting, Value, settings_of, shown
+from epochal._values.value import MASK, Option, Setting, Value, settings_of, shown, without_login
 from epochal.errors import OptionError
+
+
+class Options(dict[str, str]):
+    """Options as texts, for Spark; printed without secrets."""
+
+    def __init__(self, settings: Iterable[Setting]) -> None:
+        kept = [*settings]
+        super().__init__((setting.option, setting.text) for setting in kept)
+        self._hidden = frozenset(setting.option for setting in kept if setting.secret)
+
+    def __repr__(self) -> str:
+        return repr({name: MASK if name in self._hidden else without_login(text) for name, text in self.items()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Options, ([Setting(name, text, "", name in self._hidden) for name, text in self.items()],)
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,11 @@ class Form:
     def is_source(self) -> bool:
         return self.caller.startswith("epochal.read.")
 
-    def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> dict[str, str]:
+    def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Of a helper's arguments, those that are options."""
+        return {name: arguments[name] for name in (*self.plain, *self.values)}
+
+    def options(self, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None) -> Options:
         """The options that are set, as texts.
 
         Args:
@@ -54,7 +73,7 @@ class Form:
                     f"{self.caller} was given '{setting.option}' twice: by {before.place} and by {setting.place}.",
                     "Keep one of them.",
                 )
-        return {setting.option: setting.text for setting in found.values()}
+        return Options(found.values())
 
     def _settings(self, given: Mapping[str, Any]) -> Iterator[Setting]:
         for name, argument in given.items():
@@ -71,7 +90,7 @@ class Form:
 
     def _more(self, more: Mapping[str, OptionValue]) -> Iterator[Setting]:
         for name, value in more.items():
-            yield Setting(name, text(value), f"options={{'{name}': …}}")
+            yield Setting(name, text(value), f"options={{'{name}': …}}", secret=True)
 
     def _no_value(self, name: str, argument: object) -> OptionError:
         """Says what is wanted, and not what was given, which may be a secret."""

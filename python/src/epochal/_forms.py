@@ -126,4 +126,19 @@ JDBC: Final = Form(
 
 CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint", {"path": Option("path", TEXT)}, {})
 
+#: Spark's own format, which the jar has no part in.
+JDBC_SOURCE: Final = Form(
+    "jdbc",
+    "epochal.read.jdbc",
+    {
+        "url": Option("url", TEXT),
+        "table": Option("dbtable", TABLE),
+        "query": Option("query", TEXT),
+        "user": Option("user", TEXT),
+        "password": Option("password", SECRET, secret=True),
+    },
+    {"partitions": (table.Partitions,)},
+)
+
+#: By format, those over options of the jar.
 FORMS: Final = {form.format: form for form in (REST, RANDOM, REST_SINK, JDBC, CHECKPOINT)}

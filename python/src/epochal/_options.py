@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 #: A length of time: ``timedelta``, or a text such as ``"500ms"`` or ``"30 seconds"``.
 Duration = timedelta | str
@@ -26,6 +26,7 @@ OptionValue = (
     | float
     | timedelta
     | datetime
+    | date
     | os.PathLike[str]
     | Mapping[str, str]
     | Iterable[str]
@@ -43,6 +44,8 @@ def text(value: OptionValue) -> str:
         return f"{milliseconds(value)}ms"
     if isinstance(value, datetime):
         return instant(value)
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, int | float):

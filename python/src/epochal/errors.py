@@ -313,6 +313,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     "EPOCH_OFFSETS_CHANGED": EpochChangedError,
     "EPOCH_CONTENT_CHANGED": EpochChangedError,
     "QUERY_CHANGED": SinkIdentityError,
+    "REPLACEMENT_INCOMPLETE": SinkIdentityError,
     "LEDGER_EMPTY": SinkIdentityError,
     "TARGET_SHARED": SinkIdentityError,
     "TARGET_CHANGED": SinkIdentityError,

@@ -1,4 +1,4 @@
-"""What belongs together of a database table, for ``epochal.write.jdbc``.
+"""What belongs together of a database table, for ``epochal.write.jdbc`` and ``epochal.read.jdbc``.
 
 Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
 the jar holds.
@@ -15,11 +15,12 @@ from epochal._values.table import (
     Connection,
     DeadLetters,
     Ledger,
+    Partitions,
     Transport,
     Upsert,
 )
 
-__all__ = ["Append", "Changes", "Columns", "Connection", "DeadLetters", "Ledger", "Transport", "Upsert"]
+__all__ = ["Append", "Changes", "Columns", "Connection", "DeadLetters", "Ledger", "Partitions", "Transport", "Upsert"]
 
 
 def __dir__() -> list[str]:

@@ -11,19 +11,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from epochal._forms import CHECKPOINT, RANDOM, REST
+from epochal._forms import CHECKPOINT, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load
 from epochal._options import Location, OptionValue, text
+from epochal._table_read import load_table
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http, Limits
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords, Poll
+from epochal._values.secret import Secret
+from epochal._values.table import Partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["checkpoint", "random", "rest"]
+__all__ = ["checkpoint", "jdbc", "random", "rest"]
 
 
 def __dir__() -> list[str]:
@@ -48,6 +51,50 @@ def checkpoint(spark: SparkSession, path: Location, *, options: Mapping[str, Opt
         OptionError: this driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
     """
     return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
+
+
+def jdbc(
+    spark: SparkSession,
+    url: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    user: str | None = None,
+    password: Secret | str | None = None,
+    partitions: Partitions | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> DataFrame:
+    """A table of a database, or the rows of a query in it, as a batch: what ``epochal.write.jdbc`` has written.
+
+    This is Spark's own ``jdbc`` format, with the driver's class found by the URL, and whole numbers and floating-point
+    numbers of SQLite read with all their 64 bits. It reads no stream.
+
+    >>> strings = epochal.read.jdbc(spark, "jdbc:sqlite:strings.db", table="strings")  # doctest: +SKIP
+
+    Args:
+        spark: the session.
+        url: JDBC URL.
+        table: the table, with its schema where it needs one, as the database spells it.
+        query: a SELECT, in place of ``table``.
+        user: name to log in with.
+        password: its password; secret. Spark takes the password itself: ``Secret.env`` and ``Secret.file`` are read in
+            this process, which on Spark Connect is the client.
+        partitions: tasks that read at the same time; unset, one reads all. Not with ``query``.
+        options: options of Spark's ``jdbc`` format, and properties of the driver, such as ``{"sslmode": "require"}``.
+
+    Raises:
+        OptionError: neither or both of ``table`` and ``query`` are given, or a secret cannot be read.
+        DatabaseError: there is no driver, or the database cannot be reached, or says no.
+    """
+    given = {
+        "url": url,
+        "table": table,
+        "query": query,
+        "user": user,
+        "password": Secret(password) if isinstance(password, str) else password,
+        "partitions": partitions,
+    }
+    return load_table(spark, JDBC_SOURCE, given, options)
 
 
 def random(

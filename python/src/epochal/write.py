@@ -2,6 +2,9 @@
 
 Every argument but the DataFrame and ``url`` is keyword-only. ``None`` means "not set": the default of the jar holds.
 With a ``checkpoint`` the DataFrame is a stream, and the started query is returned; without one it is a batch.
+
+``jdbc_options`` and ``rest_options`` give the options that ``jdbc`` and ``rest`` would set, where something else of
+Spark's starts the query: a pipeline's sink, or a writer of your own.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["jdbc", "rest"]
+__all__ = ["jdbc", "jdbc_options", "rest", "rest_options"]
 
 
 def __dir__() -> list[str]:
@@ -158,6 +161,44 @@ def jdbc(
     return start(df, JDBC, given, options, Stream(checkpoint, trigger, output_mode, query_name))
 
 
+def jdbc_options(
+    url: str,
+    *,
+    table: str,
+    sink_id: str | None = None,
+    mode: AnyMode | None = None,
+    create_table: bool | None = None,
+    columns: Columns | None = None,
+    dead_letters: DeadLetters | None = None,
+    user: str | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+    ledger: Ledger | None = None,
+    transport: Transport | None = None,
+    retry: Retry | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> dict[str, str]:
+    """The options that ``epochal.write.jdbc`` would set, with the same checks.
+
+    >>> dp.create_sink(  # doctest: +SKIP
+    ...     "comments", "epochal-jdbc", epochal.write.jdbc_options("jdbc:sqlite:comments.db", table="comments")
+    ... )
+
+    Args:
+        url, table, sink_id, mode, create_table, columns, dead_letters, user, password, connection, ledger, transport,
+            retry, options: as of ``epochal.write.jdbc``. Spark logs the options of a pipeline's sink: give the password
+            by ``Secret.env`` or ``Secret.file``, which the driver reads.
+
+    Returns:
+        Options of the format ``epochal-jdbc``; printed without secrets.
+
+    Raises:
+        OptionError: an argument is no value of the right kind, or two of them set the same option.
+    """
+    password = Secret(password) if isinstance(password, str) else password
+    return JDBC.options(JDBC.given(locals()), options)
+
+
 @overload
 def rest(
     df: DataFrame,
@@ -282,3 +323,35 @@ def rest(
         "http": http,
     }
     return start(df, REST_SINK, given, options, Stream(checkpoint, trigger, output_mode, query_name))
+
+
+def rest_options(
+    url: str,
+    *,
+    sink_id: str | None = None,
+    method: Method | None = None,
+    body: _rows.Body | None = None,
+    batch: _rows.Batch | None = None,
+    key_columns: Sequence[str] | None = None,
+    idempotency_header: str | None = None,
+    results: _rows.Results | None = None,
+    dead_letters: _rows.DeadLetters | None = None,
+    auth: AnyAuth | Sequence[AnyAuth] | None = None,
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str] | None = None,
+    http: Http | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> dict[str, str]:
+    """The options that ``epochal.write.rest`` would set, with the same checks.
+
+    Args:
+        url, sink_id, method, body, batch, key_columns, idempotency_header, results, dead_letters, auth, headers,
+            params, http, options: as of ``epochal.write.rest``.
+
+    Returns:
+        Options of the format ``epochal-rest``; printed without secrets.
+
+    Raises:
+        OptionError: an argument is no value of the right kind, or two of them set the same option.
+    """
+    return REST_SINK.options(REST_SINK.given(locals()), options)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, get_args
 
 from epochal._values.secret import Secret
@@ -127,6 +127,12 @@ INSTANT = Kind(
     "a datetime, or a moment in UTC (ISO 8601)",
     '"2026-01-01T00:00:00Z"',
     lambda value: isinstance(value, datetime) or (isinstance(value, str) and value != ""),
+)
+BOUND = Kind(
+    "bound",
+    "a number, a date, a datetime, or one of these as a text",
+    "0",
+    lambda value: isinstance(value, int | date | str) and not isinstance(value, bool) and value != "",
 )
 FAMILY = Kind("string", "a dict of texts", '{"name": "value"}', _texts)
 SECRET = Kind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from epochal.errors import OptionError
 
@@ -49,9 +50,37 @@ class Secret:
     def __repr__(self) -> str:
         return f"Secret{_METHODS[self._suffix]}({(self.value if self._suffix else _MASK)!r})"
 
+    @property
+    def is_value(self) -> bool:
+        """Whether it is the secret itself, and not the place where it is."""
+        return not self._suffix
+
+    def here(self) -> Secret:
+        """By its value, read in this process.
+
+        Raises:
+            OptionError: there is no such variable or file (``SECRET_UNREADABLE``).
+        """
+        if self.is_value:
+            return self
+        try:
+            found = os.environ[self.value] if self._suffix == "Env" else _content(self.value)
+        except (KeyError, OSError, UnicodeDecodeError) as error:
+            why = {KeyError: "it is not set", UnicodeDecodeError: "it is no text"}.get(type(error), "it cannot be read")
+            raise OptionError(
+                "SECRET_UNREADABLE",
+                f"{self!r} has no secret in this process: {why}.",
+                'Correct it, or give the password itself: Secret("…").',
+            ) from None
+        return Secret(found)
+
     def option(self, name: str) -> tuple[str, str]:
         """The option that says where it is, and that option's text."""
         return f"{name}{self._suffix}", self.value
+
+
+def _content(path: str) -> str:
+    return Path(path).read_text("utf-8").removesuffix("\n").removesuffix("\r")
 
 
 _METHODS = {"": "", "Env": ".env", "File": ".file"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import ClassVar, Literal
 
 from epochal._options import Duration, Location, Size
 from epochal._values.kind import (
     BOOLEAN,
+    BOUND,
     DURATION,
     FAMILY,
     NAMES,
@@ -169,8 +171,9 @@ class Ledger(OfTable):
     Args:
         on_new_query: When the ledger knows the sink from another query, the table from another sink, or the sink from
             another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error
-            names; more than one have commas between them. An id that the ledger does not hold accepts nothing. Default:
-            ``"fail"``.
+            names; more than one have commas between them. An id that the ledger does not hold accepts nothing. replace
+            empties the table in the transaction of the query's first epoch: it holds for every query that begins, also
+            after a lost checkpoint. Default: ``"fail"``.
         on_empty: When the ledger knows no epoch of a query that is at a later one than its first: fail says so,
             write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are
             in the table. It counts for that epoch only. Default: ``"fail"``.
@@ -213,6 +216,26 @@ class Transport(OfTable):
     inline_max_bytes: Size | None = option("inlineMaxBytes", SIZE)
     spill_directory: Location | None = option("spillDirectory", PLACE)
     batch_size: int | None = option("batchSize", whole())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Partitions(OfTable):
+    """Tasks that read a table at the same time, for ``epochal.read.jdbc``: each reads a range of a column's values.
+
+    >>> Partitions(column="id", lower=0, upper=1_000_000, count=8)
+    jdbc.Partitions(column='id', lower=0, upper=1000000, count=8)
+
+    Args:
+        column: A column of numbers, dates or timestamps, best with an index.
+        lower: Where the second range begins, less one range: it decides how rows are divided, and leaves none out.
+        upper: Where the last range would end: it leaves no row out either.
+        count: Number of ranges, and of connections at the same time.
+    """
+
+    column: str = field(metadata=of("partitionColumn", TEXT))
+    lower: int | date | datetime | str = field(metadata=of("lowerBound", BOUND))
+    upper: int | date | datetime | str = field(metadata=of("upperBound", BOUND))
+    count: int = field(metadata=of("numPartitions", whole()))
 
 
 #: Everything that ``mode`` of ``epochal.write.jdbc`` can be.

@@ -13,8 +13,10 @@ from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
 from epochal._values.secret import Secret
 from epochal.errors import OptionError
 
-_MASK = "***"
+#: Stands for a secret where something is printed.
+MASK = "***"
 _LOGIN = re.compile(r"//[^/@'\"]*@")
+_PASSWORD = re.compile(r"(?i)(password=)[^&;'\"\s]*")
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,16 @@ class Option:
 
 
 class Setting(NamedTuple):
-    """An option, its text, and how Python says it."""
+    """An option, its text, and how Python says it.
+
+    Attributes:
+        secret: whether the text is printed nowhere.
+    """
 
     option: str
     text: str
     place: str
+    secret: bool = False
 
 
 def of(name: str, kind: Kind, *, secret: bool = False) -> Mapping[str, Any]:
@@ -132,11 +139,16 @@ class Value:
 def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
     """The options that a field or an argument sets."""
     if declared.kind is FAMILY:
-        yield from (Setting(f"{declared.name}.{key}", member, place) for key, member in given.items())
+        yield from (Setting(f"{declared.name}.{key}", member, place, declared.secret) for key, member in given.items())
     elif isinstance(given, Secret):
-        yield Setting(*given.option(declared.name), place)
+        yield Setting(*given.option(declared.name), place, given.is_value)
     else:
-        yield Setting(declared.name, text(given), place)
+        yield Setting(declared.name, text(given), place, declared.secret)
+
+
+def without_login(text: str) -> str:
+    """Hides user and password in what may contain a URL."""
+    return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(f"//{MASK}@", text))
 
 
 def shown(kind: type[Value]) -> str:
@@ -152,5 +164,5 @@ def option_of(one: Field[Any]) -> Option | None:
 def _printed(one: Field[Any], value: Any) -> str:
     declared = option_of(one)
     if declared is None or not declared.secret or isinstance(value, Secret):
-        return _LOGIN.sub(f"//{_MASK}@", repr(value))
-    return repr(dict.fromkeys(value, _MASK) if isinstance(value, Mapping) else _MASK)
+        return without_login(repr(value))
+    return repr(dict.fromkeys(value, MASK) if isinstance(value, Mapping) else MASK)

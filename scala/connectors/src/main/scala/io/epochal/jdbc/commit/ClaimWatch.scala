@@ -93,7 +93,11 @@ final private[jdbc] class ClaimWatch(
   private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
     dialect
       .find(connection, database.options.table)
-      .map(table => decide(LedgerState(table.target, row.server, Some(row))))
+      .map { table =>
+        val known = ledger.known(connection, run.sinkId, run.queryId)
+        val others = ledger.others(connection, run.sinkId, table.target)
+        decide(LedgerState(table.target, row.server, Some(row), known, others))
+      }
 
   private def redacted(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
 

@@ -73,6 +73,9 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       database.bulk.foreach(_.decide(connection, run, epoch, shipment.elsewhere))
     }
 
+    override def takeOver(before: LedgerRow, next: LedgerRow): Unit =
+      ledger.takeOver(connection, before, next.queryId, bound.table.target)
+
     override def adopt(next: LedgerRow): Unit = {
       AddedColumns.add(connection, dialect, database.options.table, bound)
       record(next)

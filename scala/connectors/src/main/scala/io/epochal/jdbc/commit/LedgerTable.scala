@@ -181,6 +181,18 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
       ): Unit
   }
 
+  /** Makes the row that of another query and target; what it was before is kept. */
+  def takeOver(connection: Connection, before: LedgerRow, queryId: String, target: Target): Unit = {
+    retire(connection, before)
+    Sql.update(
+      connection,
+      s"UPDATE $ledger SET query_id = ?, target = ?, target_oid = ? WHERE sink_id = ?",
+      queryId,
+      target.name,
+      target.oid,
+      before.sinkId): Unit
+  }
+
   private def retire(connection: Connection, row: LedgerRow): Unit = {
     Sql.update(connection, s"DELETE FROM $retired WHERE sink_id = ? AND query_id = ?", row.sinkId, row.queryId): Unit
     // By name: somebody else may have made the tables, with columns in another order.

@@ -195,6 +195,10 @@ object JdbcOptions {
         (),
         Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
       _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
+      _ <- Either.cond(
+        !(values(IdentityOptions.NewQuery).replaces && values(TransportName) == TransportChoice.Prepared),
+        (),
+        replacePrepared)
       connection = ConnectionSettings(
         values(Url),
         values.get(User),
@@ -246,6 +250,11 @@ object JdbcOptions {
   private def orderWithoutUpsert: EpochalException = group.conflict(
     "orderColumn, mode=append",
     "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
+
+  /** What tasks have prepared would meet, in unique indexes, the rows that are to be replaced. */
+  private def replacePrepared: EpochalException = group.conflict(
+    "onNewQuery=replace, transport=prepared",
+    "Prepared transactions are written before the rows that they replace are deleted: leave transport out.")
 
   /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {

@@ -93,6 +93,9 @@ final private class MemoryTransaction(store: MemoryStore, sinkId: String, begun:
     adopt(next)
   }
 
+  override def takeOver(before: LedgerRow, next: LedgerRow): Unit = state =
+    state.copy(retired = state.retired.updated(before.sinkId -> before.queryId, before))
+
   override def adopt(next: LedgerRow): Unit = state = state.copy(ledger = state.ledger.updated(sinkId, next))
 
   override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {

@@ -95,6 +95,25 @@ final class MemorySinkSuite extends SinkChecks {
       assert(f.stored() == Seq(0L, 1L))
   }
 
+  on("a query that replaces another empties the target with its first epoch, once") { f =>
+    val other = "5b3c9f0e-0000-4000-8000-000000000002"
+    val old = f.newRun(query)
+    commit(f, begin(f, old, 0), 0 until 10)
+    commit(f, begin(f, old, 1), 10 until 20)
+    val run = f.newRun(other, OnNewQuery.Replace)
+    val first = begin(f, run, 0)
+    val message = first.task(0, 0, rows(f, 50 until 60))
+    assert(f.stored() == (0L until 20L) && f.store.state.ledger("sink").queryId == query)
+    f.store.loseResponse(landed = true)
+    first.commit(Seq(message))
+    assert(f.stored() == (50L until 60L) && f.store.state.ledger("sink").queryId == other)
+    commit(f, begin(f, run, 1), 60 until 70)
+    commit(f, begin(f, f.newRun(other, OnNewQuery.Replace), 1), 60 until 70)
+    assert(f.stored() == (50L until 70L))
+    refused(Conditions.ReplacementIncomplete)(commit(f, begin(f, f.newRun(query, OnNewQuery.Replace), 2), 20 until 30))
+    assert(f.store.state.retired((("sink", query))).last.map(_.epoch).contains(1L))
+  }
+
   on("a batch is written whole, or added; one whose COMMIT lost its response is in doubt") { f =>
     def batch(numbers: Range, whole: Boolean): Unit = {
       val write = f.newBatchWrite(query, whole)
@@ -124,8 +143,10 @@ final class MemoryFixture(badRows: Option[Int] = None) extends SinkFixture {
   override def logOffsets(epoch: Long, text: String): Unit =
     Files.writeString(offsets.resolve(epoch.toString), s"v1\n{}\n$text"): Unit
 
-  override def newRun(query: String): SinkRun = {
-    val table = newTable(Some("sink"))
+  override def newRun(query: String): SinkRun = newRun(query, OnNewQuery.Fail)
+
+  def newRun(query: String, onNewQuery: OnNewQuery): SinkRun = {
+    val table = newTable(Some("sink"), onNewQuery)
     new SinkRun {
       override def newWrite(): StreamingWrite =
         table.newWriteBuilder(new TestWriteInfo(query, schema)).build().toStreaming
@@ -137,9 +158,9 @@ final class MemoryFixture(badRows: Option[Int] = None) extends SinkFixture {
     (if (whole) builder.asInstanceOf[TransactionalWriteBuilder].truncate() else builder).build().toBatch
   }
 
-  private def newTable(sinkId: Option[String]): MemoryTable = {
+  private def newTable(sinkId: Option[String], onNewQuery: OnNewQuery = OnNewQuery.Fail): MemoryTable = {
     val settings =
-      SinkSettings(sinkId, OnNewQuery.Fail, OnLedgerEmpty.Fail, OnEpochMismatch.Fail, 8L << 10, None, badRows)
+      SinkSettings(sinkId, onNewQuery, OnLedgerEmpty.Fail, OnEpochMismatch.Fail, 8L << 10, None, badRows)
     new MemoryTable(new MemorySink(store, settings), schema, TestEngine.of(checkpoint.toString))
   }
 

@@ -225,7 +225,12 @@ object Conditions extends HttpConditions {
   val QueryChanged = Condition(
     "QUERY_CHANGED",
     "The ledger knows sink '<sinkId>' from another query (<known>, last epoch <last>); this one is <queryId>.",
-    "With a new checkpoint a query reads its source from the beginning, and adds its rows to those in the table. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. If this is another job, give it a sinkId of its own."
+    "With a new checkpoint a query reads its source from the beginning, and adds its rows to those in the table. If that is meant, or nothing was written yet, set onNewQuery=append:<accept>, which accepts this one change. To have its rows in place of all that are in the table, set onNewQuery=replace. If this is another job, give it a sinkId of its own."
+  )
+  val ReplacementIncomplete = Condition(
+    "REPLACEMENT_INCOMPLETE",
+    "Query <queryId> cannot replace query <known> in sink '<sinkId>': <reason>, and does not send that again.",
+    "Nothing was written. Start the query with a new checkpoint: it then reads its source from the beginning, and its first epoch replaces the rows. Or start the other query again, from its own checkpoint."
   )
   val LedgerEmpty = Condition(
     "LEDGER_EMPTY",
@@ -378,6 +383,7 @@ object Conditions extends HttpConditions {
     EpochOffsetsChanged,
     EpochContentChanged,
     QueryChanged,
+    ReplacementIncomplete,
     LedgerEmpty,
     TargetShared,
     TargetChanged,

@@ -29,6 +29,8 @@ object OnLedgerEmpty {
 
 /** An epoch that a run wants to commit.
   *
+  * @param queryId
+  *   of the run's query
   * @param generation
   *   what the run's claim got
   * @param runId
@@ -37,6 +39,7 @@ object OnLedgerEmpty {
   *   hash of the offsets that Spark's checkpoint holds for the epoch; None when they cannot be read
   */
 final case class EpochAttempt(
+    queryId: String,
     epoch: Long,
     generation: Long,
     runId: String,
@@ -55,6 +58,11 @@ object EpochDecision {
   /** Its rows and `row` are to be committed in one transaction. */
   final case class Apply(row: LedgerRow) extends EpochDecision
 
+  /** Its rows and `row` are to be committed in one transaction that empties the target first. Where `row` is of another query
+    * than the ledger's, the ledger is to keep what that one had.
+    */
+  final case class Replace(row: LedgerRow) extends EpochDecision
+
   /** Its rows are there, as the user says: `row` alone is to be committed. */
   final case class Adopt(row: LedgerRow) extends EpochDecision
 
@@ -67,17 +75,22 @@ object EpochDecision {
 
   /** @param row
     *   the sink's row, read under its lock
+    * @param replaces
+    *   whether the query's first epoch empties the target ([[OnNewQuery]])
     */
   def decide(
       attempt: EpochAttempt,
       row: LedgerRow,
       onEmpty: OnLedgerEmpty,
-      onMismatch: OnEpochMismatch
+      onMismatch: OnEpochMismatch,
+      replaces: Boolean
   ): Either[EpochalException, EpochDecision] =
-    if (replaced(attempt, row)) Left(fenced(attempt, row))
+    if (fences(attempt, row)) Left(fenced(attempt, row))
+    else if (row.queryId != attempt.queryId) replace(attempt, row, replaces)
     else
       row.last match {
         case None if onEmpty == OnLedgerEmpty.Skip(attempt.epoch) => Right(Adopt(applied(attempt, row)))
+        case None if replaces && attempt.epoch == 0               => Right(Replace(applied(attempt, row)))
         case None if attempt.epoch == 0 || onEmpty == OnLedgerEmpty.Write(attempt.epoch) =>
           Right(Apply(applied(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
@@ -102,8 +115,34 @@ object EpochDecision {
     *   the sink's row, read under its lock on a new connection, so that the lost one has ended
     */
   def landed(attempt: EpochAttempt, row: LedgerRow): Either[EpochalException, Boolean] =
-    if (replaced(attempt, row)) Left(fenced(attempt, row))
-    else Right(row.last.contains(attempt.applied))
+    if (fences(attempt, row)) Left(fenced(attempt, row))
+    else Right(row.queryId == attempt.queryId && row.last.contains(attempt.applied))
+
+  /** A query that would leave rows out if it replaced another. */
+  private[ledger] def incomplete(queryId: String, row: LedgerRow, reason: String): EpochalException =
+    Conditions.ReplacementIncomplete(
+      "queryId" -> queryId,
+      "known" -> row.queryId,
+      "sinkId" -> row.sinkId,
+      "reason" -> reason)
+
+  /** The claim left the row to the query that was there before. */
+  private def replace(
+      attempt: EpochAttempt,
+      row: LedgerRow,
+      replaces: Boolean): Either[EpochalException, EpochDecision] =
+    if (!replaces)
+      Left(
+        Conditions.QueryChanged(
+          "sinkId" -> row.sinkId,
+          "known" -> row.queryId,
+          "last" -> row.last.fold("none")(_.epoch.toString),
+          "queryId" -> attempt.queryId,
+          "accept" -> row.queryId
+        ))
+    else if (attempt.epoch > 0)
+      Left(incomplete(attempt.queryId, row, s"it is at epoch ${attempt.epoch} already"))
+    else Right(Replace(applied(attempt, row).copy(queryId = attempt.queryId)))
 
   private def applied(attempt: EpochAttempt, row: LedgerRow): LedgerRow = row.copy(last = Some(attempt.applied))
 
@@ -149,7 +188,7 @@ object EpochDecision {
     }
   }
 
-  private def replaced(attempt: EpochAttempt, row: LedgerRow): Boolean =
+  private def fences(attempt: EpochAttempt, row: LedgerRow): Boolean =
     row.generation != attempt.generation || row.runId != attempt.runId
 
   private def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =

@@ -25,6 +25,9 @@ final case class Target(name: String, oid: Option[Long]) {
   /** What tells it from a table made anew under its name, where that can be told. */
   def id: String = oid.fold(name)(_.toString)
 
+  /** Whether it is the other's table: the same one under another name, or one made anew under the same name. */
+  def isTableOf(other: Target): Boolean = name == other.name || oid.exists(other.oid.contains(_))
+
   override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
 }
 

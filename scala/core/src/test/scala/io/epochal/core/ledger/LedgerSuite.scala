@@ -25,15 +25,21 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def claimed(row: Option[LedgerRow] = None, of: Claim = claim(), others: Seq[LedgerRow] = Nil): LedgerRow =
     Claim.decide(of, row, others).fold(throw _, identity)
 
-  private def attempt(epoch: Long, generation: Long = 1, hash: Option[String] = Some("h"), of: ContentDigest = digest) =
-    EpochAttempt(epoch, generation, "run 1", MicroBatch, hash.map(_ + epoch), of)
+  private def attempt(
+      epoch: Long,
+      generation: Long = 1,
+      hash: Option[String] = Some("h"),
+      of: ContentDigest = digest,
+      query: String = "q") =
+    EpochAttempt(query, epoch, generation, "run 1", MicroBatch, hash.map(_ + epoch), of)
 
   private def decide(
       what: EpochAttempt,
       row: LedgerRow,
       onEmpty: OnLedgerEmpty = OnLedgerEmpty.Fail,
-      onMismatch: OnEpochMismatch = OnEpochMismatch.Fail
-  ) = EpochDecision.decide(what, row, onEmpty, onMismatch)
+      onMismatch: OnEpochMismatch = OnEpochMismatch.Fail,
+      replaces: Boolean = false
+  ) = EpochDecision.decide(what, row, onEmpty, onMismatch, replaces)
 
   private def accepting(ids: String*): OnNewQuery = OnNewQuery(ids.toSet)
 
@@ -106,6 +112,76 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(claimed(Some(at(5)), new1.copy(onNewQuery = accepting("q", "1"))).last.isEmpty)
   }
 
+  /** The claim of a query that replaces `row`'s. */
+  private def replacing(row: LedgerRow, table: Target = target, known: Option[LedgerRow] = None) =
+    Claim.decide(claim("new", on = OnNewQuery.Replace, table = table).copy(known = known), Some(row), Nil)
+
+  test("a query that replaces another leaves the ledger as it is, until its first epoch, which empties the target") {
+    val before = at(5).copy(runId = "run 0")
+    val claimed = replacing(before)
+    assert(claimed == Right(before.copy(generation = 2, runId = "run 1")))
+    val row = claimed.toOption.get
+    val first = attempt(0, generation = 2, query = "new")
+    val next = row.copy(queryId = "new", last = Some(first.applied))
+    assert(decide(first, row, replaces = true) == Right(Replace(next)))
+    assert(decide(first, next, replaces = true) == Right(AlreadyApplied(false)))
+    val second = attempt(1, generation = 2, query = "new")
+    assert(decide(second, next, replaces = true) == Right(Apply(next.copy(last = Some(second.applied)))))
+  }
+
+  test("the query that was to be replaced goes on where it was, when the new one has written nothing") {
+    val row = replacing(at(5).copy(runId = "run 0")).toOption.get
+    val back = claimed(Some(row), claim(run = "run 2", on = OnNewQuery.Replace))
+    assert(back == at(5).copy(generation = 3, runId = "run 2"))
+    assert(refusal(decide(attempt(0, generation = 2, query = "new"), back, replaces = true)) == Conditions.SinkFenced)
+  }
+
+  test("a query that was replaced, or is not at its first epoch, replaces nothing: its first rows would be missing") {
+    val before = at(5).copy(runId = "run 0")
+    assert(refusal(replacing(before, known = Some(at(3)))) == Conditions.ReplacementIncomplete)
+    assert(replacing(before, known = Some(at(3).copy(last = None))).isRight)
+    val row = replacing(before).toOption.get
+    val late = attempt(1, generation = 2, query = "new")
+    assert(refusal(decide(late, row, replaces = true)) == Conditions.ReplacementIncomplete)
+    assert(refusal(decide(late, row, OnLedgerEmpty.Write(1), replaces = true)) == Conditions.ReplacementIncomplete)
+    assert(refusal(decide(late.copy(epoch = 0), row)) == Conditions.QueryChanged)
+  }
+
+  test("a replacement takes a table that was made anew under its name, and no other table") {
+    val before = at(5).copy(runId = "run 0")
+    assert(replacing(before, target.copy(oid = Some(2L))).map(_.target) == Right(target))
+    assert(replacing(before, target.copy(name = "public.renamed")).isRight)
+    assert(refusal(replacing(before, Target("public.other", Some(2L)))) == Conditions.TargetChanged)
+  }
+
+  test("a replacement does not empty a table that another sink writes to, too") {
+    val other = claimed().copy(sinkId = "other", queryId = "another query")
+    val new1 = claim(query = "new", on = OnNewQuery.Replace)
+    Seq(Some(at(5)), Some(claimed()), None).foreach { row =>
+      assert(refusal(Claim.decide(new1, row, Seq(other))) == Conditions.TargetShared)
+    }
+    assert(Claim.decide(new1.copy(queryId = "q"), Some(at(5)), Seq(other)).isRight)
+  }
+
+  test("the first epoch of the first query empties the target, too, and a later epoch does not") {
+    val row = claimed(of = claim(on = OnNewQuery.Replace))
+    val applied = row.copy(last = Some(attempt(0).applied))
+    assert(decide(attempt(0), row, replaces = true) == Right(Replace(applied)))
+    assert(decide(attempt(0), row, OnLedgerEmpty.Skip(0), replaces = true) == Right(Adopt(applied)))
+    assert(refusal(decide(attempt(3), row, replaces = true)) == Conditions.LedgerEmpty)
+    assert(decide(attempt(3), row, OnLedgerEmpty.Write(3), replaces = true).map(_.isInstanceOf[Apply]) == Right(true))
+    val moved = claimed(Some(row), claim(on = OnNewQuery.Replace, table = target.copy(oid = Some(2L))))
+    assert(moved.target == target.copy(oid = Some(2L)))
+  }
+
+  test("after a lost acknowledgement, the same first epoch of the query before is not taken for this one's") {
+    val row = replacing(at(0).copy(runId = "run 0")).toOption.get
+    val first = attempt(0, generation = 2, query = "new")
+    assert(row.last.contains(first.applied))
+    assert(EpochDecision.landed(first, row) == Right(false))
+    assert(EpochDecision.landed(first, row.copy(queryId = "new")) == Right(true))
+  }
+
   test("epochs are applied in order, each once") {
     forAll(Gen.choose(0L, 50L)) { count =>
       val end = (0L until count).foldLeft(claimed()) { (row, epoch) =>
@@ -131,8 +207,8 @@ final class LedgerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case Right(AlreadyApplied(_)) =>
             assert(row.last.exists(l => l.epoch == epoch && l.offsetsHash.contains(hash + epoch)))
             row
-          case Right(Adopt(_)) => fail("nobody has asked for that")
-          case Left(_)         => row
+          case Right(Adopt(_) | Replace(_)) => fail("nobody has asked for that")
+          case Left(_)                      => row
         }
       }
     }

@@ -1,5 +1,7 @@
 package io.epochal.kit.sink
 
+import org.slf4j.LoggerFactory
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty}
@@ -23,7 +25,7 @@ object EpochOutcome {
   * {{{
   *   begin ── lock the ledger row ── decide ──► AlreadyApplied ── roll back, success
   *                  ▲                  │
-  *                  │                  ▼ Apply (Adopt: without the rows)
+  *                  │                  ▼ Apply (Replace: the target is emptied first; Adopt: without the rows)
   *                  │               rows and ledger row ── COMMIT ──► success
   *                  │                                        │
   *                  └── a new connection asks what landed ◄──┘ response lost
@@ -51,12 +53,20 @@ final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settin
           if (skips(attempt)) EpochOutcome.Repeated(contentDiffers = false) else EpochOutcome.Applied(0L, 0L)
         else
           EpochDecision
-            .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch)
+            .decide(attempt, row, settings.onLedgerEmpty, settings.onEpochMismatch, settings.onNewQuery.replaces)
             .fold(throw _, identity) match {
             case EpochDecision.AlreadyApplied(contentDiffers) => EpochOutcome.Repeated(contentDiffers)
-            case EpochDecision.Apply(next) =>
-              BadRows.check(settings.badRowLimit, shipment.deadLetters, attempt.epoch.toString)
-              apply(shipment, next, transaction, doubt)
+            case EpochDecision.Apply(next)                    => apply(shipment, whole, next, transaction, doubt)
+            case EpochDecision.Replace(next) =>
+              if (next.queryId != row.queryId) transaction.takeOver(row, next)
+              val applied = apply(shipment, whole = true, next, transaction, doubt)
+              EpochCommit.log.info(
+                "epoch 0 of query {} has replaced all rows of {} (sink '{}', before it query {})",
+                next.queryId,
+                target.name,
+                sinkId,
+                row.queryId)
+              applied
             // What tasks have brought of it to the system does not count.
             case EpochDecision.Adopt(next) =>
               transaction.adopt(next)
@@ -68,9 +78,11 @@ final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settin
 
   private def apply(
       shipment: Shipment,
+      whole: Boolean,
       next: LedgerRow,
       transaction: SinkTransaction,
       doubt: CommitDoubt): EpochOutcome = {
+    BadRows.check(settings.badRowLimit, shipment.deadLetters, next.last.get.epoch.toString)
     val start = System.nanoTime()
     try transaction.apply(shipment, whole, next)
     finally shipment.release()
@@ -99,4 +111,8 @@ final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settin
 
   private def lost(attempt: EpochAttempt): EpochalException =
     Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> sinkId)
+}
+
+private object EpochCommit {
+  private val log = LoggerFactory.getLogger(classOf[EpochCommit])
 }

@@ -4,11 +4,12 @@ import io.epochal.core.ledger.{OnEpochMismatch, OnLedgerEmpty, OnNewQuery}
 import io.epochal.core.option.{NameList, OptionSpec, OptionType}
 
 /** A sink's name in the ledger, and what is accepted that the ledger refuses. Each option names what it accepts: left in a job,
-  * it accepts nothing else later.
+  * it accepts nothing else later. `replace` is the exception: it says of the job that it sends all rows whenever it begins.
   */
 private[epochal] object IdentityOptions {
 
   private val Fail = "fail"
+  private val Replace = "replace"
 
   private val sinkId = new OptionType[String](
     "string",
@@ -18,15 +19,20 @@ private[epochal] object IdentityOptions {
 
   private val onNewQuery: OptionType[OnNewQuery] = new OptionType[OnNewQuery](
     "string",
-    "fail, or append: followed by the id that the error named (of a query, a sink or a table), more than one with commas between them",
+    "fail, replace, or append: followed by the id that the error named (of a query, a sink or a table), more than one with commas between them",
     "append:5b3c9f0e-0000-4000-8000-00000000000a"
   )(
     text =>
       valueOf(text, "append")
         .flatMap(NameList.names)
         .map(ids => OnNewQuery(ids.toSet))
-        .orElse(fails(text)(OnNewQuery.Fail)),
-    on => if (on == OnNewQuery.Fail) Fail else s"append:${NameList.render(on.accepted.toSeq.sorted)}"
+        .orElse(is(text, Replace)(OnNewQuery.Replace))
+        .orElse(is(text, Fail)(OnNewQuery.Fail)),
+    {
+      case OnNewQuery.Fail    => Fail
+      case OnNewQuery.Replace => Replace
+      case on                 => s"append:${NameList.render(on.accepted.toSeq.sorted)}"
+    }
   )
 
   private val onLedgerEmpty: OptionType[OnLedgerEmpty] = new OptionType[OnLedgerEmpty](
@@ -38,7 +44,7 @@ private[epochal] object IdentityOptions {
       epochOf(text, "write")
         .map(OnLedgerEmpty.Write(_))
         .orElse(epochOf(text, "skip").map(OnLedgerEmpty.Skip(_)))
-        .orElse(fails(text)(OnLedgerEmpty.Fail)),
+        .orElse(is(text, Fail)(OnLedgerEmpty.Fail)),
     {
       case OnLedgerEmpty.Fail         => Fail
       case OnLedgerEmpty.Write(epoch) => s"write:$epoch"
@@ -54,7 +60,7 @@ private[epochal] object IdentityOptions {
   val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
     "onNewQuery",
     onNewQuery,
-    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing.",
+    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing. replace empties the table in the transaction of the query's first epoch: it holds for every query that begins, also after a lost checkpoint.",
     Some(OnNewQuery.Fail)
   )
   val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
@@ -69,7 +75,8 @@ private[epochal] object IdentityOptions {
     "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
     Some(OnEpochMismatch.Fail))
 
-  private def fails[A](text: String)(value: A): Option[A] = Option.when(text.trim.equalsIgnoreCase(Fail))(value)
+  private def is[A](text: String, word: String)(value: A): Option[A] =
+    Option.when(text.trim.equalsIgnoreCase(word))(value)
 
   private def valueOf(text: String, word: String): Option[String] = {
     val (found, value) = text.trim.span(_ != ':')

@@ -81,6 +81,11 @@ trait SinkTransaction {
     */
   def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit
 
+  /** Makes the sink's ledger row that of another query and of the target that is written, and keeps what the query before had
+    * for when it comes back. `apply` follows.
+    */
+  def takeOver(before: LedgerRow, next: LedgerRow): Unit
+
   /** Writes the ledger row of an epoch whose rows are there. */
   def adopt(next: LedgerRow): Unit
 

@@ -106,6 +106,7 @@ final private class TransactionalStreamingWrite(request: WriteRequest, whole: Bo
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString).fold(throw _, identity)
     val attempt = EpochAttempt(
+      queryId,
       epoch,
       claimed.row.generation,
       claimed.row.runId,
@@ -150,13 +151,21 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
     writerFactory(target, transport)
   }
 
-  private def refused: Option[EpochalException] = sink.settings.sinkId.map(_ =>
-    Conditions.ModeUnsupported(
-      "format" -> sink.format,
-      "mode" -> "write a batch under a sinkId",
-      "reason" -> "a batch has no epoch by which a second write could be recognised",
-      "suggestion" -> "Leave sinkId out, or use writeStream with .trigger(availableNow=True)."
-    ))
+  private def refused: Option[EpochalException] = sink.settings.sinkId
+    .map(_ =>
+      unsupported(
+        "write a batch under a sinkId",
+        "a batch has no epoch by which a second write could be recognised",
+        "Leave sinkId out, or use writeStream with .trigger(availableNow=True)."))
+    .orElse(
+      Option.when(sink.settings.onNewQuery.replaces)(
+        unsupported(
+          "write a batch with onNewQuery=replace",
+          "a batch is not a query",
+          "Leave onNewQuery out, and write with .mode(\"overwrite\").")))
+
+  private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
+    Conditions.ModeUnsupported("format" -> sink.format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 
   override def useCommitCoordinator(): Boolean = false
 

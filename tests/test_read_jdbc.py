@@ -1,0 +1,185 @@
+"""``epochal.read.jdbc``: what was written is read in one line."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from epochal import Secret, jdbc
+from epochal._values.value import without_login
+from support.databases import Database, Postgres, Sqlite
+
+HIDDEN = "s3cret"
+BIG = 2**62 + 1
+
+
+def test_what_was_written_reads_back(spark: SparkSession, database: Database) -> None:
+    frame = spark.createDataFrame(
+        [(1, BIG, 0.1, "é €"), (2, -BIG, 1e300, None)], "a INT, b BIGINT, c DOUBLE, `d ``e``` STRING"
+    )
+    epochal.write.jdbc(frame, database.url, table="numbers", create_table=True, user=database.user)
+    found = epochal.read.jdbc(spark, database.url, table="numbers", user=database.user)
+    assert sorted(map(tuple, found.collect())) == [(1, BIG, 0.1, "é €"), (2, -BIG, 1e300, None)]
+    assert found.columns == ["a", "b", "c", "d `e`"]
+
+
+def test_sqlite_keeps_64_bits_whatever_a_column_is_declared_as(spark: SparkSession, sqlite: Sqlite) -> None:
+    kinds = ["INTEGER", "INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "REAL", "FLOAT", "DOUBLE"]
+    columns = ", ".join(f'"{kind.lower()} x" {kind}' for kind in kinds)
+    sqlite.execute(f"CREATE TABLE t ({columns})", f"INSERT INTO t VALUES ({values(kinds)})")
+    (row,) = epochal.read.jdbc(spark, sqlite.url, table="t").collect()
+    assert list(row) == [BIG] * 6 + [0.1] * 3
+
+
+def values(kinds: list[str]) -> str:
+    return ", ".join("0.1" if kind in ("REAL", "FLOAT", "DOUBLE") else str(BIG) for kind in kinds)
+
+
+def test_a_query_is_read_in_the_database(spark: SparkSession, database: Database) -> None:
+    database.execute("CREATE TABLE t (id BIGINT, word TEXT)", "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'b')")
+    query = "SELECT word, CAST(max(id) AS BIGINT) AS id FROM t GROUP BY word"
+    found = epochal.read.jdbc(spark, database.url, query=query, user=database.user)
+    assert sorted(map(tuple, found.collect())) == [("a", 1), ("b", 3)]
+
+
+def test_several_tasks_read_ranges_and_leave_no_row_out(spark: SparkSession, database: Database) -> None:
+    rows = spark.range(100).selectExpr("id", "date_add(DATE'2026-01-01', CAST(id AS INT)) AS day")
+    epochal.write.jdbc(rows, database.url, table="days", create_table=True, user=database.user)
+    ranges = [jdbc.Partitions(column="id", lower=10, upper=50, count=4)]
+    if isinstance(database, Postgres):
+        ranges += [jdbc.Partitions(column="day", lower=date(2026, 2, 1), upper="2026-03-01", count=3)]
+    for partitions in ranges:
+        found = epochal.read.jdbc(spark, database.url, table="days", user=database.user, partitions=partitions)
+        assert found.rdd.getNumPartitions() == partitions.count
+        assert sorted(row.id for row in found.collect()) == list(range(100))
+
+
+def test_timestamps_divide_a_table(spark: SparkSession, postgres: Postgres) -> None:
+    postgres.execute(
+        "CREATE TABLE t AS SELECT timestamptz '2026-01-01Z' + n * interval '1 h' AS at FROM generate_series(0, 99) n"
+    )
+    lower, upper = (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 5))
+    partitions = jdbc.Partitions(column="at", lower=lower, upper=upper, count=4)
+    found = epochal.read.jdbc(spark, postgres.url, table="t", user=postgres.user, partitions=partitions)
+    assert found.rdd.glom().map(len).collect() == [24, 24, 24, 28]
+
+
+def test_a_password_is_taken_from_where_it_is_and_is_in_no_plan_and_no_error(
+    spark: SparkSession, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.execute("CREATE TABLE t (id integer)")
+    (tmp_path / "password").write_text(f"{HIDDEN}\n")
+    monkeypatch.setenv("DB_PASSWORD", HIDDEN)
+    for password in (HIDDEN, Secret(HIDDEN), Secret.env("DB_PASSWORD"), Secret.file(tmp_path / "password")):
+        found = epochal.read.jdbc(spark, postgres.url, table="t", user=postgres.user, password=password)
+        assert found.count() == 0
+        plans: Any = found._jdf.queryExecution()
+        assert HIDDEN not in plans.toString()
+        with pytest.raises(epochal.DatabaseError) as raised:
+            epochal.read.jdbc(spark, postgres.url, table=f"missing_{HIDDEN}", user=postgres.user, password=password)
+        assert HIDDEN not in str(raised.value)
+
+
+@pytest.mark.parametrize("secret", [Secret.env("EPOCHAL_NOT_SET"), Secret.file("/not/there")])
+def test_a_secret_that_is_not_there_is_named(spark: SparkSession, sqlite: Sqlite, secret: Secret) -> None:
+    assert "EPOCHAL_NOT_SET" not in os.environ
+    with pytest.raises(epochal.OptionError, match="SECRET_UNREADABLE") as raised:
+        epochal.read.jdbc(spark, sqlite.url, table="t", password=secret)
+    assert repr(secret) in raised.value.problem
+
+
+def test_what_the_database_says_is_an_error_of_ours(spark: SparkSession, database: Database) -> None:
+    database.execute("CREATE TABLE t (id BIGINT)")
+    with pytest.raises(epochal.DatabaseError, match="missing_table") as raised:
+        epochal.read.jdbc(spark, database.url, table="missing_table", user=database.user)
+    assert raised.value.condition == "DATABASE_ERROR"
+    assert raised.value.original is not None
+
+
+def test_a_database_that_is_not_there_and_a_driver_that_is_not_there(spark: SparkSession) -> None:
+    with pytest.raises(epochal.DatabaseError, match=r"DATABASE_ERROR.*127\.0\.0\.1:1"):
+        epochal.read.jdbc(spark, "jdbc:postgresql://127.0.0.1:1/x", table="t", user="u", password=HIDDEN)
+    for url in ("jdbc:mysql://127.0.0.1/x", "jdbc:mariadb://127.0.0.1/x", "jdbc:unheard-of:x"):
+        with pytest.raises(epochal.DatabaseError) as raised:
+            epochal.read.jdbc(spark, url, table="t")
+        assert raised.value.condition == "DRIVER_MISSING"
+
+
+def test_what_to_read_is_said_once(spark: SparkSession, sqlite: Sqlite) -> None:
+    partitions = jdbc.Partitions(column="id", lower=0, upper=1, count=2)
+    for given, condition in (
+        ({}, "OPTION_REQUIRED"),
+        ({"table": "t", "query": "SELECT 1"}, "OPTION_CONFLICT"),
+        ({"query": "SELECT 1", "partitions": partitions}, "OPTION_CONFLICT"),
+        ({"table": "t", "options": {"dbtable": "u"}}, "OPTION_CONFLICT"),
+        ({"table": "t", "partitions": 4}, "OPTION_INVALID"),
+    ):
+        with pytest.raises(epochal.OptionError, match=condition):
+            epochal.read.jdbc(spark, sqlite.url, **given)
+
+
+def test_columns_of_sqlite_are_read_as_the_caller_says(spark: SparkSession, sqlite: Sqlite) -> None:
+    sqlite.execute("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")
+    found = epochal.read.jdbc(spark, sqlite.url, table="t", options={"customSchema": "id DECIMAL(20,0)"})
+    assert [tuple(row) for row in found.collect()] == [(Decimal(7),)]
+
+
+def test_options_of_a_sink_are_those_that_its_writer_would_set_and_print_without_secrets() -> None:
+    found = epochal.write.jdbc_options(
+        "jdbc:postgresql://me:pw@db/x?password=pw",
+        table="t",
+        sink_id="s",
+        mode=jdbc.Upsert(key_columns=["id"]),
+        password=HIDDEN,
+        connection=jdbc.Connection(properties={"sslpassword": HIDDEN}),
+        ledger=jdbc.Ledger(on_new_query="replace"),
+        options={"batchSize": 10},
+    )
+    assert found == {
+        "url": "jdbc:postgresql://me:pw@db/x?password=pw",
+        "dbtable": "t",
+        "sinkId": "s",
+        "mode": "upsert",
+        "keyColumns": "id",
+        "password": HIDDEN,
+        "connection.sslpassword": HIDDEN,
+        "onNewQuery": "replace",
+        "batchSize": "10",
+    }
+    for printed in (repr(found), str(found), f"{pickle.loads(pickle.dumps(found))}"):
+        assert HIDDEN not in printed
+        assert "pw" not in printed
+        assert "'sinkId': 's'" in printed
+    sent = epochal.write.rest_options(
+        "https://api.example.com/orders", auth=epochal.rest.Bearer(HIDDEN), headers={"X": HIDDEN}
+    )
+    assert sent == {"url": "https://api.example.com/orders", "bearerToken": HIDDEN, "headers.X": HIDDEN}
+    assert HIDDEN not in repr(sent)
+    assert "TOKEN" in repr(epochal.write.rest_options("u", auth=epochal.rest.Bearer(Secret.env("TOKEN"))))
+
+
+def test_options_of_a_sink_are_checked_as_those_of_its_writer() -> None:
+    for wrong in ({"mode": "upsert"}, {"password": ""}, {"options": {"dbtable": "u"}}, {"ledger": "replace"}):
+        arguments: dict[str, Any] = {"table": "t", **wrong}
+        with pytest.raises(epochal.OptionError):
+            epochal.write.jdbc_options("jdbc:sqlite:x.db", **arguments)
+
+
+def test_a_login_in_a_url_is_hidden() -> None:
+    assert without_login("jdbc:postgresql://me:pw@db/x?user=me&password=pw&a=b") == (
+        "jdbc:postgresql://***@db/x?user=me&password=***&a=b"
+    )
+
+
+def test_columns_that_sqlite_declares_no_type_of_are_read_by_a_schema(spark: SparkSession, sqlite: Sqlite) -> None:
+    sqlite.execute("CREATE TABLE t AS SELECT 1 AS n, 'a' AS word")
+    found = epochal.read.jdbc(spark, sqlite.url, table="t", options={"customSchema": "n BIGINT, word STRING"})
+    assert [tuple(row) for row in found.collect()] == [(1, "a")]
