@@ -14,9 +14,11 @@
 >>> query = epochal.write.jdbc(  # doctest: +SKIP
 ...     comments, "jdbc:sqlite:comments.db", table="comments", checkpoint="checkpoint", sink_id="comments"
 ... )
+>>> epochal.display(comments.groupBy("postId").count())  # doctest: +SKIP
 """
 
 from epochal import _convert, _traceback, errors, jdbc, read, rest, write
+from epochal._display import Display, display
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -55,6 +57,7 @@ __all__ = [
     "ConnectUnsupportedError",
     "DataLossError",
     "DatabaseError",
+    "Display",
     "EpochChangedError",
     "EpochError",
     "EpochGapError",
@@ -83,6 +86,7 @@ __all__ = [
     "__version__",
     "check_version",
     "configure",
+    "display",
     "errors",
     "jar_path",
     "jdbc",
