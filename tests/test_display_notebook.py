@@ -63,7 +63,8 @@ def with_widgets() -> list[Any]:
         """
 live = epochal.display(numbers(1_000_000), trigger="100 ms")
 while live.query.lastProgress is None: pass
-(widget,) = [one for one in __import__("ipywidgets").Widget.widgets.values() if live.name in str(getattr(one, "shown", ""))]
+import ipywidgets
+(widget,) = [one for one in ipywidgets.Widget.widgets.values() if live.name in str(getattr(one, "shown", ""))]
 widget._handle_custom_msg({"type": "stop"}, [])
 settle(live)
 """,
