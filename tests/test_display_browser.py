@@ -55,8 +55,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
     place = tmp_path_factory.mktemp("lab")
     v4: Any = nbformat.v4
-    book = v4.new_notebook(cells=[v4.new_code_cell(code.strip()) for code in CELLS])
-    (place / "live.ipynb").write_text(nbformat.writes(book), "utf-8")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    book = v4.new_notebook(cells=[v4.new_code_cell(code.strip()) for code in CELLS], metadata=kernel)
+    write: Any = nbformat.write
+    write(book, place / "live.ipynb")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -69,7 +71,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         shown.until("!!window.jupyterapp && jupyterapp.commands.hasCommand('notebook:run-all-cells')")
         shown.until("!!document.querySelector('.jp-Notebook .jp-Cell')")
         shown.until("!!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=\"idle\"]')")
-        shown.evaluate("jupyterapp.commands.execute('notebook:run-all-cells').then(() => true)")
+        shown.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
         shown.until("document.querySelectorAll('.epochal-display').length >= 3")
         yield shown
 

@@ -63,8 +63,8 @@ def with_widgets() -> list[Any]:
         """
 live = epochal.display(numbers(1_000_000), trigger="100 ms")
 while live.query.lastProgress is None: pass
-import ipywidgets
-(widget,) = [one for one in ipywidgets.Widget.widgets.values() if live.name in str(getattr(one, "shown", ""))]
+from ipywidgets.widgets import widget as widgets
+(widget,) = [one for one in widgets._instances.values() if live.name in str(getattr(one, "shown", ""))]
 widget._handle_custom_msg({"type": "stop"}, [])
 settle(live)
 """,
@@ -77,8 +77,9 @@ def tables(cells: list[Any]) -> list[dict[str, Any]]:
 
 
 def table_of(cells: list[Any], name: str) -> dict[str, Any]:
-    (found,) = [state["shown"] for state in tables(cells) if state["shown"]["head"].startswith(f"{name} ")]
-    return found
+    found: list[dict[str, Any]] = [state["shown"] for state in tables(cells)]
+    (table,) = [shown for shown in found if shown["head"].startswith(f"{name} ")]
+    return table
 
 
 def test_a_stream_is_a_widget_that_is_brought_up_to_date_from_the_side(with_widgets: list[Any]) -> None:
@@ -160,7 +161,8 @@ sys.modules["google.colab"].output = types.SimpleNamespace(enable_custom_widget_
 table = epochal.display(numbers(), name="strings", trigger="availableNow")
 settle(table)
 sent = []
-(widget,) = [one for one in __import__("ipywidgets").Widget.widgets.values() if hasattr(one, "shown")]
+from ipywidgets.widgets import widget as widgets
+(widget,) = [one for one in widgets._instances.values() if hasattr(one, "shown")]
 widget.send_state = lambda: sent.append(widget.shown["state"])
 widget._handle_custom_msg({"type": "pull"}, [])
 print(calls, widget.pulls, sent)

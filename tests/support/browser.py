@@ -69,7 +69,8 @@ def browser(program: str, place: Path) -> Iterator[Browser]:
     loop = asyncio.new_event_loop()
     try:
         port_file = place / "DevToolsActivePort"
-        port = until(lambda: port_file.is_file() and port_file.read_text().split()[:1], "Chromium", 60)[0]
+        until(lambda: port_file.is_file() and port_file.read_text().split(), "Chromium", 60)
+        port = port_file.read_text().split()[0]
         pages = json.loads(_get(f"http://127.0.0.1:{port}/json/list"))
         address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
 

@@ -151,17 +151,17 @@ def _retire() -> None:
     """Ends what only piles up: displays without a name that this cell has started in an earlier run, and the views of
     those that ended long ago."""
     now = notebook.cell()
-    unnamed = [one for one in _known.values() if one._origin is not None]
-    for one in unnamed:
-        if one._origin is not None and now.id is not None and one._origin.id == now.id and one._origin.run != now.run:
+    unnamed = [(one, one._origin) for one in _known.values() if one._origin is not None]
+    for one, origin in unnamed:
+        if now.id is not None and origin.id == now.id and origin.run != now.run:
             one.stop()
-    ended = [one for one in unnamed if one._snapshot.status.is_over]
+    ended = [one for one, _ in unnamed if one._snapshot.status.is_over]
     for one in ended[: max(len(ended) - _ENDED, 0)]:
         _known.pop(str(one.name))
         one._drop()
 
 
-def _check(kind: str, x: object, y: object, rows: int | None, name: str | None) -> None:
+def _check(kind: object, x: object, y: object, rows: object, name: str | None) -> None:
     if kind not in get_args(Kind):
         close = difflib.get_close_matches(kind, get_args(Kind), 1) if isinstance(kind, str) else []
         meant = close[0] if close else "line"

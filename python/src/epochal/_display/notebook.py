@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from dataclasses import dataclass, replace
@@ -82,10 +83,9 @@ def cell() -> Cell:
 
 
 def _show_widget(display: Display, plot: Plot | None) -> None:
-    from IPython.display import display as draw
-
     from epochal._display import widget
 
+    draw = _media().display
     is_colab = "google.colab" in sys.modules
     if is_colab:  # without it Colab loads none but its own widgets
         sys.modules["google.colab"].output.enable_custom_widget_manager()
@@ -95,15 +95,19 @@ def _show_widget(display: Display, plot: Plot | None) -> None:
 
 
 def _show_html(display: Display) -> None:
-    from IPython.display import HTML
-    from IPython.display import display as draw
+    media, notice = _media(), _NOTICE if display.query is not None else ""
+    draw = media.display
 
     def drawn(snapshot: Snapshot) -> Any:
-        return HTML(markup.html(replace(snapshot, notice=notice)))
+        return media.HTML(markup.html(replace(snapshot, notice=notice)))
 
-    notice = _NOTICE if display.query is not None else ""
     place = draw(drawn(display._snapshot), display_id=True)
     display._begin(lambda snapshot: place.update(drawn(snapshot)), lambda: draw(drawn(display._snapshot)))
+
+
+def _media() -> Any:
+    """IPython's functions, which have no types."""
+    return importlib.import_module("IPython.display")
 
 
 def _shell() -> Any:

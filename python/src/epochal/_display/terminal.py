@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from epochal._display import waiting
 from epochal._display.snapshot import Snapshot
@@ -95,7 +95,7 @@ def _table(snapshot: Snapshot, lines: int) -> Any:
 
     table = Table(row_styles=["", "dim"])
     for column in snapshot.columns:
-        side = "right" if column.is_number else "left"
+        side: Literal["right", "left"] = "right" if column.is_number else "left"
         table.add_column(Text(visible(column.name)), justify=side, no_wrap=True, overflow="ellipsis")
     for row in _part(snapshot, lines):
         table.add_row(*(Text("null", style="italic dim") if value is None else Text(visible(value)) for value in row))

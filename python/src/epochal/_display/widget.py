@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
-import ipywidgets
-import plotly.graph_objects as go
+import ipywidgets  # type: ignore[import-untyped]
+import plotly.graph_objects as go  # type: ignore[import-untyped]
 import traitlets
 
 from epochal._display.plots import Plot
@@ -65,8 +65,7 @@ def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
     table.on_msg(received)
     if plot is None:
         return Panel(table, lambda snapshot: _set(table, snapshot))
-    figure = _figure(plot)
-    _draw(figure, display._snapshot.points)
+    figure = _figure(plot, display._snapshot.points)
 
     def update(snapshot: Snapshot) -> None:
         _set(table, snapshot)
@@ -90,7 +89,7 @@ def _state(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _figure(plot: Plot) -> Any:
+def _figure(plot: Plot, points: Points) -> Any:
     names = [escape(one.label, quote=False) for one in plot.series]
     if plot.kind == "bar":
         traces = [go.Bar(name=name) for name in names]
@@ -98,6 +97,7 @@ def _figure(plot: Plot) -> Any:
         mode = "markers" if plot.kind == "scatter" else "lines+markers"
         fill = "tozeroy" if plot.kind == "area" else "none"
         traces = [go.Scatter(name=name, mode=mode, fill=fill) for name in names]
+    _set_points(traces, points)
     figure = go.FigureWidget(traces)
     figure.update_layout(
         height=360,
@@ -111,8 +111,12 @@ def _figure(plot: Plot) -> Any:
 
 
 def _draw(figure: Any, points: Points) -> None:
+    with figure.batch_update():
+        _set_points(figure.data, points)
+
+
+def _set_points(traces: Any, points: Points) -> None:
     """Plotly reads labels as markup of its own, so texts are escaped."""
     x = [escape(value, quote=False) if isinstance(value, str) else value for value in points.x]
-    with figure.batch_update():
-        for trace, values in zip(figure.data, points.series, strict=False):
-            trace.x, trace.y = x, list(values)
+    for trace, values in zip(traces, points.series, strict=False):
+        trace.x, trace.y = x, list(values)

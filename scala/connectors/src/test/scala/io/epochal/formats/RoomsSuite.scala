@@ -72,7 +72,8 @@ private object RoomsSuite {
     "org.apache.spark.sql.catalyst.util.MapData")
 
   def isRowContract(found: JavaClass): Boolean =
-    rowContract(found.getName.stripSuffix("$")) || found.getPackageName == "org.apache.spark.unsafe.types"
+    rowContract(found.getBaseComponentType.getName.stripSuffix("$")) ||
+      found.getPackageName == "org.apache.spark.unsafe.types"
 
   lazy val classes: JavaClasses =
     new ClassFileImporter()
