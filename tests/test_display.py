@@ -306,9 +306,8 @@ def progress(batch: int, second: int, rows: int, behind: int | None = None) -> d
     return {
         "batchId": batch,
         "timestamp": f"2026-01-01T00:00:{second:02}.000Z",
-        "numInputRows": rows,
         "durationMs": {"triggerExecution": 500},
-        "sources": [{"metrics": metrics}, {"metrics": None}],
+        "sources": [{"numInputRows": rows, "metrics": metrics}, {"numInputRows": 0, "metrics": None}],
         "sink": {"metrics": {"tooLargeRows": "2"}},
     }
 

@@ -72,7 +72,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         shown.until("!!document.querySelector('.jp-Notebook .jp-Cell')")
         shown.until("!!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=\"idle\"]')")
         shown.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
-        shown.until("document.querySelectorAll('.epochal-display').length >= 3")
+        shown.until("document.querySelectorAll('.epochal-display').length >= 3", 240)
         yield shown
 
 

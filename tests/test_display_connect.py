@@ -22,6 +22,7 @@ def test_a_display_works_over_connect_and_only_its_own_session_sees_it(server: s
 spark = SparkSession.builder.remote("{server}").getOrCreate()
 rows = epochal.read.random(spark, rows_per_batch=10, max_rows=25, num_partitions=1).select("id", "timestamp")
 spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+spark.conf.set("spark.sql.shuffle.partitions", 1)
 shown = epochal.display(rows, name="strings", trigger="availableNow")
 live = epochal.display(epochal.read.random(spark, rows_per_batch=10), rows=3, wait=False, trigger="100 ms")
 while len(live.rows()) < 3: pass

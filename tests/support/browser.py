@@ -62,9 +62,9 @@ class Browser:
 
 @contextmanager
 def browser(program: str, place: Path) -> Iterator[Browser]:
-    """A page of 1280 × 1400 pixels."""
+    """A page of 1280 × 2600 pixels: JupyterLab draws only the cells that are in sight."""
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-    options += ["--remote-debugging-port=0", f"--user-data-dir={place}", "--window-size=1280,1400", "about:blank"]
+    options += ["--remote-debugging-port=0", f"--user-data-dir={place}", "--window-size=1280,2600", "about:blank"]
     process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     loop = asyncio.new_event_loop()
     try:

@@ -33,7 +33,7 @@ class Progress:
         for progress in progresses:
             if self._last is None or _key(progress) > _key(self._last):
                 self._last, added = progress, True
-                rows = int(progress.get("numInputRows") or 0)
+                rows = sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
                 self._rows += rows
                 begun = _instant(progress)
                 self._recent.append((begun, begun + _seconds(progress), rows))
