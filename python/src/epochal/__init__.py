@@ -14,10 +14,12 @@
 >>> query = epochal.write.jdbc(  # doctest: +SKIP
 ...     comments, "jdbc:sqlite:comments.db", table="comments", checkpoint="checkpoint", sink_id="comments"
 ... )
+>>> epochal.display(comments.groupBy("postId").count())  # doctest: +SKIP
 """
 
 from epochal import _convert, _traceback, errors, jdbc, read, rest, write
 from epochal._checkpoint import Checkpoint, checkpoint
+from epochal._display import Display, display
 from epochal._ledger import Ledger, LedgerRow, ledger
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
@@ -62,6 +64,7 @@ __all__ = [
     "ConnectUnsupportedError",
     "DataLossError",
     "DatabaseError",
+    "Display",
     "EpochChangedError",
     "EpochError",
     "EpochGapError",
@@ -95,6 +98,7 @@ __all__ = [
     "check_version",
     "checkpoint",
     "configure",
+    "display",
     "errors",
     "jar_path",
     "jdbc",

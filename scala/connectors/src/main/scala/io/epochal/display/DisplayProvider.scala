@@ -1,0 +1,100 @@
+package io.epochal.display
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
+import io.epochal.kit.sink.SinkProvider
+
+/** What a display keeps, checked.
+  *
+  * @param checkpoint
+  *   where the query keeps its state; None for a reader
+  * @param queryName
+  *   None for a reader
+  */
+final case class DisplaySettings(
+    display: String,
+    maxRows: Int,
+    maxBytes: Long,
+    checkpoint: Option[String],
+    queryName: Option[String]) {
+
+  /** Of one task: no task knows what the others have, so each may send more than its part, but not all of it. */
+  def share(tasks: Int): DisplaySettings =
+    copy(maxBytes = math.min(maxBytes, math.max(maxBytes / math.max(tasks, 1), DisplaySettings.SmallestShare)))
+}
+
+object DisplaySettings {
+  val Format = "epochal-display"
+  private val SmallestShare = 256L << 10
+
+  val Display: OptionSpec[String] = OptionSpec(
+    "display",
+    OptionType.string,
+    "Names the display; who knows it can read the rows.",
+    required = true,
+    secret = true)
+  val MaxRows: OptionSpec[Int] = OptionSpec("maxRows", OptionType.int(1, 100000), "Rows that are kept.", Some(1000))
+  val MaxBytes: OptionSpec[Long] =
+    OptionSpec("maxBytes", OptionType.bytes, "Their size in Spark's binary form.", Some(4L << 20))
+
+  /** Not among the documented formats: `epochal.display` in Python is its one caller. */
+  val group: OptionGroup =
+    OptionGroup(Format, "The last rows of a stream, in the driver's memory.", Seq(Display, MaxRows, MaxBytes))
+
+  def read(raw: Map[String, String]): Either[EpochalException, DisplaySettings] = {
+    def ofSpark(name: String) = raw.collectFirst { case (key, value) if key.equalsIgnoreCase(name) => value }
+    group.parse(raw).map { values =>
+      DisplaySettings(
+        values(Display),
+        values(MaxRows),
+        values(MaxBytes),
+        ofSpark("checkpointLocation"),
+        ofSpark("queryName"))
+    }
+  }
+}
+
+/** `format("epochal-display")`: a sink that keeps the last rows of a stream in the driver's memory, and a batch reader that
+  * gives them back, to clients of Spark Connect, too. It is what `epochal.display` shows.
+  *
+  * Bounded: `maxRows` and `maxBytes` for a display, whatever the stream delivers; nothing once neither a query nor a view
+  * refers to the display. A row larger than its task's share of `maxBytes` is counted and not kept.
+  *
+  * Not guaranteed: it is a view, and not a place for data. Rows of a failed attempt never show, but a restart begins with an
+  * empty view, and the epoch that it replays may have been shown before.
+  */
+final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySettings.group) with DataSourceRegister {
+
+  override def shortName(): String = DisplaySettings.Format
+
+  /** Asked only by a reader: the rows must be there. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
+    val settings = DisplaySettings.read(options.asCaseSensitiveMap.asScala.toMap).fold(throw _, identity)
+    DisplayedRows
+      .find(settings.display)
+      .fold(
+        throw DisplaySettings.group.invalid(
+          DisplaySettings.Display,
+          Redaction.Mask,
+          "that of a display that this driver holds"))(_.schema)
+  }
+
+  override protected def unpartitioned: (String, String) = "a display has no partitions" -> "Leave partitionBy out."
+
+  override protected def options(raw: Map[String, String]): Either[EpochalException, DisplaySettings] =
+    DisplaySettings.read(raw)
+
+  override protected def table(schema: StructType, settings: DisplaySettings): Table = {
+    for (place <- settings.checkpoint; name <- settings.queryName)
+      TemporaryCheckpoint.adopt(place, name, SparkSession.active)
+    new DisplayTable(DisplayedRows.of(settings, schema))
+  }
+}
