@@ -7,8 +7,6 @@ import java.util.Optional
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import org.slf4j.LoggerFactory
-
 import org.apache.spark.sql.connector.read.streaming.{
   ContinuousPartitionReaderFactory,
   ContinuousStream,
