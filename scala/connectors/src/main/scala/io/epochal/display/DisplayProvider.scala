@@ -80,11 +80,8 @@ final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySetting
     val settings = DisplaySettings.read(options.asCaseSensitiveMap.asScala.toMap).fold(throw _, identity)
     DisplayedRows
       .find(settings.display)
-      .fold(
-        throw DisplaySettings.group.invalid(
-          DisplaySettings.Display,
-          Redaction.Mask,
-          "that of a display that this driver holds"))(_.schema)
+      .fold(throw DisplaySettings.group
+        .invalid(DisplaySettings.Display, Redaction.Mask, "that of a display that this driver holds"))(_.schema)
   }
 
   override protected def unpartitioned: (String, String) = "a display has no partitions" -> "Leave partitionBy out."

@@ -43,7 +43,8 @@ final class DisplaySuite extends StreamTest {
       }
       assert(shown(display).as[Int].collect().toSeq == Seq(3, 4, 5, 6, 7))
       val metrics = query.lastProgress.sink.metrics.asScala
-      assert(metrics("allRows") == "7" && metrics("keptRows") == "5" && metrics("epoch") == "2" && metrics("rows") == "3")
+      assert(
+        metrics("allRows") == "7" && metrics("keptRows") == "5" && metrics("epoch") == "2" && metrics("rows") == "3")
     }
   }
 
@@ -171,7 +172,8 @@ final class DisplaySuite extends StreamTest {
   test("a batch cannot be written, and options are checked before a query starts") {
     val _ = intercept[Exception](
       Seq(1).toDF("value").write.format("epochal-display").option("display", "x").mode("append").save())
-    val error = intercept[Exception](displaying(MemoryStream[Int].toDF(), options = Map("maxRows" -> "0"))((_, _) => ()))
+    val error =
+      intercept[Exception](displaying(MemoryStream[Int].toDF(), options = Map("maxRows" -> "0"))((_, _) => ()))
     assert(error.getMessage.contains("[EPOCHAL.OPTION_INVALID]"))
   }
 }
