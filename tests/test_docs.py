@@ -21,8 +21,8 @@ from support.streams import drain
 
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
-#: What a block needs beside what all have: Spark for its SQL, the pipeline that it is a part of (test_pipeline.py), or a
-#: stub of an API's shape (test_rest_recipes.py).
+#: What a block needs beside what all have: Spark for its SQL, the pipeline that it is a part of (test_pipeline.py), or
+#: a stub of an API's shape (test_rest_recipes.py).
 NEEDS = {"spark", "pipeline"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
 LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "yaml", "text"}
 

@@ -138,37 +138,39 @@ abstract class Replaces(databases: TestDatabases) extends SinkSuite(databases) {
       holds(f, 0 until 10)
   }
 
-  on("of two queries that replace each other, the one whose first epoch commits last before it was fenced stays", table) {
-    f =>
-      begun(f)
-      val old = f.newRun(query, replace)
-      write(f, old, 1, numbers(f, 10 until 20))
-      val late = f.newRun(otherQuery, replace)
-      f.logOffsets(0, "{}")
-      val epoch = new Epoch(0, late.newWrite(), 1)
-      val message = epoch.task(0, 0, numbers(f, 100 until 110))
-      refused(Conditions.SinkFenced)(write(f, old, 2, numbers(f, 20 until 30)))
-      val back = f.newRun(query, replace)
-      write(f, back, 2, numbers(f, 20 until 30))
-      refused(Conditions.SinkFenced)(epoch.commit(Seq(message)))
-      holds(f, 0 until 30)
-      write(f, f.newRun(otherQuery, replace), 0, numbers(f, 100 until 110))
-      refused(Conditions.SinkFenced)(write(f, back, 3, numbers(f, 30 until 40)))
-      holds(f, 100 until 110)
+  on(
+    "of two queries that replace each other, the one whose first epoch commits last before it was fenced stays",
+    table) { f =>
+    begun(f)
+    val old = f.newRun(query, replace)
+    write(f, old, 1, numbers(f, 10 until 20))
+    val late = f.newRun(otherQuery, replace)
+    f.logOffsets(0, "{}")
+    val epoch = new Epoch(0, late.newWrite(), 1)
+    val message = epoch.task(0, 0, numbers(f, 100 until 110))
+    refused(Conditions.SinkFenced)(write(f, old, 2, numbers(f, 20 until 30)))
+    val back = f.newRun(query, replace)
+    write(f, back, 2, numbers(f, 20 until 30))
+    refused(Conditions.SinkFenced)(epoch.commit(Seq(message)))
+    holds(f, 0 until 30)
+    write(f, f.newRun(otherQuery, replace), 0, numbers(f, 100 until 110))
+    refused(Conditions.SinkFenced)(write(f, back, 3, numbers(f, 30 until 40)))
+    holds(f, 100 until 110)
   }
 
-  on("a query that was replaced is refused, without a word to the one that runs; and so is one with earlier epochs", table) {
-    f =>
-      begun(f)
-      val run = f.newRun(otherQuery, replace)
-      write(f, run, 0, numbers(f, 100 until 110))
-      refused(Conditions.ReplacementIncomplete)(write(f, f.newRun(query, replace), 2, numbers(f, 20 until 30)))
-      refused(Conditions.QueryChanged)(write(f, f.newRun(query), 2, numbers(f, 20 until 30)))
-      write(f, run, 1, numbers(f, 110 until 120))
-      val third = "5b3c9f0e-0000-4000-8000-00000000000c"
-      refused(Conditions.ReplacementIncomplete)(write(f, f.newRun(third, replace), 4, numbers(f, 20 until 30)))
-      write(f, f.newRun(otherQuery, replace), 2, numbers(f, 120 until 130))
-      holds(f, 100 until 130)
+  on(
+    "a query that was replaced is refused, without a word to the one that runs; and so is one with earlier epochs",
+    table) { f =>
+    begun(f)
+    val run = f.newRun(otherQuery, replace)
+    write(f, run, 0, numbers(f, 100 until 110))
+    refused(Conditions.ReplacementIncomplete)(write(f, f.newRun(query, replace), 2, numbers(f, 20 until 30)))
+    refused(Conditions.QueryChanged)(write(f, f.newRun(query), 2, numbers(f, 20 until 30)))
+    write(f, run, 1, numbers(f, 110 until 120))
+    val third = "5b3c9f0e-0000-4000-8000-00000000000c"
+    refused(Conditions.ReplacementIncomplete)(write(f, f.newRun(third, replace), 4, numbers(f, 20 until 30)))
+    write(f, f.newRun(otherQuery, replace), 2, numbers(f, 120 until 130))
+    holds(f, 100 until 130)
   }
 
   on("readers see the old rows or the new ones", table) { f =>

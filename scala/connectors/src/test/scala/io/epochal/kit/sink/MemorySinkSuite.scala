@@ -111,7 +111,7 @@ final class MemorySinkSuite extends SinkChecks {
     commit(f, begin(f, f.newRun(other, OnNewQuery.Replace), 1), 60 until 70)
     assert(f.stored() == (50L until 70L))
     refused(Conditions.ReplacementIncomplete)(commit(f, begin(f, f.newRun(query, OnNewQuery.Replace), 2), 20 until 30))
-    assert(f.store.state.retired((("sink", query))).last.map(_.epoch).contains(1L))
+    assert(f.store.state.retired(("sink", query)).last.map(_.epoch).contains(1L))
   }
 
   on("a batch is written whole, or added; one whose COMMIT lost its response is in doubt") { f =>
