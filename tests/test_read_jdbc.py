@@ -115,13 +115,14 @@ def test_a_database_that_is_not_there_and_a_driver_that_is_not_there(spark: Spar
 
 def test_what_to_read_is_said_once(spark: SparkSession, sqlite: Sqlite) -> None:
     partitions = jdbc.Partitions(column="id", lower=0, upper=1, count=2)
-    for given, condition in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "OPTION_REQUIRED"),
         ({"table": "t", "query": "SELECT 1"}, "OPTION_CONFLICT"),
         ({"query": "SELECT 1", "partitions": partitions}, "OPTION_CONFLICT"),
         ({"table": "t", "options": {"dbtable": "u"}}, "OPTION_CONFLICT"),
         ({"table": "t", "partitions": 4}, "OPTION_INVALID"),
-    ):
+    ]
+    for given, condition in cases:
         with pytest.raises(epochal.OptionError, match=condition):
             epochal.read.jdbc(spark, sqlite.url, **given)
 
