@@ -83,8 +83,8 @@ def test_a_password_is_taken_from_where_it_is_and_is_in_no_plan_and_no_error(
     for password in (HIDDEN, Secret(HIDDEN), Secret.env("DB_PASSWORD"), Secret.file(tmp_path / "password")):
         found = epochal.read.jdbc(spark, postgres.url, table="t", user=postgres.user, password=password)
         assert found.count() == 0
-        plans: Any = found._jdf.queryExecution()
-        assert HIDDEN not in plans.toString()
+        frame: Any = found._jdf
+        assert HIDDEN not in frame.queryExecution().toString()
         with pytest.raises(epochal.DatabaseError) as raised:
             epochal.read.jdbc(spark, postgres.url, table=f"missing_{HIDDEN}", user=postgres.user, password=password)
         assert HIDDEN not in str(raised.value)
