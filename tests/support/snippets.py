@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from epochal._options import instant
+from support.api import Api
 from support.databases import Database, Postgres, Sqlite
 from support.documents import Block
 from support.shapes import Server
@@ -34,7 +35,7 @@ CREATE TABLE epochal_prepared (gid text PRIMARY KEY, sink_id text NOT NULL, epoc
 """
 
 
-def here(text: str, api: Server, database: Postgres, directory: Path) -> str:
+def here(text: str, api: Server | Api, database: Postgres, directory: Path) -> str:
     """A program that talks to ``api`` and ``database``, keeps its files in ``directory``, and waits for nothing."""
     (directory / "secret").write_text("secret\n", encoding="utf-8")
     hosts = api.url.removesuffix("/comments")
