@@ -31,7 +31,11 @@ def unknown(words: list[str]) -> Iterator[str]:
             yield from unknown_targets(rest)
         case ["pip", "install", package]:
             yield from unknown_package(package)
+        case ["pip", "install", "jupyterlab"]:
+            pass
         case ["python", "-m", "epochal", command] if command in COMMANDS:
+            pass
+        case ["python", script, *_] | ["jupyter", "lab", script] if (ROOT / script).is_file():
             pass
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
