@@ -15,6 +15,7 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -38,7 +39,7 @@ directory.mkdir(parents=True, exist_ok=True)
 url = arguments.url or f"jdbc:sqlite:{directory / 'comments.db'}"
 password = Secret.env("DB_PASSWORD") if "DB_PASSWORD" in os.environ else None
 
-settings = {"spark.log.level": "ERROR"}
+settings: dict[str, Any] = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False}
 if arguments.delta:
     settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
     settings["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

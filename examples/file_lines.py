@@ -21,8 +21,9 @@ from pyspark.streaming import StreamingContext
 
 import epochal
 
-builder = SparkSession.builder.master("local[2]").appName("lines of files")
-builder = builder.config(map={"spark.log.level": "ERROR", "spark.sql.shuffle.partitions": 2})
+builder = SparkSession.builder.master("local[2]").appName("lines of files").config(
+    map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2}
+)
 spark = epochal.configure(builder).getOrCreate()
 
 place = tempfile.TemporaryDirectory()
@@ -45,10 +46,10 @@ def publish(name: str, lines: list[str]) -> None:
 def start_dstreams() -> StreamingContext:
     """DStreams: a batch of RDDs in each second. The sum of them is a variable of this process."""
     context = StreamingContext(spark.sparkContext, 1)
-    lengths = context.textFileStream(str(inbox)).map(len)
+    lengths = context.textFileStream(str(inbox)).map(len).countByValue()
 
-    def add(lengths: RDD[int]) -> None:
-        by_dstreams.update(lengths.countByValue())
+    def add(counts: RDD[tuple[int, int]]) -> None:
+        by_dstreams.update(dict(counts.collect()))
 
     lengths.foreachRDD(add)
     context.start()

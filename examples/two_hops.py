@@ -15,11 +15,12 @@ import epochal
 from comments_api import SCHEMA, CommentsApi
 from epochal import Limits, rest
 
-ROUNDS = 6
+ROUNDS = 4
 NEW_COMMENTS = 40  # in each round
 
-builder = SparkSession.builder.master("local[2]").appName("two hops")
-builder = builder.config(map={"spark.log.level": "ERROR", "spark.sql.shuffle.partitions": 2})
+builder = SparkSession.builder.master("local[2]").appName("two hops").config(
+    map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2}
+)
 spark = epochal.configure(builder).getOrCreate()
 
 

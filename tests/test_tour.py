@@ -50,7 +50,8 @@ SHOWN = {
 
 @pytest.fixture
 def tour() -> Any:
-    return nbformat.read(TOUR, as_version=4)
+    notebooks: Any = nbformat
+    return notebooks.read(TOUR, as_version=4)
 
 
 def code(tour: Any) -> list[str]:
