@@ -21,8 +21,10 @@ from pyspark.streaming import StreamingContext
 
 import epochal
 
-builder = SparkSession.builder.master("local[2]").appName("lines of files").config(
-    map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2}
+builder = (
+    SparkSession.builder.master("local[2]")
+    .appName("lines of files")
+    .config(map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2})
 )
 spark = epochal.configure(builder).getOrCreate()
 

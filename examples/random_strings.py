@@ -21,8 +21,10 @@ directory = Path(sys.argv[1] if len(sys.argv) > 1 else "random-strings").absolut
 directory.mkdir(parents=True, exist_ok=True)
 database = directory / "strings.db"
 
-builder = SparkSession.builder.master("local[2]").appName("random strings").config(
-    map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2}
+builder = (
+    SparkSession.builder.master("local[2]")
+    .appName("random strings")
+    .config(map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2})
 )
 spark = epochal.configure(builder).getOrCreate()
 

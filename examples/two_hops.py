@@ -18,8 +18,10 @@ from epochal import Limits, rest
 ROUNDS = 4
 NEW_COMMENTS = 40  # in each round
 
-builder = SparkSession.builder.master("local[2]").appName("two hops").config(
-    map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2}
+builder = (
+    SparkSession.builder.master("local[2]")
+    .appName("two hops")
+    .config(map={"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False, "spark.sql.shuffle.partitions": 2})
 )
 spark = epochal.configure(builder).getOrCreate()
 

@@ -123,7 +123,7 @@ def test_two_hops_show_whole_epochs_and_in_the_end_all_of_the_api(tmp_path: Path
 
 
 def test_the_comments_api_serves_pages() -> None:
-    command = [sys.executable, EXAMPLES / "comments_api.py", "0"]
+    command = [sys.executable, str(EXAMPLES / "comments_api.py"), "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

@@ -29,10 +29,10 @@ def unknown(words: list[str]) -> Iterator[str]:
     match words:
         case ["make", *rest]:
             yield from unknown_targets(rest)
-        case ["pip", "install", package]:
-            yield from unknown_package(package)
         case ["pip", "install", "jupyterlab"]:
             pass
+        case ["pip", "install", package]:
+            yield from unknown_package(package)
         case ["python", "-m", "epochal", command] if command in COMMANDS:
             pass
         case ["python", script, *_] | ["jupyter", "lab", script] if (ROOT / script).is_file():
