@@ -39,10 +39,15 @@ directory.mkdir(parents=True, exist_ok=True)
 url = arguments.url or f"jdbc:sqlite:{directory / 'comments.db'}"
 password = Secret.env("DB_PASSWORD") if "DB_PASSWORD" in os.environ else None
 
-settings: dict[str, Any] = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": False}
+settings: dict[str, Any] = {
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": False,
+    "spark.sql.shuffle.partitions": 2,
+}
 if arguments.delta:
     settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
     settings["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    settings["spark.databricks.delta.snapshotPartitions"] = 2  # of 50: the table is small
 builder = SparkSession.builder.master("local[2]").appName("comments into two targets").config(map=settings)
 spark = epochal.configure(builder).getOrCreate()
 
