@@ -33,7 +33,7 @@ def run(name: str, *arguments: str | Path, work: Path, submit: str = "", **envir
         [sys.executable, EXAMPLES / name, *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         cwd=work,
         env=os.environ
         | {"PYSPARK_SUBMIT_ARGS": f"--conf spark.ui.enabled=false {submit} pyspark-shell", "PYTHONUTF8": "1"}
