@@ -52,17 +52,12 @@ def show_epochs(query: StreamingQuery) -> None:
     """What each epoch read, and what was left. What a committed offset covers is dropped: it is never read again."""
     for progress in query.recentProgress:
         if progress.numInputRows:
-            source = progress.sources[0]
-            end = strings_before(source.endOffset)
-            waiting = int(source.metrics["rowsBehind"])
-            print(f"epoch {progress.batchId:2}  strings {end - source.numInputRows:4} to {end - 1:4}  {waiting:4} left")
-
-
-def strings_before(offset: object) -> int:
-    """How many strings an offset covers. Spark gives it as JSON or, in some releases, as the object."""
-    found = json.loads(offset) if isinstance(offset, str) else offset
-    assert isinstance(found, dict)
-    return int(found["rows"])
+            source = json.loads(progress.json)["sources"][0]
+            end = source["endOffset"]["rows"]  # exclusive
+            waiting = int(source["metrics"]["rowsBehind"])
+            print(
+                f"epoch {progress.batchId:2}  strings {end - progress.numInputRows:4} to {end - 1:4}  {waiting:4} left"
+            )
 
 
 print("The first 1,000 strings:")
