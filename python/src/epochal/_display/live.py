@@ -1,4 +1,4 @@
-"""The query of a display, its bounded table, and what both are now. Works alike on classic and Connect sessions."""
+"""The query of a display, its bounded table, and what both are now."""
 
 from __future__ import annotations
 
