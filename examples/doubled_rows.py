@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -52,7 +53,7 @@ def run_job(name: str, place: Path) -> None:
     """In a process of its own."""
     moment = place / "moment"
     jvm = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Depochal.failpoints=commit.after=hold:{moment}@{KILLED_IN + 1}"
-    quick = {"spark.ui.enabled": False, "spark.driver.extraJavaOptions": jvm}
+    quick: dict[str, Any] = {"spark.ui.enabled": False, "spark.driver.extraJavaOptions": jvm}
     spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=quick)).getOrCreate()
     rows = epochal.read.random(spark, rows_per_batch=100, max_rows=1000, num_partitions=1).select("id", "value")
     JOBS[name](rows, f"jdbc:sqlite:{place}/orders.db", str(place / "checkpoint"), moment)

@@ -1,7 +1,7 @@
 package io.epochal.core.error
 
 /** All conditions, in one place. A name, once released, keeps its meaning. */
-object Conditions extends HttpConditions {
+object Conditions extends HttpConditions with RepairConditions {
 
   // Options and schemas: refused before a query starts.
   val OptionUnknown = Condition("OPTION_UNKNOWN", "<format> has no option '<option>'.", "<suggestion>")
@@ -66,11 +66,6 @@ object Conditions extends HttpConditions {
   )
 
   // Offsets and checkpoints.
-  val CheckpointNotFound = Condition(
-    "CHECKPOINT_NOT_FOUND",
-    "There is no checkpoint at <path>: <reason>.",
-    "Give the directory that the query has as checkpointLocation (checkpoint=… in Python)."
-  )
   val OffsetVersionUnsupported = Condition(
     "OFFSET_VERSION_UNSUPPORTED",
     "The checkpoint holds an offset of <format> in version <found>, but this release reads up to version <supported>.",
@@ -290,21 +285,6 @@ object Conditions extends HttpConditions {
     "LEDGER_VERSION_UNSUPPORTED",
     "The ledger in <url> holds sink '<sinkId>' in version <found>, but this release reads up to version <supported>.",
     "Run the release of Epochal that wrote it, or a newer one.")
-  val LedgerNotFound = Condition(
-    "LEDGER_NOT_FOUND",
-    "There is no table epochal_ledger in <url>.",
-    "The ledger is in the schema of the table that the sink writes: name that schema, or the right database. The first epoch of a query creates the ledger."
-  )
-  val SinkNotFound = Condition(
-    "SINK_NOT_FOUND",
-    "The ledger in <url> has no sink '<sinkId>'. <known>",
-    "Name one of these: without the option sinkId, a sink has the id of its query."
-  )
-  val RepairRefused = Condition(
-    "REPAIR_REFUSED",
-    "The ledger's row of sink '<sinkId>' has changed since it was read: from <shown> to <found>. A run of the query is active.",
-    "Nothing was changed. Stop the query, look at the row again, and repeat the repair."
-  )
   val QueryNotFound = Condition(
     "QUERY_NOT_FOUND",
     "The running query <queryId> cannot be found in this Spark session, so its output mode and trigger are not known: <reason>.",
