@@ -21,6 +21,6 @@ private[error] trait RepairConditions {
   val RepairRefused = Condition(
     "REPAIR_REFUSED",
     "The ledger's row of sink '<sinkId>' has changed since it was read: from <shown> to <found>. A run of the query is active.",
-    "Nothing was changed. Stop the query, look at the row again, and repeat the repair."
+    "Nothing was changed. Stop the query, read the row again, and repeat the repair."
   )
 }
