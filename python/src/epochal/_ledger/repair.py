@@ -48,5 +48,5 @@ def check_unchanged(shown: LedgerRow, found: LedgerRow) -> None:
             f"The ledger's row of sink '{shown.sink_id}' has changed since it was read: from generation "
             f"{shown.generation} and last epoch {shown.last_epoch} to generation {found.generation} and last epoch "
             f"{found.last_epoch}. A run of the query is active.",
-            "Nothing was changed. Stop the query, look at the row again, and repeat the repair.",
+            "Nothing was changed. Stop the query, read the row again, and repeat the repair.",
         )
