@@ -165,6 +165,7 @@ def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> N
     roots = (
         epochal.ConfigurationError,
         epochal.CheckpointError,
+        epochal.RepairError,
         epochal.ServerError,
         epochal.SourceError,
         epochal.SinkError,

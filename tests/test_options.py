@@ -30,9 +30,11 @@ HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
+    "epochal-checkpoint": epochal.read.checkpoint,
 }
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "schema", "checkpoint", "trigger", "output_mode", "query_name", "options"}
+REQUIRED = ("url", "dbtable", "path")
 #: Options without an argument or a field of their own, and why.
 ONLY_BY_OPTIONS = {("epochal-rest", "schema"): "it goes to .schema(…)"}
 #: Options that a value sets by its class.
@@ -140,13 +142,13 @@ def test_a_helper_has_at_most_twenty_parameters_keyword_only_and_unset_unless_re
     assert {one.name for one in parameters} - SPARKS == set(form.plain) | set(form.values)
     assert first.name in SPARKS
     for parameter in parameters:
-        required = parameter.name in form.plain and form.plain[parameter.name].name in ("url", "dbtable")
+        required = parameter.name in form.plain and form.plain[parameter.name].name in REQUIRED
         assert (parameter.default is inspect.Parameter.empty) == required, parameter.name
-        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY or parameter.name == "url", parameter.name
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY or parameter.name in ("url", "path"), parameter.name
         if not required and parameter.name not in SPARKS:
             assert parameter.default is None, parameter.name
     for name, option in jar_options[source].items():
-        assert option["required"] == (name in ("url", "dbtable")), name
+        assert option["required"] == (name in REQUIRED), name
 
 
 def script() -> ModuleType:
@@ -182,7 +184,7 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
         self.isStreaming = True
-        self.readStream = self.writeStream = self
+        self.read = self.readStream = self.writeStream = self
 
     def options(self, **options: str) -> Recorder:
         self.seen.update(options)
@@ -199,7 +201,7 @@ class Recorder:
 @pytest.mark.parametrize("source", FORMS)
 def test_every_argument_sets_its_own_options_and_no_others(source: str) -> None:
     form, function = FORMS[source], HELPERS[source]
-    required = {"url": "x", "table": "x", "checkpoint": "x", "schema": "x"}
+    required = {"url": "x", "table": "x", "checkpoint": "x", "schema": "x", "path": "x"}
     needed = {name: "x" for name in inspect.signature(function).parameters if name in required}
     without = Recorder()
     function(without, **needed)

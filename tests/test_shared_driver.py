@@ -14,6 +14,7 @@ import epochal
 from support import api as api_support
 from support import connect_server
 from support.api import Api
+from support.checkpoints import QUERY, of_kind
 from support.places import ROOT
 from support.scripts import run_script
 
@@ -133,6 +134,31 @@ def test_the_driver_of_one_user_reads_what_its_user_names(spark: SparkSession, p
         options = {"url": api.url, "bearerTokenFile": str(place / "secret")}
         assert spark.read.format("epochal-rest").schema("id INT").options(**options).load().count() == 1
         assert {request.headers["authorization"] for request in api.requests} == {f"Bearer {SECRET}"}
+
+
+CHECKPOINT_CLIENT = """
+spark = SparkSession.builder.remote({address!r}).getOrCreate()
+try:
+    found = epochal.checkpoint({path!r}, spark=spark)
+    says(found=[found.query_id, found.last_committed, str(found.epochs[-1].sources[0])])
+except epochal.EpochalError as error:
+    says(found=[error.condition])
+try:
+    epochal.ledger("jdbc:postgresql://127.0.0.1:1/x", spark=spark)
+except epochal.ConnectUnsupportedError as error:
+    says(ledger=error.condition)
+spark.stop()
+"""
+
+
+def test_a_client_reads_the_checkpoints_that_the_owner_allows_and_no_others(
+    server: str, opened_server: str, place: Path
+) -> None:
+    allowed = of_kind(place / "allowed" / "checkpoint", "epochal-rest")
+    for address, found in ((server, ["OPTION_NOT_ALLOWED"]), (opened_server, [QUERY, 2, "epochal-rest: 30 records"])):
+        source = CHECKPOINT_CLIENT.format(address=address, path=str(allowed))
+        facts = run_script(source, PYTHONPATH=f"{ROOT / 'tests'}:{':'.join(sys.path)}")
+        assert (facts["found"], facts["ledger"]) == (found, "CONNECT_UNSUPPORTED")
 
 
 def test_what_is_refused_does_not_tell_whether_it_exists(server: str, place: Path, api: Api) -> None:

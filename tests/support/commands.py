@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 from collections.abc import Iterator
 
+from epochal.__main__ import parser
 from support.places import ROOT, VERSION
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
 VARIABLES = set(re.findall(r"^(\w+) *[?:]?=|\$[({](\w+)[)}]", MAKEFILE, re.MULTILINE))
 PYPROJECT = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
-PACKAGE = "\n".join(path.read_text("utf-8") for path in (ROOT / "python" / "src").rglob("*.py"))
-COMMANDS = set(re.findall(r'add_parser\("(\w+)"', (ROOT / "python/src/epochal/__main__.py").read_text("utf-8")))
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
 EXTENSION = "io.epochal.formats.EpochalExtensions"
 #: Programs of Spark, which take the same options.
@@ -32,12 +33,22 @@ def unknown(words: list[str]) -> Iterator[str]:
             yield from unknown_targets(rest)
         case ["pip", "install", package]:
             yield from unknown_package(package)
-        case ["python", "-m", "epochal", command, *rest] if command in COMMANDS:
-            yield from (word for word in rest if word.startswith("--") and f'"{word}"' not in PACKAGE)
+        case ["epochal", *rest] | ["python", "-m", "epochal", *rest]:
+            yield from unknown_arguments(rest)
         case [program, *rest] if program in SPARK:
             yield from unknown_options(rest)
         case _:
             yield shlex.join(words)
+
+
+def unknown_arguments(words: list[str]) -> Iterator[str]:
+    """Of ``epochal``: as its own parser reads them."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            parser().parse_args(words)
+    except SystemExit:
+        yield said.getvalue()
 
 
 def unknown_targets(words: list[str]) -> Iterator[str]:

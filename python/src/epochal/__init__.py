@@ -17,6 +17,8 @@
 """
 
 from epochal import _convert, _traceback, errors, jdbc, read, rest, write
+from epochal._checkpoint import Checkpoint, checkpoint
+from epochal._ledger import Ledger, LedgerRow, ledger
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -36,6 +38,7 @@ from epochal.errors import (
     ModeError,
     OptionError,
     RecordError,
+    RepairError,
     RowError,
     SchemaError,
     ServerError,
@@ -50,6 +53,7 @@ from epochal.errors import (
 
 __all__ = [
     "Budget",
+    "Checkpoint",
     "CheckpointError",
     "ConfigurationError",
     "ConnectUnsupportedError",
@@ -62,11 +66,14 @@ __all__ = [
     "EpochalError",
     "Http",
     "HttpError",
+    "Ledger",
+    "LedgerRow",
     "Limits",
     "ModeError",
     "OptionError",
     "Proxy",
     "RecordError",
+    "RepairError",
     "Retry",
     "RowError",
     "SchemaError",
@@ -82,10 +89,12 @@ __all__ = [
     "VersionMismatchError",
     "__version__",
     "check_version",
+    "checkpoint",
     "configure",
     "errors",
     "jar_path",
     "jdbc",
+    "ledger",
     "read",
     "rest",
     "write",

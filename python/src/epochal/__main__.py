@@ -1,4 +1,4 @@
-"""``python -m epochal demo|info|probe``."""
+"""``epochal``, or ``python -m epochal``: ``info``, ``demo``, ``probe``, ``status``, ``checkpoint …``, ``ledger …``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import sys
 from pathlib import Path
 
+from epochal import _cli, _cli_checkpoint, _cli_ledger
 from epochal._probe import command as probe_command
 from epochal._version import VERSION
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m epochal", description="Exactly-once connectors for Spark.")
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    parser = argparse.ArgumentParser(prog="epochal", description="Exactly-once connectors for Spark.")
     parser.add_argument("--version", action="version", version=f"epochal {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="stream an API into a table, kill the job half way, resume it")
@@ -23,11 +24,19 @@ def main(arguments: list[str] | None = None) -> int:
     demo.add_argument("--password", default=os.environ.get("PGPASSWORD"), help="its password (default: PGPASSWORD)")
     demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
     commands.add_parser("info", help="show what is installed, and what is missing")
-    probe = commands.add_parser("probe", help="find out by a few requests how a REST API is read")
-    probe_command.add_arguments(probe)
-    options = parser.parse_args(arguments)
-    if options.command == "probe":  # needs no rich
+    probe_command.add_arguments(commands.add_parser("probe", help="find out by a few requests how a REST API is read"))
+    _cli_checkpoint.add(commands)
+    _cli_ledger.add(commands)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    if options.command == "probe":
         return probe_command.run(options)
+    if "run" in options:
+        return _cli.run(options)
     try:
         from epochal import _commands
     except ModuleNotFoundError as missing:

@@ -124,4 +124,6 @@ JDBC: Final = Form(
     },
 )
 
-FORMS: Final = {form.format: form for form in (REST, RANDOM, REST_SINK, JDBC)}
+CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint", {"path": Option("path", TEXT)}, {})
+
+FORMS: Final = {form.format: form for form in (REST, RANDOM, REST_SINK, JDBC, CHECKPOINT)}

@@ -10,7 +10,8 @@
     │   ├── OptionError               an option is unknown, missing, wrong, not allowed here, or excludes another one
     │   ├── SchemaError               no schema, one that cannot be read, or one that is not wanted
     │   └── ModeError                 a trigger or an output mode that the format does not have
-    ├── CheckpointError               the checkpoint's offsets belong to something else
+    ├── CheckpointError               there is no checkpoint, or its offsets belong to something else
+    ├── RepairError                   a repair of a checkpoint or a ledger was refused; nothing was changed
     ├── ServerError                   the server of a source or a sink
     │   ├── HttpError                 the API cannot be reached, is too slow, or says no
     │   └── DatabaseError             the database cannot be reached, says no, or failed
@@ -60,6 +61,7 @@ __all__ = [
     "ModeError",
     "OptionError",
     "RecordError",
+    "RepairError",
     "RowError",
     "SchemaError",
     "ServerError",
@@ -158,7 +160,14 @@ class ModeError(ConfigurationError):
 
 
 class CheckpointError(EpochalError):
-    """The checkpoint's offsets cannot be read, belong to another source, or its journal cannot be written."""
+    """There is no checkpoint; its offsets cannot be read or belong to another source; its journal cannot be written."""
+
+
+class RepairError(EpochalError):
+    """A repair of a checkpoint or a ledger was refused: the query seems to run, or it could not go on afterwards.
+
+    Nothing was changed.
+    """
 
 
 class ServerError(EpochalError):
@@ -225,93 +234,57 @@ class SinkFencedError(SinkError):
 
 
 _TYPES: dict[str, type[EpochalError]] = {
-    "OPTION_UNKNOWN": OptionError,
-    "OPTION_REQUIRED": OptionError,
-    "OPTION_INVALID": OptionError,
-    "OPTION_CONFLICT": OptionError,
-    "SCHEMA_REQUIRED": SchemaError,
-    "SCHEMA_INFERENCE_FAILED": SchemaError,
-    "SCHEMA_CHANGED": SchemaError,
-    "SCHEMA_INVALID": SchemaError,
-    "SCHEMA_MISMATCH": SchemaError,
-    "SCHEMA_UNSUPPORTED": SchemaError,
-    "TRIGGER_UNSUPPORTED": ModeError,
-    "MODE_UNSUPPORTED": ModeError,
-    "OFFSET_VERSION_UNSUPPORTED": CheckpointError,
-    "OFFSET_INVALID": CheckpointError,
-    "SOURCE_CHANGED": CheckpointError,
-    "DATA_LOSS": DataLossError,
-    "HTTP_UNREACHABLE": HttpError,
-    "HTTP_TIMEOUT": HttpError,
-    "HTTP_TOO_SLOW": HttpError,
-    "HTTP_LIMIT_EXCEEDED": HttpError,
-    "HTTP_STATUS": HttpError,
-    "OAUTH_REFUSED": HttpError,
-    "HTTP_RESPONSE_TOO_LARGE": HttpError,
-    "HTTP_BODY_INVALID": HttpError,
-    "RESPONSE_FILE_FAILED": HttpError,
-    "PAGINATION_MISMATCH": RecordError,
-    "PAGINATION_LOOP": RecordError,
-    "CONTINUATION_MISSING": RecordError,
-    "LIST_INCOMPLETE": RecordError,
-    "LIST_SHIFTED": DataLossError,
-    "TOO_MANY_PAGES": RecordError,
-    "LINK_REFUSED": RecordError,
-    "JOURNAL_UNWRITABLE": CheckpointError,
-    "JOURNAL_NOT_SHARED": CheckpointError,
-    "RECORDS_NOT_FOUND": RecordError,
-    "CSV_HEADER_MISMATCH": RecordError,
-    "RECORD_INVALID": RecordError,
-    "DATABASE_UNREACHABLE": DatabaseError,
-    "LOGIN_REFUSED": DatabaseError,
-    "DATABASE_ERROR": DatabaseError,
-    "TOO_MANY_CONNECTIONS": DatabaseError,
-    "SINK_BLOCKED": DatabaseError,
-    "OBJECT_UNTRUSTED": DatabaseError,
-    "SECRET_UNREADABLE": OptionError,
-    "TLS_INVALID": OptionError,
-    "SIGNER_INVALID": OptionError,
-    "OPTION_NOT_ALLOWED": OptionError,
-    "DRIVER_MISSING": DatabaseError,
-    "COMMIT_UNKNOWN": DatabaseError,
-    "TABLE_MISSING": TableError,
-    "COLUMN_MISSING": TableError,
-    "COLUMN_REQUIRED": TableError,
-    "COLUMN_TYPE_MISMATCH": TableError,
-    "TYPE_UNSUPPORTED": TableError,
-    "KEY_COLUMNS_REQUIRED": TableError,
-    "KEY_NOT_UNIQUE": TableError,
-    "KEY_COMPARISON_MISMATCH": TableError,
-    "DUPLICATE_KEYS": RowError,
-    "BAD_ROW": RowError,
-    "TOO_MANY_BAD_ROWS": RowError,
-    "ROWS_DROPPED": RowError,
-    "STAGING_LOST": RowError,
-    "ROW_FILE_LOST": RowError,
-    "ROW_TOO_LARGE": RowError,
-    "ROW_REFUSED": RowError,
-    "TOO_MANY_REFUSED_ROWS": RowError,
-    "ROW_RESULTS_INVALID": RowError,
-    "ORDER_NOT_REPEATABLE": ModeError,
-    "EPOCH_PARTITIONING_CHANGED": EpochChangedError,
-    "DEAD_LETTERS_UNWRITABLE": OptionError,
-    "COMMIT_MESSAGE_CORRUPTED": RowError,
-    "EPOCH_TOO_LARGE": EpochError,
-    "EPOCH_GAP": EpochGapError,
-    "EPOCH_REGRESSED": EpochRegressedError,
-    "EPOCH_OFFSETS_CHANGED": EpochChangedError,
-    "EPOCH_CONTENT_CHANGED": EpochChangedError,
-    "QUERY_CHANGED": SinkIdentityError,
-    "LEDGER_EMPTY": SinkIdentityError,
-    "TARGET_SHARED": SinkIdentityError,
-    "TARGET_CHANGED": SinkIdentityError,
-    "TRIGGER_CHANGED": SinkIdentityError,
-    "SINK_FENCED": SinkFencedError,
-    "LEDGER_VERSION_UNSUPPORTED": SinkIdentityError,
-    "QUERY_NOT_FOUND": SinkError,
-    "SESSION_WITHOUT_JAR": SessionWithoutJarError,
-    "VERSION_MISMATCH": VersionMismatchError,
-    "SPARK_UNSUPPORTED": VersionMismatchError,
+    condition: kind
+    for kind, conditions in {
+        OptionError: """
+            OPTION_UNKNOWN OPTION_REQUIRED OPTION_INVALID OPTION_CONFLICT SECRET_UNREADABLE TLS_INVALID
+            SIGNER_INVALID OPTION_NOT_ALLOWED DEAD_LETTERS_UNWRITABLE
+        """,
+        SchemaError: """
+            SCHEMA_REQUIRED SCHEMA_INFERENCE_FAILED SCHEMA_CHANGED SCHEMA_INVALID SCHEMA_MISMATCH
+            SCHEMA_UNSUPPORTED
+        """,
+        ModeError: "TRIGGER_UNSUPPORTED MODE_UNSUPPORTED ORDER_NOT_REPEATABLE",
+        CheckpointError: """
+            OFFSET_VERSION_UNSUPPORTED OFFSET_INVALID SOURCE_CHANGED CHECKPOINT_NOT_FOUND JOURNAL_UNWRITABLE
+            JOURNAL_NOT_SHARED
+        """,
+        RepairError: "REPAIR_REFUSED",
+        DataLossError: "DATA_LOSS LIST_SHIFTED",
+        HttpError: """
+            HTTP_UNREACHABLE HTTP_TIMEOUT HTTP_TOO_SLOW HTTP_LIMIT_EXCEEDED HTTP_STATUS OAUTH_REFUSED
+            HTTP_RESPONSE_TOO_LARGE HTTP_BODY_INVALID RESPONSE_FILE_FAILED
+        """,
+        RecordError: """
+            PAGINATION_MISMATCH PAGINATION_LOOP CONTINUATION_MISSING LIST_INCOMPLETE TOO_MANY_PAGES LINK_REFUSED
+            RECORDS_NOT_FOUND CSV_HEADER_MISMATCH RECORD_INVALID
+        """,
+        DatabaseError: """
+            DATABASE_UNREACHABLE LOGIN_REFUSED DATABASE_ERROR TOO_MANY_CONNECTIONS SINK_BLOCKED OBJECT_UNTRUSTED
+            DRIVER_MISSING COMMIT_UNKNOWN
+        """,
+        TableError: """
+            TABLE_MISSING COLUMN_MISSING COLUMN_REQUIRED COLUMN_TYPE_MISMATCH TYPE_UNSUPPORTED
+            KEY_COLUMNS_REQUIRED KEY_NOT_UNIQUE KEY_COMPARISON_MISMATCH
+        """,
+        RowError: """
+            DUPLICATE_KEYS BAD_ROW TOO_MANY_BAD_ROWS ROWS_DROPPED STAGING_LOST ROW_FILE_LOST ROW_TOO_LARGE
+            ROW_REFUSED TOO_MANY_REFUSED_ROWS ROW_RESULTS_INVALID COMMIT_MESSAGE_CORRUPTED
+        """,
+        EpochChangedError: "EPOCH_PARTITIONING_CHANGED EPOCH_OFFSETS_CHANGED EPOCH_CONTENT_CHANGED",
+        EpochError: "EPOCH_TOO_LARGE",
+        EpochGapError: "EPOCH_GAP",
+        EpochRegressedError: "EPOCH_REGRESSED",
+        SinkIdentityError: """
+            QUERY_CHANGED LEDGER_EMPTY TARGET_SHARED TARGET_CHANGED TRIGGER_CHANGED LEDGER_VERSION_UNSUPPORTED
+            LEDGER_NOT_FOUND SINK_NOT_FOUND
+        """,
+        SinkFencedError: "SINK_FENCED",
+        SinkError: "QUERY_NOT_FOUND",
+        SessionWithoutJarError: "SESSION_WITHOUT_JAR",
+        VersionMismatchError: "VERSION_MISMATCH SPARK_UNSUPPORTED",
+    }.items()
+    for condition in conditions.split()
 }
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from epochal._forms import RANDOM, REST
+from epochal._forms import CHECKPOINT, RANDOM, REST
 from epochal._load import load
-from epochal._options import OptionValue
+from epochal._options import Location, OptionValue, text
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http, Limits
 from epochal._values.pages import AnyPages
@@ -23,11 +23,31 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["random", "rest"]
+__all__ = ["checkpoint", "random", "rest"]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def checkpoint(spark: SparkSession, path: Location, *, options: Mapping[str, OptionValue] | None = None) -> DataFrame:
+    """What Spark has logged in a checkpoint, of any query and any sink: a row for each source of each epoch.
+
+    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` gives the same as a value that explains itself.
+
+    Args:
+        spark: the session.
+        path: the directory that the query has as ``checkpointLocation``, on any file system that Spark reaches.
+        options: options by the jar's own names.
+
+    Returns:
+        A batch. A file that cannot be read is a row with a ``problem``.
+
+    Raises:
+        CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``), when the rows are asked for.
+        OptionError: this driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
+    """
+    return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
 
 
 def random(

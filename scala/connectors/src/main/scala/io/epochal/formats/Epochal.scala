@@ -1,5 +1,6 @@
 package io.epochal.formats
 
+import io.epochal.checkpoint.CheckpointOptions
 import io.epochal.core.option.OptionGroup
 import io.epochal.core.version.Version
 import io.epochal.jdbc.option.JdbcOptions
@@ -15,7 +16,7 @@ object Epochal {
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] =
-    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group)
+    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group, CheckpointOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)

@@ -62,7 +62,7 @@ private object JdbcProvider {
       s"""Read with Spark's own format: spark.read.format("jdbc")$call.load(). (A CREATE TABLE must name its columns.)""")
   }
 
-  private def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
+  def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
     Dialect
       .of(options.connection.url)
       .toRight(

@@ -71,8 +71,10 @@ private object RoomsSuite {
     "org.apache.spark.sql.catalyst.util.ArrayData",
     "org.apache.spark.sql.catalyst.util.MapData")
 
-  def isRowContract(found: JavaClass): Boolean =
-    rowContract(found.getName.stripSuffix("$")) || found.getPackageName == "org.apache.spark.unsafe.types"
+  def isRowContract(found: JavaClass): Boolean = {
+    val one = found.getBaseComponentType
+    rowContract(one.getName.stripSuffix("$")) || one.getPackageName == "org.apache.spark.unsafe.types"
+  }
 
   lazy val classes: JavaClasses =
     new ClassFileImporter()

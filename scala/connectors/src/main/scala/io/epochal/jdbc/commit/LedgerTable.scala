@@ -111,6 +111,10 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
       Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?", sinkId)(read).headOption
     else None
 
+  /** The same of all that is read and repaired by hand. */
+  def isComplete(connection: Connection): Boolean =
+    Seq("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history").forall(exists(connection, _))
+
   /** Whether there is a ledger. */
   def exists(connection: Connection): Boolean = exists(connection, "epochal_ledger")
 
@@ -238,6 +242,45 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
       sinkId,
       sinkId
     ): Unit
+
+  /** For repairs, under the row's lock: the last epoch that counts as applied from now on. As a claim does, it raises the
+    * generation, so that a run which is still active is fenced.
+    */
+  def correct(connection: Connection, sinkId: String, runId: String, applied: AppliedEpoch): Unit =
+    Sql.update(
+      connection,
+      sql"""UPDATE $ledger SET last_epoch = ?, trigger_mode = ?, offsets_hash = ?, digest = ?, $rowCount = ?,
+         |generation = generation + 1, run_id = ?, updated_at = ${sql.now} WHERE sink_id = ?""",
+      applied.epoch,
+      applied.trigger.name,
+      applied.offsetsHash,
+      applied.digest.hex,
+      applied.digest.rows,
+      runId,
+      sinkId
+    ): Unit
+
+  /** The same: nothing is known of the sink any more but its history. */
+  def forget(connection: Connection, sinkId: String): Unit =
+    Seq(ledger, retired).foreach(table => Sql.update(connection, s"DELETE FROM $table WHERE sink_id = ?", sinkId))
+
+  /** For people: the sinks' ids. */
+  def sinks(connection: Connection): Seq[String] =
+    Sql.query(connection, s"SELECT sink_id FROM $ledger ORDER BY sink_id")(_.getString(1))
+
+  /** For people: the rows of a sink in the ledger (one, or none), and of queries that were replaced. */
+  def described[A](connection: Connection, sinkId: String)(row: ResultSet => A): (Option[A], Seq[A]) = (
+    Sql.query(connection, s"SELECT * FROM $ledger WHERE sink_id = ?", sinkId)(row).headOption,
+    Sql.query(connection, s"SELECT * FROM $retired WHERE sink_id = ? ORDER BY updated_at", sinkId)(row))
+
+  /** For people: the latest epochs, newest first. */
+  def latest[A](connection: Connection, sinkId: String, epochs: Int)(line: ResultSet => A): Seq[A] =
+    Sql.query(
+      connection,
+      s"""SELECT * FROM $history WHERE sink_id = ? AND $number > (SELECT epochs - $epochs FROM $ledger WHERE sink_id = ?)
+         |ORDER BY $number DESC""".stripMargin,
+      sinkId,
+      sinkId)(line)
 
   private def read(rows: ResultSet): LedgerRow = {
     val version = rows.getLong("v")

@@ -1,7 +1,7 @@
 package io.epochal.core.error
 
 /** All conditions, in one place. A name, once released, keeps its meaning. */
-object Conditions extends HttpConditions {
+object Conditions extends HttpConditions with RepairConditions {
 
   // Options and schemas: refused before a query starts.
   val OptionUnknown = Condition("OPTION_UNKNOWN", "<format> has no option '<option>'.", "<suggestion>")
@@ -200,7 +200,7 @@ object Conditions extends HttpConditions {
   val EpochGap = Condition(
     "EPOCH_GAP",
     "The query commits epoch <epoch> to sink '<sinkId>', but the ledger's last epoch is <last>: it lacks <missing> epochs.",
-    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: restore a copy of the checkpoint from the time of epoch <last>, too."
+    "The database was restored or failed over to an earlier state. Spark never sends those epochs again: go back to epoch <last> there too, with a copy of the checkpoint from that time or with: epochal checkpoint rewind CHECKPOINT --to <last>"
   )
   val EpochRegressed = Condition(
     "EPOCH_REGRESSED",
@@ -305,6 +305,7 @@ object Conditions extends HttpConditions {
     TlsInvalid,
     SignerInvalid,
     OptionNotAllowed,
+    CheckpointNotFound,
     OffsetVersionUnsupported,
     OffsetInvalid,
     SourceChanged,
@@ -374,6 +375,9 @@ object Conditions extends HttpConditions {
     DeadLettersUnwritable,
     CommitUnknown,
     LedgerVersionUnsupported,
+    LedgerNotFound,
+    SinkNotFound,
+    RepairRefused,
     QueryNotFound,
     SparkUnsupported
   )

@@ -15,7 +15,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
     val known = raw.filterNot { case (name, _) =>
-      OptionGroup.belongsToSpark(name) || OptionGroup.isCatalogs(name, raw)
+      OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
     }
     for {
       named <- known.toSeq.sortBy(_._1).foldLeft[OptionGroup.Parsed](Right(Map.empty)) {

@@ -1,0 +1,134 @@
+"""The files of Spark's offset log and commit log, as texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+#: In place of an offset: the source had none yet.
+VOID = "-"
+
+
+class UnreadableError(ValueError):
+    """A file is torn, empty, or of a version that is not known; the text says which."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffsetLog:
+    """What ``offsets/<epoch>`` holds.
+
+    Attributes:
+        version: of the file: ``v1`` lists the sources by their place in the plan, ``v2`` by their names.
+        settings: the second line, as written: watermark, time and Spark's settings of the epoch, as JSON.
+        sources: name and offset of each source. In ``v1`` a source's name is its place: ``"0"``, ``"1"`` …
+        watermark: the watermark of the epoch, milliseconds since 1970; None where the file has none.
+        timestamp: when the epoch was planned, milliseconds since 1970; None where the file has none.
+        offsets_hash: as in the ledger's column ``offsets_hash``.
+    """
+
+    version: str
+    settings: str
+    sources: tuple[tuple[str, str], ...]
+    watermark: int | None
+    timestamp: int | None
+    offsets_hash: str
+
+
+def read_offsets(text: str) -> OffsetLog:
+    """Reads an ``offsets`` file.
+
+    Raises:
+        UnreadableError: Spark could not go on from this file either.
+    """
+    version, *rest = _lines(text)
+    if version not in ("v1", "v2"):
+        raise UnreadableError(_unknown(version))
+    if not rest:
+        raise UnreadableError("it ends after its first line")
+    settings, sources = rest[0], rest[1:]
+    metadata = _json_object(settings) if settings.strip() else {}
+    named = [_named(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
+    for name, offset in named:
+        _check_offset(name, offset)
+    return OffsetLog(
+        version=version,
+        settings=settings,
+        sources=tuple(sorted(named, key=_order) if version == "v2" else named),
+        watermark=_number(metadata, "batchWatermarkMs"),
+        timestamp=_number(metadata, "batchTimestampMs"),
+        offsets_hash=_hash(version, sources),
+    )
+
+
+def read_commit(text: str) -> int | None:
+    """Reads a ``commits`` file.
+
+    Returns:
+        The watermark of the next epoch, milliseconds since 1970; None where the file has none.
+
+    Raises:
+        UnreadableError: Spark could not go on from this file either.
+    """
+    version, *rest = _lines(text)
+    if version not in ("v1", "v2"):
+        raise UnreadableError(_unknown(version))
+    return _number(_json_object(rest[0]), "nextBatchWatermarkMs") if rest else None
+
+
+def _lines(text: str) -> list[str]:
+    """Without the empty ones at the end: Spark ignores these too."""
+    lines = text.split("\n")
+    while lines and not lines[-1]:
+        del lines[-1]
+    if not lines:
+        raise UnreadableError("it is empty")
+    return lines
+
+
+def _unknown(version: str) -> str:
+    known = version[:1] == "v" and version[1:].isdigit()
+    return f"it is of version {version}, and v1 and v2 are known" if known else "it does not begin with a version"
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UnreadableError("its second line is not JSON: the file is torn") from error
+    if not isinstance(found, dict):
+        raise UnreadableError("its second line is not a JSON object")
+    return found
+
+
+def _named(line: str) -> tuple[str, str]:
+    name, colon, offset = line.partition(":")
+    if not colon:
+        raise UnreadableError("a line has no name of a source: the file is torn")
+    return name, offset
+
+
+def _order(source: tuple[str, str]) -> tuple[bool, int, str]:
+    name = source[0]
+    return (False, int(name), "") if name.isdigit() else (True, 0, name)
+
+
+def _check_offset(name: str, offset: str) -> None:
+    """A source may write any text; one that begins as JSON does and is not JSON is torn."""
+    if offset[:1] in ("{", "["):
+        try:
+            json.loads(offset)
+        except ValueError as error:
+            raise UnreadableError(f"the offset of source {name} is not JSON: the file is torn") from error
+
+
+def _number(values: dict[str, Any], name: str) -> int | None:
+    value = values.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _hash(version: str, sources: list[str]) -> str:
+    """SHA-256 over what decides which rows the epoch has, as the sink computes it (``docs/PROTOCOL.md``)."""
+    ordered = sorted(sources, key=lambda line: line.encode("utf-16-be")) if version == "v2" else sources
+    return hashlib.sha256("\n".join([version, *ordered]).encode()).hexdigest()[:32]

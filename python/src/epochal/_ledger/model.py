@@ -1,0 +1,217 @@
+"""The sink's ledger as values. ``docs/PROTOCOL.md`` has its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from epochal.errors import SinkIdentityError
+
+#: Of ``epochal_ledger`` and ``epochal_ledger_retired``: the version of a row that this release reads.
+VERSION = 1
+
+_TIME = re.compile(r"(?P<seconds>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?Z?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEpoch:
+    """A line of the history, which is for people: no decision depends on it."""
+
+    number: int
+    epoch: int
+    query_id: str
+    run_id: str
+    generation: int
+    target: str
+    trigger_mode: str
+    offsets_hash: str | None
+    digest: str
+    rows: int
+    committed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LedgerRow:
+    """What the ledger knows of one sink. Prints as a summary.
+
+    Attributes:
+        sink_id: option ``sinkId``, else the query's id.
+        v: version of the row.
+        query_id: of the query that writes.
+        target: the table, as the database spells it.
+        target_oid: the database's own number for it; None where it has none.
+        last_epoch: the last epoch in the table; None before the first.
+        trigger_mode, offsets_hash, digest, rows: of that epoch.
+        epochs, total_rows: written under this sink id, all together.
+        generation: raised by every run; only the newest one may write.
+        run_id: of the last run that has claimed the sink.
+        server_id, timeline: of the server at that claim.
+        created_at, updated_at: in UTC.
+        retired: rows of earlier queries of this sink, which another query has replaced.
+        history: the latest epochs, newest first, ten at most.
+    """
+
+    sink_id: str
+    v: int
+    query_id: str
+    target: str
+    target_oid: int | None
+    last_epoch: int | None
+    trigger_mode: str | None
+    offsets_hash: str | None
+    digest: str | None
+    rows: int | None
+    epochs: int
+    total_rows: int
+    generation: int
+    run_id: str
+    server_id: str
+    timeline: int | None
+    created_at: datetime
+    updated_at: datetime
+    retired: tuple[LedgerRow, ...] = ()
+    history: tuple[LedgerEpoch, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: times as ISO 8601."""
+        values = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        return values | {
+            "retired": [row.to_dict() for row in self.retired],
+            "history": [{one.name: _plain(getattr(line, one.name)) for one in fields(line)} for line in self.history],
+        }
+
+    def __str__(self) -> str:
+        last = "no epoch yet" if self.last_epoch is None else f"epoch {self.last_epoch} ({self.rows:,} rows)"
+        lines = [
+            f"Sink {self.sink_id} → {self.target}",
+            f"  last epoch  {last}",
+            f"  in all      {self.total_rows:,} rows in {self.epochs:,} epochs",
+            f"  query       {self.query_id}",
+            f"  generation  {self.generation}, run {self.run_id}",
+            f"  updated     {self.updated_at:%Y-%m-%d %H:%M:%S} UTC",
+        ]
+        lines += [f"  replaced    query {old.query_id}, last epoch {old.last_epoch}" for old in self.retired]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Ledger:
+    """The ledger of a database, as it was when it was read. Prints as a table.
+
+    Attributes:
+        place: the database, without secrets.
+        rows: one for each sink, by sink id.
+    """
+
+    place: str
+    rows: tuple[LedgerRow, ...]
+
+    def __iter__(self) -> Iterator[LedgerRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def sink(self, sink_id: str) -> LedgerRow:
+        """The row of a sink.
+
+        Raises:
+            SinkIdentityError: there is none (``SINK_NOT_FOUND``).
+        """
+        for row in self.rows:
+            if row.sink_id == sink_id:
+                return row
+        raise sink_not_found(self.place, sink_id, [row.sink_id for row in self.rows])
+
+    def find(self, query_id: str | None) -> LedgerRow | None:
+        """The row of a query; of several, which only hands could have made, the one that was written last."""
+        found = [row for row in self.rows if row.query_id == query_id]
+        return max(found, key=lambda row: row.updated_at, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"place": self.place, "sinks": [row.to_dict() for row in self.rows]}
+
+    def __str__(self) -> str:
+        head = ("sink", "target", "last epoch", "rows", "generation", "updated (UTC)")
+        lines = [
+            (
+                row.sink_id,
+                row.target,
+                "none" if row.last_epoch is None else str(row.last_epoch),
+                f"{row.total_rows:,}",
+                str(row.generation),
+                f"{row.updated_at:%Y-%m-%d %H:%M:%S}",
+            )
+            for row in self.rows
+        ]
+        widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
+        body = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in [head, *lines]
+        ]
+        return "\n".join([f"Ledger in {self.place}", *(line.rstrip() for line in body)])
+
+    __repr__ = __str__
+
+
+def sink_not_found(place: str, sink_id: str, there: list[str]) -> SinkIdentityError:
+    known = f"It has {', '.join(there)}." if there else "It has no sinks."
+    return SinkIdentityError(
+        "SINK_NOT_FOUND",
+        f"The ledger in {place} has no sink '{sink_id}'. {known}",
+        "Name one of these: without the option sinkId, a sink has the id of its query.",
+    )
+
+
+def ledger_not_found(place: str) -> SinkIdentityError:
+    return SinkIdentityError(
+        "LEDGER_NOT_FOUND",
+        f"There is no table epochal_ledger in {place}.",
+        "The ledger is in the schema of the table that the sink writes: name that schema, or the right database. "
+        "The first epoch of a query creates the ledger.",
+    )
+
+
+def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: tuple[LedgerEpoch, ...]) -> LedgerRow:
+    """From the columns of ``epochal_ledger``.
+
+    Raises:
+        SinkIdentityError: the row is of a newer version (``LEDGER_VERSION_UNSUPPORTED``).
+    """
+    if values["v"] > VERSION:
+        raise SinkIdentityError(
+            "LEDGER_VERSION_UNSUPPORTED",
+            f"The ledger holds sink '{values['sink_id']}' in version {values['v']}, "
+            f"but this release reads up to version {VERSION}.",
+            "Use the release of Epochal that wrote it, or a newer one.",
+        )
+    known = {one.name for one in fields(LedgerRow)} - {"retired", "history"}
+    return LedgerRow(**_with_moments(values, known), retired=retired, history=history)
+
+
+def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
+    """From the columns of ``epochal_ledger_history``."""
+    return LedgerEpoch(**_with_moments(values, {one.name for one in fields(LedgerEpoch)}))
+
+
+def _with_moments(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Without columns that this release does not know."""
+    return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
+
+
+def _moment(text: str) -> datetime:
+    """Python 3.10 reads neither ``Z`` nor nanoseconds."""
+    parts = _TIME.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"not a time: {text}")
+    fraction = (parts["fraction"] or "0")[:6].ljust(6, "0")
+    return datetime.fromisoformat(f"{parts['seconds']}.{fraction}+00:00")
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

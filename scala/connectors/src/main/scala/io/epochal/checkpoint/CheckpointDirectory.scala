@@ -1,0 +1,103 @@
+package io.epochal.checkpoint
+
+import java.io.{FileNotFoundException, IOException}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.charset.{CharacterCodingException, CodingErrorAction}
+
+import scala.util.{Try, Using}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+
+/** A checkpoint, as its files say.
+  *
+  * @param queryId
+  *   None: `metadata` is missing or cannot be read
+  * @param hasState
+  *   whether it holds state stores
+  */
+final case class Checkpoint(queryId: Option[String], hasState: Boolean, epochs: Seq[LoggedEpoch])
+
+/** An epoch that has a file in one of the logs.
+  *
+  * @param offsets
+  *   None: not there; Left: why it cannot be read
+  */
+final case class LoggedEpoch(number: Long, offsets: Option[LogEntry[OffsetLog]], commit: Option[LogEntry[CommitLog]])
+
+/** @param modified
+  *   milliseconds since 1970
+  */
+final case class LogEntry[A](modified: Long, content: Either[String, A])
+
+/** The directory of a checkpoint, on any file system that Hadoop knows. */
+final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Configuration) {
+  import CheckpointDirectory._
+
+  private val root = new Path(location)
+  private val files = root.getFileSystem(hadoop)
+
+  /** @throws io.epochal.core.error.EpochalException
+    *   CHECKPOINT_NOT_FOUND. A file that cannot be read is none
+    */
+  def read(): Checkpoint = {
+    val names = list(root).getOrElse(throw notFound("there is no such directory")).map(_.getPath.getName).toSet
+    if (!Seq(Offsets, Commits, Metadata).exists(names))
+      throw notFound(s"it has neither '$Offsets' nor '$Commits' nor '$Metadata'")
+    val offsets = numbered(Offsets)
+    val commits = numbered(Commits)
+    val epochs = (offsets.keySet ++ commits.keySet).toSeq.sorted.map { number =>
+      LoggedEpoch(
+        number,
+        offsets.get(number).flatMap(entry(_)(OffsetLog.read)),
+        commits.get(number).flatMap(entry(_)(CommitLog.read)))
+    }
+    Checkpoint(queryId, list(new Path(root, "state")).exists(_.nonEmpty), epochs)
+  }
+
+  private def queryId: Option[String] =
+    Try(text(new Path(root, Metadata))).toOption
+      .flatMap(LogFile.json)
+      .flatMap(found => Option(found.get("id")))
+      .map(_.asText)
+
+  /** The files of a log by epoch; unfinished ones have other names. */
+  private def numbered(log: String): Map[Long, FileStatus] =
+    list(new Path(root, log))
+      .getOrElse(Nil)
+      .flatMap(file => file.getPath.getName.toLongOption.filter(_ >= 0).map(_ -> file))
+      .toMap
+
+  /** None: Spark has removed it meanwhile. */
+  private def entry[A](file: FileStatus)(read: String => Either[String, A]): Option[LogEntry[A]] =
+    try Some(LogEntry(file.getModificationTime, read(text(file.getPath))))
+    catch {
+      case _: FileNotFoundException    => None
+      case _: CharacterCodingException => Some(LogEntry(file.getModificationTime, Left("it is not UTF-8")))
+      case error: IOException          => Some(LogEntry(file.getModificationTime, Left(error.getClass.getSimpleName)))
+    }
+
+  private def text(file: Path): String = {
+    val bytes = Using.resource(files.open(file))(_.readAllBytes())
+    UTF_8.newDecoder
+      .onMalformedInput(CodingErrorAction.REPORT)
+      .onUnmappableCharacter(CodingErrorAction.REPORT)
+      .decode(java.nio.ByteBuffer.wrap(bytes))
+      .toString
+  }
+
+  private def list(directory: Path): Option[Seq[FileStatus]] =
+    try Some(files.listStatus(directory).toSeq)
+    catch { case _: FileNotFoundException => None }
+
+  private def notFound(reason: String): EpochalException =
+    Conditions.CheckpointNotFound("path" -> location, "reason" -> reason)
+}
+
+private object CheckpointDirectory {
+  val Offsets = "offsets"
+  val Commits = "commits"
+  val Metadata = "metadata"
+}

@@ -1,0 +1,31 @@
+package io.epochal.checkpoint
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
+import io.epochal.kit.access.DriverAccess
+
+/** Which checkpoint is to be read. */
+final case class CheckpointOptions(path: String)
+
+object CheckpointOptions {
+  val Format = "epochal-checkpoint"
+
+  val Path: OptionSpec[String] = OptionSpec(
+    "path",
+    OptionType.string,
+    "The checkpoint of a query, which has it as checkpointLocation, on any file system that Spark reaches: load(path) sets it.",
+    required = true,
+    sample = Some("/data/checkpoints/comments")
+  )
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "What Spark has logged in the checkpoint of any query: a row for each source of each epoch. Batch reads.",
+    Seq(Path))
+
+  def read(raw: Map[String, String]): Either[EpochalException, CheckpointOptions] =
+    for {
+      values <- group.parse(raw)
+      _ <- DriverAccess.checked(_.directory(Path.name, values(Path)))
+    } yield CheckpointOptions(values(Path))
+}

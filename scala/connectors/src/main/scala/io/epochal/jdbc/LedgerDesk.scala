@@ -1,0 +1,141 @@
+package io.epochal.jdbc
+
+import java.sql.{Connection, ResultSet, SQLException, Types}
+import java.time.{LocalDateTime, OffsetDateTime, ZoneOffset}
+import java.util
+import java.util.{Locale, UUID}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
+import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.database.{Database, Trust}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+
+/** The ledger for other languages: to look into it, and to repair it. Times are ISO 8601 in UTC.
+  *
+  * Options are those of `epochal-jdbc`, where `dbtable` is the ledger: `epochal_ledger`, or `schema.epochal_ledger`. So it
+  * is found as a sink would find its target.
+  */
+object LedgerDesk {
+  private val mapper = new ObjectMapper()
+
+  /** Lines of the history that are shown of each sink. */
+  private val Lines = 10
+
+  /** @return
+    *   `{"place":…,"sinks":[{"row":{…},"retired":[{…}],"history":[{…}]}]}`, with the columns that `docs/PROTOCOL.md` lists
+    * @throws io.epochal.core.error.EpochalException
+    *   LEDGER_NOT_FOUND
+    */
+  def read(options: util.Map[String, String]): String = {
+    val root = mapper.createObjectNode()
+    inLedger(options, "reading the ledger") { (connection, database, name) =>
+      root.put("place", database.place)
+      val sinks = root.putArray("sinks")
+      val ledger = table(database, name)
+      if (!ledger.isComplete(connection)) throw notFound(database)
+      ledger.sinks(connection).foreach { id =>
+        val sink = sinks.addObject()
+        val (row, retired) = ledger.described(connection, id)(json)
+        row.foreach(sink.set[JsonNode]("row", _))
+        val (replaced, history) = (sink.putArray("retired"), sink.putArray("history"))
+        retired.foreach(replaced.add(_))
+        ledger.latest(connection, id, Lines)(json).foreach(history.add(_))
+      }
+    }
+    mapper.writeValueAsString(root)
+  }
+
+  /** Repairs a sink's row, in one transaction, under the rules of trust of the sink itself.
+    *
+    * @param shown
+    *   what the row was when somebody decided on this: `[query_id, generation, run_id, last_epoch, offsets_hash]`. If it is
+    *   not that any more, nothing is changed
+    * @param applied
+    *   `[epoch, offsets_hash]`: the epoch that is to count as the last one; null forgets the sink
+    * @throws io.epochal.core.error.EpochalException
+    *   SINK_NOT_FOUND, REPAIR_REFUSED
+    */
+  def change(options: util.Map[String, String], sinkId: String, shown: String, applied: String): Unit =
+    inLedger(options, "the repair of the ledger") { (connection, database, name) =>
+      val known = table(database, name)
+      if (!known.isComplete(connection)) throw notFound(database)
+      val target = known
+        .row(connection, sinkId)
+        .getOrElse(
+          throw Conditions.SinkNotFound(
+            "url" -> database.place,
+            "sinkId" -> sinkId,
+            "known" -> known.sinks(connection).mkString("It has ", ", ", ".")))
+        .target
+      val beside = QualifiedName(name.schema, target.name.stripPrefix(s"${name.schema}."))
+      val ledger = table(database, beside)
+      ledger.isComplete(connection): Unit
+      val row = ledger.lock(connection, sinkId).get
+      val found = mapper.createArrayNode().add(row.queryId).add(row.generation).add(row.runId)
+      found.add(row.last.map(last => Long.box(last.epoch)).orNull)
+      found.add(row.last.flatMap(_.offsetsHash).orNull)
+      val before = mapper.writeValueAsString(mapper.readTree(shown))
+      val now = mapper.writeValueAsString(found)
+      if (before != now) throw Conditions.RepairRefused("sinkId" -> sinkId, "shown" -> before, "found" -> now)
+      Option(applied).map(mapper.readTree) match {
+        case None => ledger.forget(connection, sinkId)
+        case Some(epoch) =>
+          val hash = Option(epoch.get(1)).filterNot(_.isNull).map(_.asText)
+          val last = AppliedEpoch(epoch.get(0).asLong, TriggerMode.MicroBatch, hash, ContentDigest.empty)
+          ledger.correct(connection, sinkId, UUID.randomUUID().toString, last)
+      }
+    }
+
+  private def inLedger(raw: util.Map[String, String], step: String)(
+      body: (Connection, Database, QualifiedName) => Unit): Unit = {
+    val options = JdbcOptions.read(raw.asScala.toMap).fold(throw _, identity)
+    val dialect = JdbcProvider.dialect(options).fold(throw _, identity)
+    dialect.check(options).fold(throw _, identity)
+    val database = new Database(dialect, options, () => ())
+    if (dialect.isNew(options.connection)) throw notFound(database)
+    database.transaction(step) { transaction =>
+      val name = dialect.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
+      body(transaction.connection, database, name)
+      transaction.commit()
+    }
+  }
+
+  /** @param target
+    *   whose owner is trusted with the ledger; to look into it, that of the ledger is enough
+    */
+  private def table(database: Database, target: QualifiedName): LedgerTable =
+    new LedgerTable(database.dialect, Trust(target, database.options.trustedOwners), database.place)
+
+  private def notFound(database: Database): EpochalException = Conditions.LedgerNotFound("url" -> database.place)
+
+  /** A row by its columns' names, in lower case. */
+  private def json(rows: ResultSet): ObjectNode = {
+    val node = mapper.createObjectNode()
+    val columns = rows.getMetaData
+    (1 to columns.getColumnCount).foreach { i =>
+      val name = columns.getColumnLabel(i).toLowerCase(Locale.ROOT)
+      columns.getColumnType(i) match {
+        case Types.BIGINT | Types.INTEGER | Types.NUMERIC | Types.DECIMAL =>
+          val number = rows.getLong(i)
+          if (rows.wasNull) node.putNull(name) else node.put(name, number)
+        case Types.TIMESTAMP | Types.TIMESTAMP_WITH_TIMEZONE => node.put(name, moment(rows, i))
+        case _                                               => node.put(name, rows.getString(i))
+      }
+    }
+    node
+  }
+
+  /** Columns without a zone are in UTC: there a driver gives a local time, and elsewhere it refuses to. */
+  private def moment(rows: ResultSet, column: Int): String = {
+    val when =
+      try rows.getObject(column, classOf[LocalDateTime]).atOffset(ZoneOffset.UTC)
+      catch { case _: SQLException => rows.getObject(column, classOf[OffsetDateTime]) }
+    when.toInstant.toString
+  }
+}

@@ -1,0 +1,81 @@
+"""Small checkpoints as Spark writes them, frozen: of sources that the tests do not run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+QUERY = "0e1a1f5e-7c51-4b58-9c1f-52f7a1f6d001"
+
+SETTINGS = (
+    '{"batchWatermarkMs":%d,"batchTimestampMs":1767225600000,"conf":{"spark.sql.shuffle.partitions":"2",'
+    '"spark.sql.streaming.stateStore.rocksdb.formatVersion":"5"}}'
+)
+
+#: By kind, the offset of a source at the end of the epoch in which so much is delivered.
+SHAPES = {
+    "epochal-rest": '{"v":1,"format":"epochal-rest","source":"https://api.example.com/comments (offset)","records":%d}',
+    "epochal-random": '{"v":1,"format":"epochal-random","source":"seed=0","rows":%d,"startedAt":1767225600000}',
+    "a counter": "%d",
+    "rate-micro-batch": '{"offset":%d,"timestamp":1767225600000}',
+    "files": '{"logOffset":%d}',
+    "Kafka": '{"clicks":{"0":%d,"1":5}}',
+    "Delta": '{"sourceVersion":1,"reservoirId":"6a1c","reservoirVersion":%d,"index":-1,"isStartingVersion":false}',
+    "Iceberg": '{"version":1,"snapshot_id":%d,"position":4,"scan_all_files":false}',
+    "unknown": "at-%d",
+}
+
+
+def offset(kind: str, delivered: int) -> str:
+    """As the source writes it."""
+    return SHAPES[kind] % delivered
+
+
+def offsets_text(*sources: str, version: str = "v1", watermark: int = 0) -> str:
+    """An ``offsets`` file, as Spark writes it."""
+    return "\n".join([version, SETTINGS % watermark, *sources])
+
+
+def commit_text(watermark: int = 0, version: str = "v1") -> str:
+    """A ``commits`` file."""
+    return f'{version}\n{{"nextBatchWatermarkMs":{watermark}}}'
+
+
+def write(
+    directory: Path,
+    offsets: Mapping[int, str],
+    commits: Sequence[int] | Mapping[int, str],
+    *,
+    query_id: str | None = QUERY,
+    age: float = 3600,
+    checksums: bool = False,
+) -> Path:
+    """Writes a checkpoint whose files are ``age`` seconds old, with files in place of Hadoop's checksums if wanted."""
+    texts = commits if isinstance(commits, Mapping) else {number: commit_text() for number in commits}
+    for log, entries in (("offsets", offsets), ("commits", texts)):
+        (directory / log).mkdir(parents=True, exist_ok=True)
+        for number, text in entries.items():
+            (directory / log / str(number)).write_text(text, "utf-8")
+            if checksums:
+                (directory / log / f".{number}.crc").write_bytes(b"crc")
+    if query_id:
+        (directory / "metadata").write_text(f'{{"id":"{query_id}"}}', "utf-8")
+    quiet(directory, age)
+    return directory
+
+
+def quiet(directory: Path, age: float = 3600) -> Path:
+    """Makes the files of the logs as old as those of a query that was stopped."""
+    when = time.time() - age
+    for log in ("offsets", "commits"):
+        for file in (directory / log).iterdir():
+            os.utime(file, (when, when))
+    return directory
+
+
+def of_kind(directory: Path, kind: str, *, committed: int = 2) -> Path:
+    """Three epochs of one source, ten more in each; those up to ``committed`` are committed."""
+    texts = {n: offsets_text(offset(kind, 10 * (n + 1))) for n in range(3)}
+    return write(directory, texts, range(committed + 1))

@@ -1,0 +1,310 @@
+"""Checkpoints as values: of any source and sink, whole and damaged; and what a ledger says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import epochal
+from epochal._checkpoint.comparison import State
+from epochal._checkpoint.kinds import words
+from epochal._ledger.model import LedgerRow
+from support.checkpoints import QUERY, SHAPES, commit_text, of_kind, offset, offsets_text, write
+from support.databases import Database
+from support.streams import finish, forget_last_commit, numbers
+
+
+def row(last_epoch: int | None, **values: Any) -> LedgerRow:
+    """The ledger's row of the query."""
+    now = datetime.now(timezone.utc)
+    known = LedgerRow(
+        sink_id="comments",
+        v=1,
+        query_id=QUERY,
+        target="public.comments",
+        target_oid=4711,
+        last_epoch=last_epoch,
+        trigger_mode="micro-batch",
+        offsets_hash=None,
+        digest="0" * 16,
+        rows=10,
+        epochs=3,
+        total_rows=30,
+        generation=1,
+        run_id="run",
+        server_id="sqlite",
+        timeline=None,
+        created_at=now,
+        updated_at=now,
+    )
+    return dataclasses.replace(known, **values)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_source_of_every_kind_is_recognised_by_its_offsets(kind: str, tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", kind))
+    assert (found.query_id, found.last_logged, found.last_committed) == (QUERY, 2, 2)
+    (source,) = found.epochs[-1].sources
+    assert (source.kind, source.offset) == (kind, offset(kind, 30))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("epochal-rest", "1,000 records"),
+        ("epochal-random", "1,000 rows"),
+        ("Kafka", "clicks: 1,005 offsets in 2 partitions"),
+        ("files", "the files of 1,001 polls"),
+        ("a counter", "position 1,000"),
+        ("unknown", "at-1000"),
+    ],
+)
+def test_an_offset_is_told_in_plain_words(kind: str, expected: str) -> None:
+    assert words(offset(kind, 1000)) == expected
+
+
+def test_the_summary_tells_query_epochs_sources_watermark_and_the_next_start(tmp_path: Path) -> None:
+    texts = {n: offsets_text(offset("epochal-rest", 10 * n), "-", watermark=1767225600123) for n in range(3)}
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1]))
+    (tmp_path / "checkpoint" / "state" / "0").mkdir(parents=True)
+    assert (
+        str(found).splitlines()
+        == repr(found).splitlines()
+        == [
+            f"Checkpoint {tmp_path / 'checkpoint'}",
+            f"  query       {QUERY}",
+            "  epochs      0 to 2 are kept; the last one logged is 2, committed 1",
+            "  source 0    epochal-rest: 20 records",
+            "              https://api.example.com/comments (offset)",
+            "  source 1    nothing yet",
+            "  watermark   2026-01-01 00:00:00.123 UTC",
+            "  next start  Spark replays epoch 2, up to the offsets that are logged for it.",
+        ]
+    )
+    assert epochal.checkpoint(tmp_path / "checkpoint").has_state
+
+
+def test_a_checkpoint_is_a_value_and_does_not_change(tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "files"))
+    assert found == epochal.checkpoint(tmp_path / "checkpoint")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.query_id = "another"  # type: ignore[misc]
+
+
+def test_sources_that_are_logged_by_name_keep_their_names(tmp_path: Path) -> None:
+    text = offsets_text("10:7", f"orders:{offset('Kafka', 3)}", "2:-", version="v2")
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", {0: text}, [0]))
+    assert [(source.name, source.offset) for source in found.epochs[0].sources] == [
+        ("2", "-"),
+        ("10", "7"),
+        ("orders", offset("Kafka", 3)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("v1", "it ends after its first line"),
+        ('v1\n{"batchWaterm', "its second line is not JSON: the file is torn"),
+        (offsets_text('{"v":1,"format":"epochal-r'), "the offset of source 0 is not JSON: the file is torn"),
+        (offsets_text("0:{}", "1", version="v2"), "a line has no name of a source: the file is torn"),
+        (offsets_text("7", version="v9"), "it is of version v9, and v1 and v2 are known"),
+        ("\x00\x00\x00\x00", "it does not begin with a version"),
+    ],
+)
+def test_a_damaged_file_is_told_and_the_start_that_fails_on_it(text: str, reason: str, tmp_path: Path) -> None:
+    texts = {0: offsets_text("1"), 1: offsets_text("2"), 2: text}
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1]))
+    assert found.epochs[2].problem == f"offsets/2 cannot be read: {reason}"
+    assert found.next_start.epoch is None
+    assert f"  problem     offsets/2 cannot be read: {reason}" in str(found).splitlines()
+    compared = found.compare(row(1))
+    assert (compared.state, compared.healthy) == ("broken", False)
+    assert f"epochal checkpoint rewind {found.path} --to 1" in compared.remedy
+
+
+def test_an_empty_commit_is_a_damaged_file_too(tmp_path: Path) -> None:
+    texts = {n: offsets_text(str(n)) for n in range(2)}
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, {0: commit_text(), 1: ""}))
+    assert found.epochs[1].problem == "commits/1 cannot be read: it is empty"
+    assert found.next_start.epoch is None
+
+
+def test_offsets_that_are_missing_before_the_last_ones_stop_the_query(tmp_path: Path) -> None:
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", {5: offsets_text("1")}, [5]))
+    assert found.next_start.explanation == "Spark fails: offsets/4 is missing."
+
+
+@pytest.mark.parametrize("name", ["missing", "other"])
+def test_a_place_without_a_checkpoint_is_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with pytest.raises(epochal.CheckpointError, match=rf"CHECKPOINT_NOT_FOUND.*{name}"):
+        epochal.checkpoint(tmp_path / name)
+
+
+def test_an_epoch_that_is_not_there_is_an_error_that_names_those_that_are(tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "files"))
+    with pytest.raises(epochal.CheckpointError, match=r"EPOCH_NOT_FOUND.*no epoch 7: it has epochs 0 to 2"):
+        found.epoch(7)
+
+
+def test_a_place_on_another_file_system_needs_a_session() -> None:
+    with pytest.raises(epochal.OptionError, match=r"OPTION_REQUIRED.*s3a://bucket/checkpoint"):
+        epochal.checkpoint("s3a://bucket/checkpoint")
+
+
+def test_the_difference_between_two_epochs_counts_what_was_delivered(tmp_path: Path) -> None:
+    texts = {n: offsets_text(offset("epochal-rest", 10 * n), "-", watermark=1000 * n) for n in range(3)}
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", texts, [0, 1, 2]))
+    assert str(found.diff(0, 2)).splitlines() == [
+        "From the end of epoch 0 to the end of epoch 2",
+        "  source 0    epochal-rest: 0 records",
+        "           → epochal-rest: 20 records  (+20)",
+        "  source 1    nothing yet",
+        "           → the same",
+        "  watermark  +2.000 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("committed", "last", "state", "error"),
+    [
+        (2, 2, "in step", None),
+        (1, 1, "in step", None),
+        (1, 2, "sink ahead", None),
+        (2, 0, "gap", "EPOCH_GAP"),
+        (1, 0, "gap", "EPOCH_GAP"),
+        (2, 4, "rewound", "EPOCH_REGRESSED"),
+        (2, 3, "rewound", "EPOCH_OFFSETS_CHANGED"),
+        (2, None, "not in the ledger", "LEDGER_EMPTY"),
+    ],
+)
+def test_a_checkpoint_and_a_ledger_are_compared_as_the_sink_will(
+    committed: int, last: int | None, state: State, error: str | None, tmp_path: Path
+) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest", committed=committed))
+    compared = found.compare(row(last))
+    assert compared.state == state
+    assert compared.healthy == (error is None)
+    assert error is None or error in compared.next_start
+    assert bool(compared.remedy) == (error is not None)
+
+
+def test_a_ledger_of_another_query_is_foreign(tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest"))
+    compared = found.compare(row(2, query_id="another"))
+    assert (compared.state, compared.healthy) == ("foreign", False)
+    assert "onNewQuery=append:another" in compared.remedy
+
+
+@pytest.mark.parametrize("committed", [1, 2])
+def test_an_epoch_with_other_offsets_in_the_ledger_is_told(committed: int, tmp_path: Path) -> None:
+    found = epochal.checkpoint(of_kind(tmp_path / "checkpoint", "epochal-rest", committed=committed))
+    assert found.compare(row(2, offsets_hash="0" * 32)).state == "changed"
+    assert found.compare(row(2, offsets_hash=found.epochs[2].offsets_hash)).healthy
+
+
+def test_a_checkpoint_that_has_not_begun_fits_an_empty_ledger(tmp_path: Path) -> None:
+    found = epochal.checkpoint(write(tmp_path / "checkpoint", {}, []))
+    assert found.next_start.epoch == 0
+    assert found.compare(None).healthy
+    assert found.compare(row(None)).healthy
+
+
+Start = Callable[[], None]
+
+
+@pytest.fixture
+def start(spark: SparkSession, database: Database, checkpoint: Path) -> Start:
+    """Writes 30 rows in three epochs, as far as they are not there."""
+
+    def run() -> None:
+        rows = epochal.read.random(spark, rows_per_batch=10, max_rows=30)
+        finish(
+            epochal.write.jdbc(
+                rows,
+                database.url,
+                table="strings",
+                create_table=True,
+                user=database.user,
+                checkpoint=checkpoint,
+                sink_id="strings",
+                trigger="availableNow",
+            )
+        )
+
+    return run
+
+
+def test_a_query_that_ran_is_in_step_and_after_a_crash_its_sink_is_ahead_by_one_epoch(
+    start: Start, spark: SparkSession, database: Database, checkpoint: Path
+) -> None:
+    start()
+    found = epochal.checkpoint(checkpoint)
+    ledger = epochal.ledger(database.url, user=database.user, spark=spark)
+    last = numbers(checkpoint, "commits")[-1]
+    entry = ledger.sink("strings")
+    assert ledger.find(found.query_id) == entry
+    assert (entry.last_epoch, entry.total_rows) == (last, 30)
+    assert [line.epoch for line in entry.history] == list(range(last, -1, -1))
+    assert entry.offsets_hash == found.epochs[-1].offsets_hash
+    assert abs((entry.updated_at - datetime.now(timezone.utc)).total_seconds()) < 300
+    assert found.compare(entry).state == "in step"
+    forget_last_commit(checkpoint)
+    assert epochal.checkpoint(checkpoint).compare(entry).state == "sink ahead"
+    start()
+    assert database.query("SELECT count(*) FROM strings") == [(30,)]
+
+
+def test_by_spark_and_without_it_a_checkpoint_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    first = write(
+        tmp_path / "first",
+        {
+            0: offsets_text(offset("epochal-rest", 10), "-", watermark=5),
+            1: offsets_text("b:7", f"10:{offset('Kafka', 3)}", "2:-", version="v2"),
+            2: offsets_text('{"torn'),
+        },
+        {0: commit_text(7), 1: commit_text(version="v2"), 3: ""},
+    )
+    second = write(tmp_path / "second", {}, [], query_id=None)
+    for place in (first, second):
+        assert rounded(epochal.checkpoint(place, spark=spark)) == rounded(epochal.checkpoint(place))
+
+
+def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
+    """Hadoop's times have milliseconds."""
+
+    def milliseconds(when: datetime | None) -> datetime | None:
+        return when.replace(microsecond=when.microsecond // 1000 * 1000) if when else None
+
+    epochs = [
+        dataclasses.replace(
+            epoch, logged_at=milliseconds(epoch.logged_at), committed_at=milliseconds(epoch.committed_at)
+        )
+        for epoch in found.epochs
+    ]
+    return dataclasses.replace(found, epochs=tuple(epochs))
+
+
+def test_the_format_gives_a_row_for_each_source_of_each_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    place = write(tmp_path / "checkpoint", {n: offsets_text(str(n), "-") for n in range(3)}, [0, 1])
+    rows = epochal.read.checkpoint(spark, place)
+    rows.createOrReplaceTempView("epochs")
+    found = spark.sql("SELECT epoch, source, offset, committed FROM epochs WHERE epoch > 0 ORDER BY epoch, source")
+    assert [tuple(one) for one in found.collect()] == [
+        (1, 0, "1", True),
+        (1, 1, None, True),
+        (2, 0, "2", False),
+        (2, 1, None, False),
+    ]
+    shutil.rmtree(place)
+    with pytest.raises(epochal.CheckpointError, match="CHECKPOINT_NOT_FOUND"):
+        epochal.read.checkpoint(spark, place).collect()
