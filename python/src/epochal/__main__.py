@@ -33,8 +33,6 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
     options = parser().parse_args(arguments)
-    if options.command == "probe":
-        return probe_command.run(options)
     if "run" in options:
         return _cli.run(options)
     try:
