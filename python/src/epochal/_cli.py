@@ -61,11 +61,16 @@ def run(options: argparse.Namespace) -> int:
         return code
     except EpochalError as error:
         if options.json:
-            print_json({"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}})
+            print_json(as_values(error))
         print(f"{error.condition}: {error.problem}", file=sys.stderr)
         if error.hint:
             print(error.hint, file=sys.stderr)
         return FAILED
+
+
+def as_values(error: EpochalError) -> dict[str, Any]:
+    """An error, ready for JSON."""
+    return {"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}}
 
 
 def show(options: argparse.Namespace, text: object, values: Any) -> None:

@@ -67,8 +67,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _compared(options: argparse.Namespace, found: Checkpoint) -> Comparison:
     ledger = _cli.read_ledger(options)
-    sink = getattr(options, "sink", None)
-    return found.compare(ledger.sink(sink) if sink else ledger.find(found.query_id))
+    return found.compare(ledger.sink(options.sink) if options.sink else ledger.find(found.query_id))
 
 
 def _show(options: argparse.Namespace) -> int:

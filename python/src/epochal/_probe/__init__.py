@@ -12,7 +12,7 @@ from epochal.errors import OptionError
 
 __all__ = ["Finding", "Probe", "probe"]
 
-#: Requests that a probe may make, unless it is told otherwise.
+#: Requests that a probe may make, by default.
 REQUESTS = 20
 #: Seconds between two of them.
 DELAY = 0.2

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from epochal._cli import as_values
 from epochal._probe import DELAY, REQUESTS, probe
 from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
 from epochal._values.http import Http, Proxy, Tls
@@ -28,10 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--auth", action="append", default=[], metavar="SCHEME", help=f"who asks: {_AUTH}")
     parser.add_argument("--requests", type=int, default=REQUESTS, help=f"maximum requests (default: {REQUESTS})")
     parser.add_argument("--delay", type=float, default=DELAY, help=f"seconds between requests (default: {DELAY})")
-    parser.add_argument("--timeout", default="20s", help="how long to wait for the server's next bytes (default: 20s)")
+    parser.add_argument("--timeout", help="how long to wait for the server's next bytes (default: 20s)")
     parser.add_argument("--ca-file", help="certificate authorities to trust, in PEM")
     parser.add_argument("--proxy", help="HTTP proxy, as http://host:port")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
         )
     except EpochalError as error:
         if options.json:
-            said = {"condition": error.condition, "problem": error.problem, "hint": error.hint}
-            print(json.dumps({"error": said}, indent=2))
+            print(json.dumps(as_values(error), indent=2))
         else:
             print(error, file=sys.stderr)
         return 1
@@ -84,11 +85,10 @@ def _secret(text: str) -> Secret:
 
 
 def _http(options: argparse.Namespace) -> Http | None:
-    default = options.timeout == "20s" and not options.ca_file and not options.proxy
-    if default:
+    if options.timeout is None and not options.ca_file and not options.proxy:
         return None
     return Http(
-        timeout=None if options.timeout == "20s" else options.timeout,
+        timeout=options.timeout,
         tls=Tls(ca_file=options.ca_file) if options.ca_file else None,
         proxy=Proxy(url=options.proxy) if options.proxy else None,
     )
