@@ -15,8 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import epochal
 from epochal._display import markup, terminal
-from epochal._display.progress import Progress
-from epochal._display.snapshot import Column, Snapshot, Status
+from epochal._display.snapshot import Column, Snapshot, Status, running
+from epochal._watch.state import brought_up_to_date
+from epochal._watch.tally import Tally
+from support.progress import FakeQuery, lag, progress
 from support.streams import finish
 from support.waiting import until
 
@@ -301,26 +303,15 @@ def test_a_terminal_that_can_update_in_place_shows_a_table_of_rich(
     assert "┃ id ┃ value ┃" in output
 
 
-def progress(batch: int, second: int, rows: int, behind: int | None = None) -> dict[str, Any]:
-    metrics = {} if behind is None else {"rowsBehind": str(behind), "secondsBehind": "1.5", "rowsBehindExact": "false"}
-    return {
-        "batchId": batch,
-        "timestamp": f"2026-01-01T00:00:{second:02}.000Z",
-        "durationMs": {"triggerExecution": 500},
-        "sources": [{"numInputRows": rows, "metrics": metrics}, {"numInputRows": 0, "metrics": None}],
-        "sink": {"metrics": {"tooLargeRows": "2"}},
-    }
-
-
-def test_rows_rate_and_lag_are_sums_over_the_progresses_each_counted_once() -> None:
-    found = Progress()
-    assert found.status().state == "starting"
-    assert found.add([progress(0, 0, 10)])
-    assert not found.add([progress(0, 0, 10)])
-    assert found.misses(progress(2, 2, 5))
-    assert found.add([progress(0, 0, 10), progress(1, 1, 20), progress(2, 2, 5, behind=7)])
-    status = found.status()
-    assert (status.rows, status.batch, status.rate) == (35, 2, 35 / 2.5)
-    assert "at least 7 rows behind" in status.words()
-    assert "1.5 s behind" in status.words()
-    assert "2 rows too large to show" in status.words()
+def test_rows_rate_and_lag_are_those_of_a_watch() -> None:
+    query = FakeQuery()
+    assert running(brought_up_to_date(Tally(), query)).state == "starting"
+    query.progresses += [
+        progress(0, 10, at=0, lasted=0.5),
+        progress(1, 20, at=1, lasted=0.5),
+        progress(2, 5, at=2, lasted=0.5, source=lag(7, "1.5", is_exact=False), sink={"tooLargeRows": "2"}),
+    ]
+    status = running(brought_up_to_date(Tally(), query))
+    expected = ["running", "batch 2", "35 rows", "12 rows/s", "at least 7 behind (1.5 s)", "2 rows too large to show"]
+    assert status.words() == expected
+    assert running(brought_up_to_date(brought_up_to_date(Tally(), query), query)) == status

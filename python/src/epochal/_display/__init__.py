@@ -4,7 +4,6 @@
 ``call``       the function: checks arguments, starts, chooses a front end
 ``handle``     what it returns
 ``live``       the query, its bounded table, and what both are now
-``progress``   what the progresses of a run add up to: rows, rate, lag
 ``cells``      which expressions of SQL make columns text
 ``plots``      which expressions make points, and which columns they are
 ``snapshot``   what is shown at one moment, as frozen values

@@ -17,7 +17,7 @@ from epochal._display.snapshot import Status
 from epochal._options import Location
 from epochal._start import OutputMode, Stream
 from epochal._trigger import Trigger
-from epochal.errors import ConnectUnsupportedError, OptionError, named
+from epochal.errors import OptionError, named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +80,6 @@ def display(
     Raises:
         OptionError: an argument is wrong, does not go with a batch, or the name is taken by another table or view.
         ConfigurationError: a plot in a notebook that lacks the extra (``EXTRA_MISSING``).
-        ConnectUnsupportedError: ``df`` is a stream of a Spark Connect session.
         EpochalError: with ``wait``, what the query failed with.
     """
     _check(kind, x, y, rows, name)
@@ -105,12 +104,6 @@ def display(
 
 def _stream(df: DataFrame, name: str | None, shown: Shown, asked: Asked) -> Display:
     spark = df.sparkSession
-    if not hasattr(spark, "_jsparkSession"):
-        raise ConnectUnsupportedError(
-            "CONNECT_UNSUPPORTED",
-            "epochal.display shows a stream only on a classic session, and this one is of Spark Connect.",
-            'Write it with writeStream.format("memory").queryName(name), and display spark.table(name): a batch.',
-        )
     _retire()
     if name is None:
         name = next(one for one in map("display_{}".format, itertools.count(1)) if not spark.catalog.tableExists(one))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from epochal._display import cells
 from epochal._display.plots import Plot
-from epochal._display.progress import Progress
-from epochal._display.snapshot import Points, Snapshot, Status
+from epochal._display.snapshot import Points, Snapshot, Status, running
 from epochal._options import Location, text
 from epochal._start import OutputMode
 from epochal._trigger import Trigger, triggered
+from epochal._watch.state import brought_up_to_date
+from epochal._watch.tally import Tally
 from epochal.errors import from_spark, named
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Live:
         self._display = display
         self._spark = spark
         self._shown = shown
-        self._progress = Progress()
+        self._tally = Tally()
         self.latest = replace(shown.of(self._table()), says=self._says(), follows=mode != "complete")
 
     def _table(self) -> DataFrame:
@@ -115,12 +116,11 @@ class Live:
     def look(self) -> Snapshot:
         """What is now. Asks for rows only when a batch has ended; never raises what the query failed with."""
         is_active = bool(self.query.isActive)  # before the rest: what is read after the end is complete
-        last: Any = self.query.lastProgress
-        progresses = [] if last is None else self.query.recentProgress if self._progress.misses(last) else [last]
-        if self._progress.add(progresses) or not is_active:
+        before, self._tally = self._tally, brought_up_to_date(self._tally, self.query)
+        if self._tally is not before or not is_active:
             fresh = self._shown.of(self._table())
             self.latest = replace(self.latest, rows=fresh.rows, points=fresh.points)
-        status = self._progress.status()
+        status = running(self._tally)
         status = replace(status, message=self._message()) if is_active else self._ending(status)
         self.latest = replace(self.latest, status=status)
         return self.latest

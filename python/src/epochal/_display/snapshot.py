@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from epochal._watch import words
+from epochal._watch.tally import Tally
+
 #: ``static``: a batch, shown once. ``stopped``: by the display; ``ended``: by itself, or by ``query.stop()``.
 State = Literal["static", "starting", "running", "stopped", "ended", "failed"]
 
@@ -59,18 +62,33 @@ class Status:
             return []
         parts: list[str] = [self.state]
         if self.batch is not None:
-            parts += [f"batch {self.batch}", _count(self.rows, "row")]
+            parts += [f"batch {self.batch}", words.counted(self.rows, "row")]
         if self.rate is not None and not self.is_over:
-            parts.append(f"{self.rate:,.0f} rows/s" if self.rate >= 10 else f"{self.rate:.1f} rows/s")
+            parts.append(f"{words.number(self.rate)} rows/s")
         if self.behind is not None and not self.is_over:
-            parts.append(f"{'' if self.is_exact else 'at least '}{_count(self.behind, 'row')} behind")
-        if self.seconds_behind is not None and not self.is_over:
-            parts.append(f"{self.seconds_behind:,.1f} s behind")
+            parts.append(words.lag(self.behind, self.is_exact, self.seconds_behind))
         if self.too_large:
-            parts.append(f"{_count(self.too_large, 'row')} too large to show")
+            parts.append(f"{words.counted(self.too_large, 'row')} too large to show")
         if self.message:
             parts.append(self.message)
         return parts
+
+
+def running(tally: Tally) -> Status:
+    """The status of a query that runs, from what its progresses add up to."""
+    last = tally.last
+    if last is None:
+        return Status()
+    return Status(
+        state="running",
+        batch=last.number,
+        rows=tally.rows_read,
+        rate=tally.rate,
+        behind=last.behind,
+        is_exact=last.is_exact,
+        seconds_behind=last.seconds_behind,
+        too_large=last.sink.too_large,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +128,3 @@ class Snapshot:
     def head(self) -> str:
         """The line above the rows."""
         return " · ".join(part for part in (self.name, *self.status.words(), self.says) if part)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

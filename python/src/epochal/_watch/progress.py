@@ -66,6 +66,7 @@ class Sink:
         all_bad_rows: rows that were put aside since the start of the run; None where only ``bad_rows`` is told.
         load: seconds in which the rows of the epoch were loaded.
         commit: seconds in which it was committed.
+        too_large: rows that a display could not keep, since the start of the run.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Sink:
     transport: str | None = None
     load: float | None = None
     commit: float | None = None
+    too_large: int = 0
     counts: Counts = field(default_factory=Counts)
 
 
@@ -178,6 +180,7 @@ def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
         transport=metrics.get("transport"),
         load=_seconds(metrics, "loadMs"),
         commit=_seconds(metrics, "commitMs"),
+        too_large=_whole(metrics, "tooLargeRows") or 0,
         counts=_counts(metrics),
     )
 

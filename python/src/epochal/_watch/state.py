@@ -90,7 +90,7 @@ class Watched:
         if self.state.has_ended:
             return self.state
         is_active = self.query.isActive  # before its progress, so that the last one is not missed
-        tally = self._tally()
+        tally = brought_up_to_date(self.state.tally, self.query)
         status = self.query.status
         message = str(status.get("message", ""))
         error = None if is_active else self._error()
@@ -122,20 +122,21 @@ class Watched:
         self.state = replace(self.state, phase="stopped")
         return self.state
 
-    def _tally(self) -> Tally:
-        """Spark keeps the last progresses only, and each costs a text: the last one is enough where none is between."""
-        tally = self.state.tally
-        last = self.query.lastProgress
-        if last is None:
-            return tally
-        batch = batch_of(last)
-        if tally.follows(batch):
-            return tally.adding([batch])
-        return tally.adding(batch_of(progress) for progress in self.query.recentProgress)
-
     def _error(self) -> str | None:
         error = self.query.exception()
         return None if error is None else error_line(error)
+
+
+def brought_up_to_date(tally: Tally, query: Query) -> Tally:
+    """With what the query has done since; the same value where that is nothing.
+
+    Spark keeps the last progresses only, and each costs a text: the last one is enough where none is between.
+    """
+    last = query.lastProgress
+    if last is None:
+        return tally
+    batch = batch_of(last)
+    return tally.adding([batch] if tally.follows(batch) else map(batch_of, query.recentProgress))
 
 
 def error_line(error: BaseException) -> str:
