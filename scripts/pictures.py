@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+if TYPE_CHECKING:
+    from epochal._watch.state import QueryState
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -57,7 +62,55 @@ def demo(console: Console) -> None:
     screen.show(console, story.play(target, directory, Told(console, count), count=count))
 
 
-PICTURES: dict[str, Callable[[Console], None]] = {"make demo": demo}
+class Frames:
+    """What a watch shows on a terminal: once half way, and its summary."""
+
+    pace = 0.05
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._drawn = False
+
+    def show(self, states: Sequence[QueryState]) -> None:
+        from epochal._watch.terminal import block
+
+        if not self._drawn and (states[0].tally.fraction or 0) >= 0.5:
+            self._drawn = True
+            self._console.print(block(states[0]), highlight=False)
+
+    def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
+        self._console.print("", *summary, sep="\n", highlight=False, markup=False)
+
+
+def watch(console: Console) -> None:
+    """The program of ``docs/watch.md``."""
+    from pyspark.sql import SparkSession
+
+    import epochal
+    from epochal._watch import watching
+
+    directory = Path("build/watch")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    os.chdir(directory)
+    quiet = {"spark.ui.enabled": False, "spark.log.level": "OFF"}
+    spark = epochal.configure(SparkSession.builder.master("local[2]").config(map=quiet)).getOrCreate()
+    rows = epochal.read.random(spark, rows_per_batch=100, max_rows=1000)
+    query = epochal.write.jdbc(
+        rows,
+        "jdbc:sqlite:strings.db",
+        table="strings",
+        create_table=True,
+        checkpoint="checkpoint",
+        trigger="availableNow",
+    )
+    view = Frames(console)
+    watching.run([query], view, view.pace)
+    spark.stop()
+    os.chdir(ROOT)
+
+
+PICTURES: dict[str, Callable[[Console], None]] = {"make demo": demo, "python strings.py": watch}
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ def test_nothing_is_printed_beside_the_widget(with_widgets: list[Any]) -> None:
 
 
 def test_a_plot_is_one_of_plotly_whose_labels_are_no_markup(with_widgets: list[Any]) -> None:
-    (figure,) = [state for state in with_widgets[-1].values() if "_data" in state or "_widget_data" in state]
+    (figure,) = [state["figure"] for state in tables(with_widgets) if state["figure"]]
     text = json.dumps(figure)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "&lt;b&gt;label&lt;/b&gt;" in text

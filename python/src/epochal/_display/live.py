@@ -30,6 +30,8 @@ _FORMAT = "epochal-display"
 INTERVAL = 0.5
 #: Tried in this order where the user names none: the first one that the query allows.
 _MODES: tuple[OutputMode, ...] = ("complete", "append", "update")
+#: How messages begin that say no more than the rest of the status.
+_OBVIOUS = ("Processing new data", "Waiting for", "Stopped")
 #: The jar removes a directory of such a name when the query ends.
 _TEMPORARY = "epochal-display-"
 
@@ -132,7 +134,7 @@ class Live:
 
     def _message(self) -> str:
         message = str(self.query.status["message"])
-        return message if message != "Processing new data" else ""
+        return "" if message.startswith(_OBVIOUS) else message
 
     def _ending(self, status: Status) -> Status:
         error: BaseException | None = self.query.exception()

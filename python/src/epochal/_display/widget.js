@@ -1,6 +1,8 @@
 // Draws the state of epochal._display.widget.Table. Values are set as text content: markup in them stays text.
+// Where there is a plot, Plotly stands in front of this.
 
 const PULL_MILLISECONDS = 2000;
+const GRID = "#8883";
 
 function element(tag, className, text) {
   const made = document.createElement(tag);
@@ -35,6 +37,38 @@ function initialize({ model }) {
   return () => clearInterval(timer);
 }
 
+// Shows the model's figure in the place of a table; gives what ends that. Colours are those of the page.
+function plotInto(place, model) {
+  const plot = element("div", "plot");
+  place.replaceWith(plot);
+  const axis = (one) => ({ gridcolor: GRID, zerolinecolor: GRID, automargin: true, ...one });
+  function draw() {
+    const { data, layout } = structuredClone(model.get("figure"));
+    const color = getComputedStyle(plot).color;
+    const all = {
+      ...layout,
+      autosize: true,
+      uirevision: "kept", // zoom and hidden series outlive an update
+      margin: { l: 50, r: 10, t: 30, b: 40 }, // on top are Plotly's buttons
+      modebar: { bgcolor: "transparent", color: "#888", activecolor: color },
+      font: { color },
+      paper_bgcolor: "transparent",
+      plot_bgcolor: "transparent",
+      xaxis: axis(layout.xaxis),
+      yaxis: axis(layout.yaxis),
+    };
+    if (plot.clientWidth) Plotly.react(plot, data, all, { displaylogo: false, displayModeBar: "hover" });
+  }
+  const observer = new ResizeObserver(() => (plot.data ? Plotly.Plots.resize(plot) : draw())); // at first it has no size
+  observer.observe(plot);
+  model.on("change:figure", draw);
+  return () => {
+    model.off("change:figure", draw);
+    observer.disconnect();
+    Plotly.purge(plot);
+  };
+}
+
 function render({ model, el }) {
   const bar = element("div", "bar");
   const dot = element("span", "dot");
@@ -50,10 +84,11 @@ function render({ model, el }) {
   table.append(thead, tbody);
   scroll.append(table);
   el.append(bar, scroll, notice);
-  scroll.hidden = model.get("rows_hidden");
+  const stopPlot = model.get("figure").data ? plotInto(scroll, model) : () => undefined;
   stop.addEventListener("click", () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
+    stop.title = "A kernel that runs a cell hears of this when the cell has ended, or is interrupted.";
     model.send({ type: "stop" });
   });
 
@@ -72,7 +107,10 @@ function render({ model, el }) {
 
   model.on("change:shown", draw);
   draw();
-  return () => model.off("change:shown", draw);
+  return () => {
+    model.off("change:shown", draw);
+    stopPlot();
+  };
 }
 
 export default { initialize, render };

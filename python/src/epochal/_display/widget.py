@@ -1,6 +1,7 @@
-"""The widget: a table with a status and a stop button, and above it a plot. Needs the extra ``notebook``.
+"""The widget: a table with a status and a stop button, or a plot in the table's place. Needs the extra ``notebook``.
 
 Snapshots travel as the widget's state, never as output of a cell: output of a thread lands in whichever cell runs.
+Plotly's own widget is not used: while the kernel runs a cell, it shows nothing new.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
-import ipywidgets  # type: ignore[import-untyped]
-import plotly.graph_objects as go  # type: ignore[import-untyped]
 import traitlets
 
 from epochal._display.plots import Plot
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from epochal._display.handle import Display
 
 _HERE = Path(__file__).parent
+_SCRIPT = (_HERE / "widget.js").read_text("utf-8")
 _AXES = {"number": "linear", "time": "date", "text": "category"}
 
 
@@ -32,15 +32,15 @@ class Table(anywidget.AnyWidget):
 
     Attributes:
         shown: the snapshot; cells are texts or null.
-        rows_hidden: whether only the status is shown, since a plot shows the rows.
+        figure: what Plotly draws instead of the rows; empty: nothing.
         pulls: whether the browser asks for the state from time to time. Colab delivers what a thread sends only with
             the answer to a message.
     """
 
-    _esm = (_HERE / "widget.js").read_text("utf-8")
+    _esm = _SCRIPT
     _css = (_HERE / "widget.css").read_text("utf-8")
     shown = traitlets.Dict().tag(sync=True)
-    rows_hidden = traitlets.Bool(False).tag(sync=True)
+    figure = traitlets.Dict().tag(sync=True)
     pulls = traitlets.Bool(False).tag(sync=True)
 
 
@@ -54,69 +54,57 @@ class Panel:
 
 def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
     """The widget of a display."""
-    table: Any = Table(shown=_state(display._snapshot), rows_hidden=plot is not None, pulls=pulls)
+    made = Table if plot is None else _with_plotly()
+    widget: Any = made(pulls=pulls, **_state(display._snapshot, plot))
 
     def received(_: object, message: Any, buffers: object) -> None:
         if message.get("type") == "stop":
             threading.Thread(target=display.stop, daemon=True).start()
         elif message.get("type") == "pull":
-            table.send_state()
-
-    table.on_msg(received)
-    if plot is None:
-        return Panel(table, lambda snapshot: _set(table, snapshot))
-    figure = _figure(plot, display._snapshot.points)
+            widget.send_state()
 
     def update(snapshot: Snapshot) -> None:
-        _set(table, snapshot)
-        _draw(figure, snapshot.points)
+        with widget.hold_sync():
+            for name, value in _state(snapshot, plot).items():
+                setattr(widget, name, value)
 
-    return Panel(ipywidgets.VBox([table, figure]), update)
-
-
-def _set(table: Any, snapshot: Snapshot) -> None:
-    table.shown = _state(snapshot)
+    widget.on_msg(received)
+    return Panel(widget, update)
 
 
-def _state(snapshot: Snapshot) -> dict[str, Any]:
-    return {
+def _with_plotly() -> type[Table]:
+    """A table whose script has Plotly's in front of it, from the Python package: nothing is loaded from elsewhere."""
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+    script = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nconst Plotly = module.exports;\n{_SCRIPT}"
+    return type("Plotted", (Table,), {"_esm": script})
+
+
+def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
+    shown = {
         "head": snapshot.head(),
         "columns": [asdict(column) for column in snapshot.columns],
-        "rows": [list(row) for row in snapshot.rows],
+        "rows": [list(row) for row in snapshot.rows] if plot is None else [],
         "state": snapshot.status.state,
         "follows": snapshot.follows,
         "notice": snapshot.notice,
     }
+    return {"shown": shown, "figure": {} if plot is None else _figure(plot, snapshot.points)}
 
 
-def _figure(plot: Plot, points: Points) -> Any:
-    names = [escape(one.label, quote=False) for one in plot.series]
-    if plot.kind == "bar":
-        traces = [go.Bar(name=name) for name in names]
-    else:
-        mode = "markers" if plot.kind == "scatter" else "lines+markers"
-        fill = "tozeroy" if plot.kind == "area" else "none"
-        traces = [go.Scatter(name=name, mode=mode, fill=fill) for name in names]
-    _set_points(traces, points)
-    figure = go.FigureWidget(traces)
-    figure.update_layout(
-        height=360,
-        margin={"l": 50, "r": 20, "t": 20, "b": 40},
-        showlegend=len(names) > 1,
-        uirevision="kept",  # zoom and hidden series outlive an update
-        xaxis={"title": {"text": escape(plot.x.label, quote=False)}, "type": _AXES[plot.x.holds]},
-        yaxis={"title": {"text": names[0] if len(names) == 1 else ""}},
-    )
-    return figure
-
-
-def _draw(figure: Any, points: Points) -> None:
-    with figure.batch_update():
-        _set_points(figure.data, points)
-
-
-def _set_points(traces: Any, points: Points) -> None:
+def _figure(plot: Plot, points: Points) -> dict[str, Any]:
     """Plotly reads labels as markup of its own, so texts are escaped."""
+    names = [escape(one.label, quote=False) for one in plot.series]
+    looks: dict[str, Any] = {"type": "bar"}
+    if plot.kind != "bar":
+        looks = {"type": "scatter", "mode": "markers" if plot.kind == "scatter" else "lines+markers"}
+        looks |= {"fill": "tozeroy"} if plot.kind == "area" else {}
     x = [escape(value, quote=False) if isinstance(value, str) else value for value in points.x]
-    for trace, values in zip(traces, points.series, strict=False):
-        trace.x, trace.y = x, list(values)
+    series = points.series or ((),) * len(names)
+    layout = {
+        "showlegend": len(names) > 1,
+        "xaxis": {"title": {"text": escape(plot.x.label, quote=False)}, "type": _AXES[plot.x.holds]},
+        "yaxis": {"title": {"text": names[0] if len(names) == 1 else ""}},
+    }
+    traces = [looks | {"name": name, "x": x, "y": list(y)} for name, y in zip(names, series, strict=True)]
+    return {"data": traces, "layout": layout}
