@@ -57,7 +57,7 @@ test: ## all tests, Scala and Python side by side; logs in build/logs
 
 test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
 	@rm -rf scala/*/target/test-reports
-	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
+	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)

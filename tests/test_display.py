@@ -298,7 +298,7 @@ def test_a_terminal_that_can_update_in_place_shows_a_table_of_rich(
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     epochal.display(numbers(spark, 3), name="live", trigger="availableNow")
-    output = re.sub(r"\x1b\[[?\w;]*", "", capsys.readouterr().out)
+    output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
     assert "live · ended · batch 0 · 3 rows" in output
     assert "┃ id ┃ value ┃" in output
 
