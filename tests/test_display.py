@@ -1,4 +1,4 @@
-"""``epochal.display`` on a classic session, in a terminal and without one."""
+"""``epochal.display`` in a terminal and without one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from epochal._watch.tally import Tally
 from support.progress import FakeQuery, lag, progress
 from support.streams import finish
 from support.waiting import until
+
+pytestmark = pytest.mark.line
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e"
 
