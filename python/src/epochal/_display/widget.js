@@ -48,6 +48,7 @@ function plotInto(place, model) {
     const all = {
       ...layout,
       autosize: true,
+      minreducedheight: 200, // long labels do not take all of it
       uirevision: "kept", // zoom and hidden series outlive an update
       margin: { l: 50, r: 10, t: 30, b: 40 }, // on top are Plotly's buttons
       modebar: { bgcolor: "transparent", color: "#888", activecolor: color },
