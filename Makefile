@@ -81,10 +81,11 @@ build/delta/.jars: Makefile
 	  mvn -q -B dependency:copy -Dartifact=io.delta:$$artifact:4.0.1 -DoutputDirectory=$(CURDIR)/$(@D) || exit 1; done
 	@touch $@
 
-# A test of every line that runs once with this Spark by `make test` runs here with the others.
+# Those of the matrix alone start sessions of their own, so they run first, in a process of their own.
 test-matrix-%: build/venv-%/.wheel build/venv-%/classes.jsa
-	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m "matrix or line" \
-	  --deselect tests/test_lines.py --junitxml=build/matrix/$*-classic.xml $(PYTEST)
+	build/venv-$*/bin/python -m pytest tests -m matrix --deselect tests/test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
+	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m line \
+	  --junitxml=build/matrix/$*-classic.xml $(PYTEST)
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
 test-lines: $(MATRIX:%=build/venv-%/.wheel) | $(VENV)/.wheel
