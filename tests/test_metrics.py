@@ -38,7 +38,7 @@ strings = epochal.write.jdbc(
     checkpoint={directory!r} + "/strings", query_name="strings", sink_id="warehouse")
 comments = epochal.write.rest(
     epochal.read.rest(spark, {api!r}, schema={schema!r}, pages=rest.Offset(size=10),
-        refresh=rest.Refresh(interval="1 hour"), http=http), {orders!r},
+        poll=rest.Poll(interval="1h"), http=http), {orders!r},
     checkpoint={directory!r} + "/comments", query_name="comments", http=http)
 for query in (strings, comments):
     query.processAllAvailable()
@@ -46,9 +46,9 @@ shown = read()
 for query in (strings, comments):
     query.stop()
 deadline = time.monotonic() + 60
-while "_epochal_" in read() and time.monotonic() < deadline:
+while "_driver_epochal_" in read() and time.monotonic() < deadline:
     time.sleep(0.1)
-says(shown=shown, left=[line for line in read().splitlines() if "_epochal_" in line])
+says(shown=shown, left=[line for line in read().splitlines() if "_driver_epochal_" in line])
 """
 
 SETTINGS = {
@@ -77,12 +77,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             ),
             PYTHONPATH=":".join(sys.path),
         )
-        requests = {
-            "source": len(source.requests),
-            "sink": len(target.requests),
-            "applied": sum(target.applied.values()),
-        }
-        return found | {"requests": requests}
+        requests = {"source": len(source.requests), "sink": len(target.requests)}
+        return found | {"requests": requests, "applied": sum(target.applied.values())}
 
 
 def relabelled(shown: str) -> dict[str, dict[str, float]]:

@@ -37,13 +37,15 @@ final class QueryMetricsSuite extends StreamTest {
       rows: Int,
       session: SparkSession = spark,
       options: Map[String, String] = Map.empty,
-      trigger: Trigger = Trigger.ProcessingTime(0)
+      trigger: Trigger = Trigger.ProcessingTime(0),
+      value: String = "value"
   ): StreamingQuery = {
     Files.createDirectories(directory.toPath)
     val writer = session.readStream
       .format("epochal-random")
       .options(Map("rowsPerBatch" -> "10", "maxRows" -> rows.toString))
       .load()
+      .selectExpr("id", s"$value AS value")
       .writeStream
       .format("epochal-jdbc")
       .options(
@@ -102,6 +104,15 @@ final class QueryMetricsSuite extends StreamTest {
       reaches("strings.source.0.epochal_random.totalRows", 20)
       val now = gauges
       assert(now("strings.sink.epochal_jdbc.totalRows") == 10 && now("strings.sink.epochal_jdbc.repeatedEpochs") == 1)
+    }
+  }
+
+  test("rows that are put aside count as bad, and not as written") {
+    using { directory =>
+      val bad = "CASE WHEN id % 10 = 3 THEN decode(unhex('00'), 'UTF-8') ELSE value END"
+      start(directory, "strings", 30, options = Map("deadLetterTable" -> "bad"), value = bad)
+      reaches("strings.sink.epochal_jdbc.totalBadRows", 3)
+      assert(gauges("strings.sink.epochal_jdbc.totalRows") == 27)
     }
   }
 
