@@ -1,11 +1,14 @@
 package io.epochal.formats
 
 import java.io.File
+import java.lang.management.ManagementFactory
 import java.nio.file.Files
+import javax.management.ObjectName
 
 import scala.jdk.CollectionConverters._
 
 import com.codahale.metrics.MetricRegistry
+import com.codahale.metrics.jmx.JmxReporter
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
@@ -151,6 +154,23 @@ final class QueryMetricsSuite extends StreamTest {
       reaches(s"$label.source.0.epochal_random.totalRows", 10)
       reaches(s"$label.source.1.epochal_random.totalRows", 10)
       assert(labels == Set(label))
+    }
+  }
+
+  test("JMX has them as beans, until the query ends") {
+    using { directory =>
+      val reporter = JmxReporter.forRegistry(registry).inDomain("metrics").build()
+      reporter.start()
+      try {
+        val query = start(directory, "strings", 30, options = Map("sinkId" -> "warehouse"))
+        reaches("strings.sink.warehouse.totalRows", 30)
+        val names = new ObjectName("metrics:name=*.driver.epochal.strings.sink.warehouse.totalRows,type=gauges")
+        val server = ManagementFactory.getPlatformMBeanServer
+        val beans = server.queryNames(names, null).asScala
+        assert(beans.toSeq.map(server.getAttribute(_, "Value")) == Seq(30.0))
+        query.stop()
+        eventually(timeout(30.seconds))(assert(server.queryNames(names, null).isEmpty))
+      } finally reporter.stop()
     }
   }
 
