@@ -57,7 +57,7 @@ test: ## all tests, Scala and Python side by side; logs in build/logs
 
 test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
 	@rm -rf scala/*/target/test-reports
-	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/slowest_tests.py; exit $$status
+	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
 test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
@@ -81,10 +81,11 @@ build/delta/.jars: Makefile
 	  mvn -q -B dependency:copy -Dartifact=io.delta:$$artifact:4.0.1 -DoutputDirectory=$(CURDIR)/$(@D) || exit 1; done
 	@touch $@
 
-# A test of every line that runs once with this Spark by `make test` runs here with the others.
+# Those of the matrix alone start sessions of their own, so they run first, in a process of their own.
 test-matrix-%: build/venv-%/.wheel build/venv-%/classes.jsa
-	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m "matrix or line" \
-	  --deselect tests/test_lines.py --junitxml=build/matrix/$*-classic.xml $(PYTEST)
+	build/venv-$*/bin/python -m pytest tests -m matrix --deselect tests/test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
+	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m line \
+	  --junitxml=build/matrix/$*-classic.xml $(PYTEST)
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
 test-lines: $(MATRIX:%=build/venv-%/.wheel) | $(VENV)/.wheel

@@ -20,6 +20,9 @@ class Run:
     failed: int
     skipped: int
 
+    def __add__(self, other: Run) -> Run:
+        return Run(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
     def __str__(self) -> str:
         failed = f", **{self.failed} failed**" if self.failed else ""
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
@@ -36,7 +39,7 @@ def read(file: Path) -> Run:
 
 
 def label(name: str) -> str:
-    """``4.0.5-classic`` → ``Spark 4.0.5``."""
+    """``4.0.5-classic``, ``4.0.5-jobs`` → ``Spark 4.0.5``."""
     if name == "lines":
         return "one checkpoint, up and down these lines"
     if name.startswith("client-"):
@@ -48,7 +51,10 @@ def label(name: str) -> str:
 
 
 def table(files: list[Path]) -> str:
-    rows = [f"| {label(file.stem)} | {read(file)} |" for file in sorted(files, key=lambda f: label(f.stem))]
+    runs: dict[str, Run] = {}
+    for file in files:
+        runs[label(file.stem)] = runs.get(label(file.stem), Run(0, 0, 0)) + read(file)
+    rows = [f"| {name} | {run} |" for name, run in sorted(runs.items())]
     return "\n".join(["| with | tests |", "|---|---|", *rows])
 
 

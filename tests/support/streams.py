@@ -22,9 +22,9 @@ def finish(query: StreamingQuery, timeout: int = 120) -> None:
 
 
 def rows_by_batch(query: StreamingQuery) -> list[int]:
-    """Rows of each batch that had any, in order."""
+    """Rows of each batch that had any, in order; over Connect Spark gives them by source only."""
     progress: list[dict[str, Any]] = [dict(p) for p in query.recentProgress]
-    return [p["numInputRows"] for p in progress if p["numInputRows"]]
+    return [rows for p in progress if (rows := sum(source["numInputRows"] for source in p["sources"]))]
 
 
 def numbers(checkpoint: Path, log: str) -> list[int]:

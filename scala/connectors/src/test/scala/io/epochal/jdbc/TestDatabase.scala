@@ -225,10 +225,13 @@ final class InProcess(override val kind: String, urlOf: Int => String, shutdown:
 }
 
 object InProcess {
+
+  /** Far from UTC, as a server may be. */
   val H2 = new InProcess(
     "H2",
     n =>
-      s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE",
+      s"jdbc:h2:mem:test$n;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=10000;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE;" +
+        "TIME ZONE=Asia/Kolkata",
     "SHUTDOWN")
   val Hsqldb =
     new InProcess("HSQLDB", n => s"jdbc:hsqldb:mem:test$n;sql.syntax_pgs=true;hsqldb.tx=mvcc", "SHUTDOWN")

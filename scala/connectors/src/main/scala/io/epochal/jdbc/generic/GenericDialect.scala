@@ -7,7 +7,8 @@ import java.sql.{
   SQLRecoverableException,
   SQLTransientException
 }
-import java.time.Duration
+import java.time.format.DateTimeFormatter
+import java.time.{Duration, Instant, ZoneOffset}
 import java.util.Locale
 
 import org.apache.spark.sql.types.DataType
@@ -112,7 +113,13 @@ private[generic] object GenericLedger extends LedgerDialect {
   override val text = "VARCHAR(255)"
   override val bigint = "BIGINT"
   override val timestamp = "TIMESTAMP"
-  override val now = "CURRENT_TIMESTAMP"
+
+  /** By this machine's clock: databases write their own time, but not in UTC, in too many ways. JDBC's escape is taken by
+    * every driver.
+    */
+  override def now: String = s"{ts '${UtcTime.format(Instant.now())}'}"
+
+  private val UtcTime = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS", Locale.ROOT).withZone(ZoneOffset.UTC)
 
   // FOR UPDATE is not the same in all; an UPDATE locks its rows in each.
   override val forUpdate = ""
