@@ -8,12 +8,17 @@ import sys
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from support import api, documents, orders
 from support.data import SCHEMA, comments
-from support.places import ROOT
+from support.places import ROOT, over_connect
 from support.scripts import run_script
+
+pytestmark = [
+    pytest.mark.line,
+    pytest.mark.skipif(over_connect(), reason="the session is the test's own, with a driver that it asks by HTTP"),
+]
 
 PAGE = documents.page("docs/metrics.md")
 SCRAPE = ROOT / "docs" / "monitoring" / "prometheus.yml"
