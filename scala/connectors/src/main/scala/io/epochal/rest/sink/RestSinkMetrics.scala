@@ -1,5 +1,6 @@
 package io.epochal.rest.sink
 
+import io.epochal.kit.sink.SinkGauges
 import io.epochal.rest.http.request.HttpCounters
 
 /** What the sink tells in every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
@@ -7,31 +8,38 @@ final private[rest] class RestSinkMetrics {
   private val counters = new HttpCounters
   private var sentBytes = 0L
   private var badRows = 0L
-  private var repeatedEpochs = 0L
+  private val gauges = new SinkGauges(since.map { case (name, n) => name -> n.toDouble })
   private var last: Map[String, String] = Map.empty
+
+  /** In Spark's metrics system, too; called by every epoch. */
+  def show(sink: String): Unit = gauges.show(sink)
 
   /** @param before
     *   whether the epoch was begun before
     */
-  def begun(before: Boolean): Unit = synchronized(if (before) repeatedEpochs += 1)
+  def begun(before: Boolean): Unit = if (before) gauges.replayed()
 
   def committed(epoch: String, messages: Seq[RestTaskMessage]): Unit = synchronized {
     messages.foreach(message => counters.add(message.counts))
     sentBytes += messages.map(_.sentBytes).sum
-    badRows += messages.map(_.refused.length.toLong).sum
-    last = Map("epoch" -> epoch, "rows" -> messages.map(_.rows).sum.toString)
+    val (rows, refused) = (messages.map(_.rows).sum, messages.map(_.refused.length.toLong).sum)
+    badRows += refused
+    last = Map("epoch" -> epoch, "rows" -> rows.toString)
+    epoch.toLongOption.foreach(gauges.written(_, rows - refused, refused))
   }
 
   def asMap: Map[String, String] = synchronized {
+    val counts = since ++ Map("badRows" -> badRows, "repeatedEpochs" -> gauges.repeatedEpochs)
+    last ++ counts.map { case (name, n) => name -> n.toString }
+  }
+
+  private def since: Map[String, Long] = synchronized {
     val counts = counters.value
-    last ++ Map(
+    Map(
       "requests" -> counts.requests,
       "retries" -> counts.retries,
       "throttled" -> counts.throttled,
       "waitedMillis" -> counts.waitedMillis,
-      "sentBytes" -> sentBytes,
-      "badRows" -> badRows,
-      "repeatedEpochs" -> repeatedEpochs
-    ).map { case (name, n) => name -> n.toString }
+      "sentBytes" -> sentBytes)
   }
 }

@@ -40,6 +40,9 @@ final private[rest] class RestSinkRun(
   /** Whether rows are dealt out and sorted by their key columns. */
   def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
 
+  /** Shows the metrics of the sink in Spark's metrics system; called by every epoch. */
+  def show(): Unit = metrics.show(settings.keys.sinkId.getOrElse(RestSinkOptions.Format))
+
   def checkOrder(): Unit =
     order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
 

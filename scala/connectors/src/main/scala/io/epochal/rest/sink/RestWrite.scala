@@ -62,6 +62,7 @@ final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite 
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
     MicroBatches.refused(RestSinkOptions.Format, query.trigger).foreach(throw _)
     if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
+    run.show()
     if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
     run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
   }

@@ -34,6 +34,10 @@ object RunningQuery {
   def currentEpoch: Option[Long] =
     Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
 
+  /** The query of this thread; None in any other thread. */
+  private[engine] def ofThisThread: Option[ThreadQuery] =
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption.map(new ThreadQuery(id, _)))
+
   /** Whether the query of this thread was told to stop; false in any other thread. */
   private[engine] def stopped: Boolean =
     idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
@@ -81,5 +85,16 @@ object RunningQuery {
       case _                   => TriggerMode.MicroBatch
     }
 
-  private def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
+  private[engine] def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
+}
+
+/** A query by what its run is known by for as long as it is held. */
+final private[engine] class ThreadQuery(val id: String, execution: AnyRef) {
+  val runId: String = RunningQuery.call(execution, "runId").toString
+
+  /** That its user gave it. */
+  val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
+
+  /** Whether it has ended, or was told to. */
+  def ended: Boolean = RunningQuery.call(execution, "isActive") == java.lang.Boolean.FALSE
 }

@@ -12,12 +12,18 @@ import io.epochal.kit.sink.transport.Shipment
 final private[epochal] class SinkMetrics(format: String) {
   private val log = LoggerFactory.getLogger(classOf[SinkMetrics])
   private val retries = new AtomicLong
-  private val repeated = new AtomicLong
   private val differing = new AtomicLong
-  private val rows = new AtomicLong
-  private val epochs = new AtomicLong
+  private val bytes = new AtomicLong
+  private val gauges = new SinkGauges(ofDatabase)
   private val pace = new LogPace
   @volatile private var last: Map[String, String] = Map.empty
+
+  /** In Spark's metrics system, too; called by every epoch.
+    *
+    * @param sinkId
+    *   None: the query's id
+    */
+  def show(sinkId: Option[String]): Unit = gauges.show(sinkId.getOrElse(format))
 
   def retried(): Unit = retries.incrementAndGet(): Unit
 
@@ -36,11 +42,13 @@ final private[epochal] class SinkMetrics(format: String) {
       "encodeMs" -> millis(shipment.encodeNanos)) ++ transport
     last = outcome match {
       case EpochOutcome.Applied(load, commit) =>
-        rows.addAndGet(attempt.digest.rows): Unit
-        epochs.incrementAndGet(): Unit
+        bytes.addAndGet(shipment.bytes): Unit
+        val badRows = shipment.deadLetters.size.toLong
+        gauges.written(attempt.epoch, attempt.digest.rows - badRows, badRows)
         epoch ++ Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))
       case EpochOutcome.Repeated(contentDiffers) =>
-        repeated.incrementAndGet(): Unit
+        gauges.replayed()
+        gauges.ended(attempt.epoch)
         if (contentDiffers) warn(sinkId, attempt)
         epoch + ("outcome" -> "repeated")
     }
@@ -49,14 +57,21 @@ final private[epochal] class SinkMetrics(format: String) {
         s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
         sinkId,
         attempt.epoch,
-        rows.get,
-        epochs.get)
+        gauges.totalRows,
+        gauges.totalEpochs)
   }
 
   def asMap: Map[String, String] = last ++ Map(
     "retries" -> retries.get.toString,
-    "repeatedEpochs" -> repeated.get.toString,
+    "repeatedEpochs" -> gauges.repeatedEpochs.toString,
     "differingRepetitions" -> differing.get.toString)
+
+  private def ofDatabase: Map[String, Double] =
+    Map(
+      "totalBytes" -> bytes.get.toDouble,
+      "retries" -> retries.get.toDouble,
+      "differingRepetitions" -> differing.get.toDouble) ++
+      Seq("encodeMs", "loadMs", "commitMs").map(name => name -> last.get(name).fold(Double.NaN)(_.toDouble))
 
   private def warn(sinkId: String, attempt: EpochAttempt): Unit = {
     differing.incrementAndGet(): Unit

@@ -96,6 +96,7 @@ final private class TransactionalStreamingWrite(request: WriteRequest, whole: Bo
       .refused(sink.format, query.trigger)
       .orElse(sink.refuses(WriteKind(whole, Some(query.outputMode))))
       .foreach(throw _)
+    metrics.show(sink.settings.sinkId)
     transport = chosen(claimed.target, info.numPartitions, claimed.files)
     writerFactory(claimed.target, transport)
   }

@@ -28,6 +28,9 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
   private val directory = new Path(checkpoint)
   private val file = new Path(directory, name)
 
+  /** The stream's number among the sources of its query, or the name that it was given there. */
+  def source: String = directory.getName
+
   /** Another directory in the stream's part of the checkpoint, for its owner only. */
   def beside(name: String): HadoopFileStore = {
     val other = new Path(directory, name).toString

@@ -38,7 +38,9 @@ trait Source[P] {
   /** What was received since the start of the run, for people who wait for a poll; None where polls are quick. */
   def received: Option[String] = None
 
-  /** The source's own entries in every progress, beside the lag or in place of it. */
+  /** The source's own entries in every progress, beside the lag or in place of it; those that are numbers are in Spark's metrics
+    * system, too. Asked by any thread.
+    */
   def metrics(rowsBehind: Option[Long]): Map[String, String]
 }
 

@@ -1,6 +1,6 @@
 package io.epochal.kit.source
 
-import java.time.{Clock, Duration, Instant}
+import java.time.{Clock, Instant}
 import java.util
 import java.util.Optional
 
@@ -22,7 +22,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.limit.{Admission, Backlog}
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.engine.{QueryMetrics, QueryStop}
 import io.epochal.kit.metric.LogPace
 
 /** What Spark holds of a position: compared, logged and handed back as its JSON. */
@@ -78,10 +78,11 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
     with ReportsSourceMetrics {
 
   private val supply = source.supply
+  private val lag = new StreamLag(supply, clock)
   private val pace = new LogPace
   private var lastBatch = clock.instant()
-  private var lastAtEnd = Option.empty[Instant]
   private var availableNow = false
+  private var shown = false
 
   /** Under AvailableNow: the rows before the end of the run, once that was seen. */
   private var target = Option.empty[Long]
@@ -94,6 +95,7 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(source.limit)
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = QueryStop.guard {
+    begin(position(start))
     PollReport.during(source)(endOfBatch(start, sparkLimit))
   }
 
@@ -103,7 +105,7 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
     source.polls.poll.begin()
     val waiting = available(from, Admission.ceiling(limit))
     val now = clock.instant()
-    if (supply.known.exists(extent => extent.exact && extent.ends <= supply.rowsBefore(from))) lastAtEnd = Some(now)
+    lag.polled(from, now)
     // A minimum would hold the last rows back for ever under AvailableNow.
     val since = if (availableNow) Instant.EPOCH else lastBatch
     val rows = Admission.admit(limit, Backlog(waiting), since, now)
@@ -127,28 +129,48 @@ final class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Cl
     * `secondsBehind` is an upper bound: the time since this run last stood at the end.
     */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
-    val lag = for {
-      consumed <- latestConsumed.toScala.map(position)
-      extent <- supply.known
-    } yield extent.exact -> math.max(0L, extent.exists - supply.rowsBefore(consumed))
-    val behind = lag.collect { case (exact, rows) if exact || rows > 0 => rows }
-    val seconds =
-      if (lag.contains(true -> 0L)) Some(0L)
-      else lag.flatMap(_ => lastAtEnd).map(Duration.between(_, clock.instant()).toSeconds)
-    val general = lag.map { case (exact, _) => "rowsBehindExact" -> exact.toString } ++
-      behind.map("rowsBehind" -> _.toString) ++ seconds.map("secondsBehind" -> _.toString)
-    val all = general.toMap ++ source.metrics(behind)
+    val consumed = latestConsumed.toScala.map(position)
+    consumed.foreach(lag.reached)
+    val found = consumed.flatMap(_ => lag.now)
+    val all = found.fold(Map.empty[String, String])(entries) ++ source.metrics(found.flatMap(_.rows))
     if (pace.isDue())
       SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     all.asJava
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
+    begin(position(start))
     source.polls.ahead.begin()
     supply.partitions(position(start), position(end))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(source.readerFactory)
+
+  private def entries(known: Lag): Map[String, String] = Map("rowsBehindExact" -> known.exact.toString) ++
+    known.rows.map("rowsBehind" -> _.toString) ++ known.seconds.map("secondsBehind" -> _.toString)
+
+  /** A batch of this run begins after `start`. */
+  private def begin(start: P): Unit = {
+    lag.begin(start)
+    if (!shown) {
+      shown = true
+      val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
+      val names = gauges(Some(Lag(Some(0L), exact = true, None))).keys
+      QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
+    }
+  }
+
+  /** What is shown in Spark's metrics system: the numbers of a progress, at any time. */
+  private def gauges(found: Option[Lag]): Map[String, Double] = {
+    val behind = found.flatMap(_.rows)
+    Map(
+      "totalRows" -> lag.totalRows.toDouble,
+      "rowsBehind" -> behind.fold(Double.NaN)(_.toDouble),
+      "rowsBehindExact" -> found.fold(Double.NaN)(known => if (known.exact) 1.0 else 0.0),
+      "secondsBehind" -> found.flatMap(_.seconds).fold(Double.NaN)(_.toDouble),
+      "secondsSincePoll" -> lag.secondsSincePoll
+    ) ++ source.metrics(behind).flatMap { case (name, text) => text.toDoubleOption.map(name -> _) }
+  }
 
   private def available(from: P, most: Long): Long = {
     def left = target.map(end => math.max(0L, end - supply.rowsBefore(from)))

@@ -1,0 +1,186 @@
+"""What queries show in Spark's metrics system, as Prometheus gets it; the page and the dashboard name just that."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from support import api, documents, orders
+from support.data import SCHEMA, comments
+from support.places import ROOT, over_connect
+from support.scripts import run_script
+
+pytestmark = [
+    pytest.mark.line,
+    pytest.mark.skipif(over_connect(), reason="the session is the test's own, with a driver that it asks by HTTP"),
+]
+
+PAGE = documents.page("docs/metrics.md")
+SCRAPE = ROOT / "docs" / "monitoring" / "prometheus.yml"
+DASHBOARD = ROOT / "docs" / "monitoring" / "grafana.json"
+
+#: Two queries that are read by HTTP when all is delivered, and again when they have ended.
+PROGRAM = """
+import time, urllib.request
+from epochal import Http, Retry, rest
+
+settings = {settings!r}
+spark = epochal.configure(builder().config(map=settings)).getOrCreate()
+page = spark.sparkContext.uiWebUrl + "/metrics/prometheus"
+
+def read():
+    with urllib.request.urlopen(page, timeout=60) as response:
+        return response.read().decode()
+
+http = Http(retry=Retry(initial_delay="1ms"))
+strings = epochal.write.jdbc(
+    epochal.read.random(spark, rows_per_batch=100, max_rows=300), {database!r}, table="strings", create_table=True,
+    checkpoint={directory!r} + "/strings", query_name="strings", sink_id="warehouse")
+comments = epochal.write.rest(
+    epochal.read.rest(spark, {api!r}, schema={schema!r}, pages=rest.Offset(size=10),
+        poll=rest.Poll(interval="1h"), http=http), {orders!r},
+    checkpoint={directory!r} + "/comments", query_name="comments", http=http)
+for query in (strings, comments):
+    query.processAllAvailable()
+shown = read()
+for query in (strings, comments):
+    query.stop()
+deadline = time.monotonic() + 60
+while "_driver_epochal_" in read() and time.monotonic() < deadline:
+    time.sleep(0.1)
+says(shown=shown, left=[line for line in read().splitlines() if "_driver_epochal_" in line])
+"""
+
+SETTINGS = {
+    "spark.ui.enabled": True,
+    "spark.ui.port": 0,
+    "spark.metrics.namespace": "night_jobs",
+    "spark.metrics.conf.*.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    "spark.metrics.conf.*.sink.prometheusServlet.path": "/metrics/prometheus",
+}
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Prometheus would get: while two queries run that have written all rows, and after they have ended."""
+    directory = tmp_path_factory.mktemp("metrics")
+    with api.serve(api.Api(comments(1, 25))) as source, orders.serve(orders.Orders()) as target:
+        source.failures.extend([429, 503])
+        found = run_script(
+            PROGRAM.format(
+                settings=SETTINGS,
+                database=f"jdbc:sqlite:{directory}/strings.db",
+                directory=str(directory),
+                api=source.url,
+                orders=target.url,
+                schema=SCHEMA,
+            ),
+            PYTHONPATH=":".join(sys.path),
+        )
+        requests = {"source": len(source.requests), "sink": len(target.requests)}
+        return found | {"requests": requests, "applied": sum(target.applied.values())}
+
+
+def relabelled(shown: str) -> dict[str, dict[str, float]]:
+    """What Prometheus makes of a page by the rules of ``prometheus.yml``: values by labels, by the names of metrics."""
+    rules = yaml.safe_load(SCRAPE.read_text("utf-8"))["scrape_configs"][0]["metric_relabel_configs"]
+    found: dict[str, dict[str, float]] = {}
+    for line in shown.splitlines():
+        if not (match := re.fullmatch(r'(\w+)\{type="gauges"\} (\S+)', line)):
+            continue
+        labels = {"__name__": match[1]}
+        for rule in rules:
+            if hit := re.fullmatch(rule["regex"], labels.get("__name__", "")):
+                if rule.get("action") == "drop":
+                    labels = {}
+                else:
+                    template = re.sub(r"\$\{?(\d)\}?", r"\\g<\1>", rule.get("replacement", "$1"))
+                    labels[rule["target_label"]] = hit.expand(template)
+        name = labels.pop("__name__", "")
+        if name.startswith("epochal_"):
+            key = ", ".join(f"{label}={value}" for label, value in sorted(labels.items()))
+            found.setdefault(name, {})[key] = float(match[2])
+    return found
+
+
+STRINGS_SOURCE = "application=night_jobs, query=strings, source=0_epochal_random"
+STRINGS_SINK = "application=night_jobs, query=strings, sink=warehouse"
+COMMENTS_SOURCE = "application=night_jobs, query=comments, source=0_epochal_rest"
+COMMENTS_SINK = "application=night_jobs, query=comments, sink=epochal_rest"
+
+
+def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[str, Any]) -> None:
+    found = relabelled(facts["shown"])
+    assert found["epochal_source_totalRows"] == {STRINGS_SOURCE: 300, COMMENTS_SOURCE: 25}
+    assert found["epochal_sink_totalRows"] == {STRINGS_SINK: 300, COMMENTS_SINK: 25}
+    assert found["epochal_sink_totalEpochs"] == {STRINGS_SINK: 3, COMMENTS_SINK: 1}
+    assert found["epochal_sink_epoch"] == {STRINGS_SINK: 2, COMMENTS_SINK: 0}
+    assert found["epochal_sink_totalBadRows"] == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
+    assert found["epochal_sink_repeatedEpochs"] == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
+    assert found["epochal_source_rowsBehind"] == {STRINGS_SOURCE: 0, COMMENTS_SOURCE: 0}
+    assert found["epochal_source_rowsBehindExact"] == {STRINGS_SOURCE: 1, COMMENTS_SOURCE: 1}
+    assert found["epochal_source_requests"] == {COMMENTS_SOURCE: facts["requests"]["source"]}
+    assert found["epochal_source_retries"] == {COMMENTS_SOURCE: 2}
+    assert found["epochal_source_throttled"] == {COMMENTS_SOURCE: 1}
+    assert found["epochal_source_pages"] == {COMMENTS_SOURCE: 3}
+    assert found["epochal_source_malformed"] == {COMMENTS_SOURCE: 0}
+    assert found["epochal_sink_requests"] == {COMMENTS_SINK: facts["requests"]["sink"]}
+    assert facts["applied"] == 25
+    assert all(value >= 0 for name in ("load", "commit") for value in found[f"epochal_sink_{name}Ms"].values())
+
+
+def test_queries_that_have_ended_leave_nothing(facts: dict[str, Any]) -> None:
+    assert facts["left"] == []
+
+
+def documented() -> set[str]:
+    """The metrics of the page's tables, each with the kinds of sources or sinks that have it."""
+    rows = re.findall(r"^\| `(epochal_\w+)` \| ([^|]+) \| ([^|]+) \|", PAGE.source, re.MULTILINE)
+    assert len(rows) == len({name for name, _, _ in rows})
+    assert all(unit.strip() for _, unit, _ in rows)
+    return {f"{name} of {kind}" for name, _, kinds in rows for kind in re.split(r", ", kinds.strip())}
+
+
+def test_the_page_lists_just_what_is_shown(facts: dict[str, Any]) -> None:
+    kinds = {
+        STRINGS_SOURCE: "random",
+        COMMENTS_SOURCE: "REST",
+        STRINGS_SINK: "databases",
+        COMMENTS_SINK: "REST",
+    }
+    shown = {f"{name} of {kinds[labels]}" for name, values in relabelled(facts["shown"]).items() for labels in values}
+    assert shown == documented()
+
+
+def test_the_dashboard_asks_for_metrics_of_the_page_and_for_each_of_them() -> None:
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"\bepochal_\w+", target["expr"])
+    }
+    assert asked == {name.partition(" ")[0] for name in documented()} - {"epochal_source_rowsBehindExact"}
+
+
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in panels)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+
+
+def test_the_page_shows_the_settings_that_are_tested() -> None:
+    shown = PAGE.source
+    assert [name for name in SETTINGS if name.startswith("spark.metrics") and name not in shown] == []
+    assert [path.name for path in (SCRAPE, DASHBOARD) if f"](monitoring/{path.name})" not in shown] == []
