@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ def test_a_misspelled_option_of_a_source_is_refused_with_the_right_one(
         reader = spark.readStream.format(source).option(option, "1")
     with pytest.raises(epochal.OptionError, match=rf"OPTION_UNKNOWN.*{option}.*{nearest}"), named():
         reader.load()
+
+
+def test_a_name_of_python_is_no_option_and_the_right_one_is_named(spark: SparkSession) -> None:
+    with pytest.raises(epochal.OptionError, match=r"OPTION_UNKNOWN.*rows_per_batch.*Did you mean 'rowsPerBatch'"):
+        epochal.read.random(spark, options={"rows_per_batch": 10})
+
+
+def test_a_misspelled_format_is_refused_with_the_right_one(spark: SparkSession) -> None:
+    with pytest.raises(epochal.OptionError, match=r"no format 'epochal-rndom'.*Did you mean 'epochal-random'"), named():
+        spark.readStream.format("epochal-rndom").load()
+    with (
+        pytest.raises(epochal.OptionError, match=r"no format 'epochal-x'.*The formats are epochal-checkpoint"),
+        named(),
+    ):
+        spark.read.format("epochal-x").load()
+
+
+def test_the_formats_that_python_knows_are_those_of_the_jar() -> None:
+    with zipfile.ZipFile(epochal.jar_path()) as jar:
+        register = jar.read("META-INF/services/org.apache.spark.sql.sources.DataSourceRegister").decode()
+    formats = [name for name in register.split() if not name.endswith("SupportedSpark")]  # which only checks
+    assert len(epochal.errors._FORMATS) == len(formats)
 
 
 def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
@@ -217,5 +240,6 @@ def test_a_batch_takes_nothing_that_only_a_stream_has(spark: SparkSession, sqlit
 def test_what_is_no_trigger_is_refused_before_the_query_starts(
     source: DataFrame, sqlite: Sqlite, checkpoint: Path
 ) -> None:
-    with pytest.raises(epochal.OptionError, match=r"Did you mean trigger=\"availableNow\""):
-        epochal.write.jdbc(source, sqlite.url, table="t", checkpoint=checkpoint, trigger="available_now")
+    for trigger in ("available_now", "avaliableNow"):
+        with pytest.raises(epochal.OptionError, match=r"Did you mean trigger=\"availableNow\""):
+            epochal.write.jdbc(source, sqlite.url, table="t", checkpoint=checkpoint, trigger=trigger)

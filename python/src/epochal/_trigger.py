@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
@@ -46,7 +47,8 @@ def _sparks(interval: str) -> str:
 
 
 def _invalid(trigger: object) -> OptionError:
-    meant = _WORDS.get(re.sub(r"[\s_-]", "", trigger).lower()) if isinstance(trigger, str) else None
+    written = re.sub(r"[\s_-]", "", trigger).lower() if isinstance(trigger, str) else ""
+    meant = next((_WORDS[word] for word in difflib.get_close_matches(written, _WORDS, 1)), None)
     return OptionError(
         "OPTION_INVALID",
         f'The argument \'trigger\' is {trigger!r}, which is not "availableNow", "once", an interval or '

@@ -38,6 +38,7 @@ script and a notebook show the frames of your own code and the message; ``EPOCHA
 
 from __future__ import annotations
 
+import difflib
 import re
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -288,7 +289,9 @@ _TYPES: dict[str, type[EpochalError]] = {
 }
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
-_NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*\bepochal-")
+_NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")
+#: What the jar registers.
+_FORMATS = ("epochal-checkpoint", "epochal-display", "epochal-jdbc", "epochal-random", "epochal-rest")
 #: The driver of a Connect server cannot load what tasks send it when the jar is only an artifact of the session.
 _CLASS_NOT_FOUND = re.compile(
     r"(?:ClassNotFoundException|NoClassDefFoundError): io[./]epochal[./]"
@@ -324,16 +327,32 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         kind = _TYPES.get(condition, EpochalError)
         hint = _SQLSTATE.sub("", hint).rstrip()
         of_source = issubclass(kind, SourceError | HttpError | CheckpointError)
+        # An option that is unknown came by the plain name of options, and so does what was meant.
+        if condition == "OPTION_UNKNOWN":
+            return kind(condition, problem, hint)
         if known := _names.formats(message, issubclass(kind, ConfigurationError), of_source):
             problem = _names.in_python(problem, known) if issubclass(kind, ConfigurationError | TableError) else problem
             hint = _names.in_python(hint, known)
         return kind(condition, problem, hint)
-    if _NOT_FOUND.search(message):
+    if match := _NOT_FOUND.search(message):
+        if match[1] not in _FORMATS:
+            return _no_format(match[1])
         remote = "connect" in type(exc).__module__.split(".")
         return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told()
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
     return None
+
+
+def _no_format(name: str) -> OptionError:
+    close = difflib.get_close_matches(
+        name.removeprefix("epochal-"), [known[len("epochal-") :] for known in _FORMATS], 1
+    )
+    return OptionError(
+        "OPTION_INVALID",
+        f"There is no format '{name}'.",
+        f"Did you mean 'epochal-{close[0]}'?" if close else f"The formats are {', '.join(_FORMATS)}.",
+    )
 
 
 def own_kind(kind: type[EpochalError]) -> type[EpochalError]:
