@@ -205,6 +205,13 @@ def test_a_stopped_query_into_another_sink_promises_nothing() -> None:
     assert words.summary(stopped) == "console: stopped at batch 12, 480 rows"
 
 
+def test_a_query_that_resumes_says_where_and_one_that_finds_nothing_says_so() -> None:
+    resumed = state(progress(10, 40, sink=epoch(10, 40)), progress(11, 40, sink=epoch(11, 40)), phase="ended")
+    assert words.summary(resumed) == "80 rows in 2 epochs into strings, 3.2 s (resumed at epoch 10)"
+    idle = state(progress(12, 0, is_idle=True), phase="ended")
+    assert words.summary(idle) == "strings: nothing new, 3.2 s"
+
+
 def test_a_query_without_a_batch_has_a_summary() -> None:
     assert words.summary(state(phase="stopped")) == "strings: stopped before its first batch, 3.2 s"
     assert words.summary(state(phase="starting")) == "strings: still starting before its first batch, 3.2 s"
@@ -221,7 +228,7 @@ def test_the_summary_tells_bad_rows_and_epochs_that_were_there() -> None:
         progress(5, 100, at=1, sink=epoch(5, 100, badRows="1")),
         phase="ended",
     )
-    facts = "1 epoch was there already, 1 bad row put aside"
+    facts = "resumed at epoch 4, 1 epoch was there already, 1 bad row put aside"
     assert words.summary(found) == f"99 rows in 2 epochs into strings, 3.2 s ({facts})"
 
 

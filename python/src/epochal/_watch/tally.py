@@ -20,6 +20,7 @@ class Tally:
         rows_read: rows that the sources delivered.
         rows_written: rows that the sink applied: without those of epochs that were there already, and without bad ones.
         batches: batches that were run; of a sink with epochs, epochs.
+        first: number of the first of them; None before it.
         repeated: epochs that were there already.
         bad_rows: rows that the sink put aside.
         is_complete: whether no progress was missed; otherwise there were at least so many rows.
@@ -30,6 +31,7 @@ class Tally:
     rows_read: int = 0
     rows_written: int = 0
     batches: int = 0
+    first: int | None = None
     repeated: int = 0
     bad_rows: int = 0
     is_complete: bool = True
@@ -107,6 +109,7 @@ class Tally:
             rows_read=self.rows_read + batch.rows,
             rows_written=self.rows_written + ((sink.rows or 0) - sink.bad_rows if applied else 0),
             batches=self.batches + is_new,
+            first=batch.number if self.first is None and is_new else self.first,
             repeated=self.repeated + (is_new and sink.is_repeated),
             bad_rows=bad_rows if sink.all_bad_rows is None else sink.all_bad_rows,
             is_complete=self.is_complete and not missed,

@@ -43,8 +43,10 @@ def summary(state: QueryState) -> str:
     if state.phase == "stopped":
         again = "; start again to go on" if last.sink.epoch is not None else ""
         return f"{state.name}: stopped at {position(last)}, {rows(state)}{again}"
+    if state.phase == "ended" and not tally.batches:
+        return f"{state.name}: nothing new, {spent}"
     text = f"{rows(state)} in {batches} into {last.sink.target}, {spent}"
-    facts = [fact for fact in (_repeated(state), _bad(state)) if fact]
+    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state)) if fact]
     text = f"{text} ({', '.join(facts)})" if facts else text
     if state.phase == "failed":
         return f"{state.name}: failed after {position(last)}, {text}"
@@ -188,6 +190,11 @@ def _facts(counts: Counts) -> Iterator[str]:
 def _ending(state: QueryState) -> str:
     """Before the first batch."""
     return state.phase if state.has_ended else f"still {state.phase}"
+
+
+def _resumed(state: QueryState) -> str:
+    first, last = state.tally.first, state.last
+    return f"resumed at {unit(last)} {first}" if first and last is not None else ""
 
 
 def _repeated(state: QueryState) -> str:

@@ -32,6 +32,16 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
     assert(refusal(None).contains("no driver on the class path accepts this URL"))
     assert(MysqlDialect.driver("jdbc:mysql://127.0.0.1/x").value.artifact.contains("com.mysql:mysql-connector-j"))
   }
+
+  Seq(
+    "jdbc:postgres://127.0.0.1/x" -> "; did you mean jdbc:postgresql:",
+    "postgresql://127.0.0.1/x" -> "; it must begin with 'jdbc:'").foreach { case (url, told) =>
+    test(s"of $url it is told what was meant") {
+      val settings = JdbcOptions.read(Map("url" -> url, "dbtable" -> "t")).fold(throw _, identity).connection
+      val refusal = refused(Conditions.DriverMissing)(new LoginDataSource(settings, None, Map.empty)).getMessage
+      assert(refusal.contains(s"accepts this URL$told"))
+    }
+  }
 }
 
 final class HsqldbGenericDialectSuite extends GenericDialects(InProcess.Hsqldb)

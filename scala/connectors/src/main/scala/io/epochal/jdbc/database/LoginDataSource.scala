@@ -10,6 +10,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.Nearest
+import io.epochal.jdbc.database.LoginDataSource.{CommonSchemes, JdbcScheme}
 import io.epochal.jdbc.option.ConnectionSettings
 import io.epochal.kit.access.DriverAccess
 
@@ -50,7 +52,13 @@ final private[jdbc] class LoginDataSource(
     loaders.iterator
       .flatMap(loader => ServiceLoader.load(classOf[Driver], loader).iterator.asScala)
       .find(_.acceptsURL(settings.url))
-      .getOrElse(throw missing("no driver on the class path accepts this URL", None))
+      .getOrElse(throw missing(s"no driver on the class path accepts this URL$meant", None))
+
+  /** What a URL that no driver accepts was probably meant to begin with. */
+  private def meant: String = settings.url.trim match {
+    case JdbcScheme(name) => Nearest.of(name, CommonSchemes).fold("")(near => s"; did you mean jdbc:$near:")
+    case _                => "; it must begin with 'jdbc:'"
+  }
 
   private def missing(reason: String, artifact: Option[String]): EpochalException =
     Conditions.DriverMissing(
@@ -86,4 +94,9 @@ final private[jdbc] class LoginDataSource(
   override def getParentLogger: Logger = throw new SQLFeatureNotSupportedException
   override def isWrapperFor(kind: Class[_]): Boolean = false
   override def unwrap[T](kind: Class[T]): T = throw new SQLException(s"not a ${kind.getName}")
+}
+
+private object LoginDataSource {
+  private val JdbcScheme = "(?is)jdbc:([a-z0-9+_.-]+):.*".r
+  private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }
