@@ -14,7 +14,8 @@ FILES = (
 
 
 def pinned(root: Path) -> dict[str, str]:
-    """The version of each package, by its name in lower case."""
+    """The version of each package, by its name in lower case; without those that only an old Python needs."""
     lines = [line for file in FILES for line in (root / file).read_text(encoding="utf-8").splitlines()]
-    found = (re.fullmatch(r"([\w.-]+)(?:\[.*\])?==(\S+)", line) for line in lines if line and not line.startswith("#"))
+    pin = re.compile(r"([\w.-]+)(?:\[.*\])?==([^;\s]+)(?:; python_version >= .*)?")
+    found = (pin.fullmatch(line) for line in lines)
     return {match[1].lower(): match[2] for match in found if match}
