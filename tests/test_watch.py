@@ -223,7 +223,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
     assert "Traceback" not in text
     assert "KeyboardInterrupt" not in text
     assert "reentrant" not in text
-    assert re.fullmatch(r"300 rows in 3 epochs into strings, .* s", lines[-1]), text
+    assert re.fullmatch(rf"300 rows in 3 epochs into strings, .* s \(resumed at epoch {epochs}\)", lines[-1]), text
     found = Sqlite(tmp_path / "strings.db").query("SELECT count(*), count(DISTINCT id), max(id) FROM strings")
     assert found == [(rows + 300, rows + 300, rows + 299)]
 
