@@ -83,7 +83,7 @@ build/delta/.jars: Makefile
 
 # Those of the matrix alone start sessions of their own, so they run first, in a process of their own.
 test-matrix-%: build/venv-%/.wheel build/venv-%/classes.jsa
-	build/venv-$*/bin/python -m pytest tests -m matrix --deselect tests/test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
+	build/venv-$*/bin/python -m pytest tests -m matrix --deselect test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m line \
 	  --junitxml=build/matrix/$*-classic.xml $(PYTEST)
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
