@@ -42,7 +42,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -62,11 +62,14 @@ test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTe
 test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
 
-test-crash: venv $(CLASSES) ## the kill matrix in full, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
-	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
+test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
+	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "connectors/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
 	  scripts/sbt "connectors/testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
+
+modes: venv $(CLASSES) ## tries all triggers with all output modes, sources and sinks, and writes the tables of docs/modes.md
+	EPOCHAL_MODES=write SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/test_modes.py $(PYTEST)
 
 soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: heap, threads, files, catalog stay flat
 	EPOCHAL_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak -s -m long $(PYTEST)

@@ -34,7 +34,7 @@ lazy val core = project
     libraryDependencies ++= Seq(jackson % Provided, failsafe) ++ unitTesting.map(_ % Test)
   )
 
-/** The checks any connector can be put through. ScalaTest is a compile dependency: it is what the kit is made of. */
+/** The checks any connector can be put through, from any test framework. Who uses JUnit brings it. */
 lazy val testkit = project
   .in(file("scala/testkit"))
   .dependsOn(core)
@@ -43,14 +43,15 @@ lazy val testkit = project
     name := "epochal-testkit",
     description := "Checks that every exactly-once source and sink for Spark Structured Streaming must pass",
     Compile / tpolecatExcludeOptions ++= Common.assertions,
-    libraryDependencies ++= Seq(sparkSql % Provided) ++ unitTesting
+    libraryDependencies ++= Seq(sparkSql % Provided, junitApi % Provided) ++ unitTesting,
+    libraryDependencies ++= Seq(junitEngine, junitLauncher, sqlite).map(_ % Test)
   )
 
 /** What every connector stands on. */
 lazy val kit = project
   .in(file("scala/kit"))
   .dependsOn(core)
-  .settings(Common.settings, Publishing.library)
+  .settings(Common.settings, Publishing.library, StableApiCheck.settings)
   .settings(
     name := "epochal-kit",
     description := "What exactly-once connectors for Spark Structured Streaming are built on",
@@ -67,7 +68,7 @@ lazy val connectors = project
     moduleName := "epochal-connectors",
     publish / skip := true,
     Common.testGroups := TestGroups.Groups,
-    libraryDependencies ++= Seq(sparkSql % Provided, httpClient, hikari, postgresql, sqlite),
+    libraryDependencies ++= Seq(sparkSql % Provided, httpClient, jetty, hikari, postgresql, sqlite),
     libraryDependencies ++= (wiremock +: archunit +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
   )
 

@@ -7,13 +7,17 @@ import sys
 
 BENCHMARKS = {
     "random": "random_source",
+    "latency": "latency",
     "rest": "rest",
     "rest-latency": "rest_latency",
     "rest-idle": "rest_idle",
     "rest-memory": "rest_memory",
     "rest-page": "rest_page",
+    "ingest": "ingest",
     "rest-sink": "rest_sink",
     "jdbc": "jdbc",
+    "jdbc-latency": "jdbc_latency",
+    "ingest-http": "ingest_http",
 }
 
 

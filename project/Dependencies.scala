@@ -5,6 +5,7 @@ object Dependencies {
   object Versions {
     val scala = "2.13.18"
     val spark = "4.2.0"
+    val junit = "5.14.1"
     // The release of the compiler plugin that scalafix needs which exists for this Scala version.
     val semanticdb = "4.14.2"
   }
@@ -16,6 +17,7 @@ object Dependencies {
 
   val failsafe = "dev.failsafe" % "failsafe" % "3.3.2"
   val httpClient = "org.apache.httpcomponents.client5" % "httpclient5" % "5.6.5"
+  val jetty = "org.eclipse.jetty" % "jetty-server" % "12.1.14"
   val hikari = "com.zaxxer" % "HikariCP" % "7.1.0"
   val postgresql = "org.postgresql" % "postgresql" % "42.7.14"
   val sqlite = "org.xerial" % "sqlite-jdbc" % "3.54.1.0"
@@ -25,6 +27,10 @@ object Dependencies {
     "org.scalacheck" %% "scalacheck" % "1.18.1",
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0"
   )
+  // The tests of the conformance kit run it as JUnit does.
+  val junitApi = "org.junit.jupiter" % "junit-jupiter-api" % Versions.junit
+  val junitEngine = "org.junit.jupiter" % "junit-jupiter-engine" % Versions.junit
+  val junitLauncher = "org.junit.platform" % "junit-platform-launcher" % s"1.${Versions.junit.drop(2)}"
   // The rules between packages that the compiler does not know.
   val archunit = "com.tngtech.archunit" % "archunit" % "1.4.1"
 

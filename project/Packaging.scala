@@ -56,10 +56,10 @@ object Packaging {
   private lazy val kit = LocalProject("kit")
 
   // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
-  private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari")
+  private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari", "org.eclipse.jetty")
 
   // Their own jars carry no text of their licence, which is the same as ours.
-  private val withoutLicense = Seq("failsafe", "HikariCP")
+  private val withoutLicense = Seq("failsafe", "HikariCP", "jetty-http", "jetty-io", "jetty-server", "jetty-util")
 
   /** Scala and slf4j come with Spark; checker-qual is annotations that nothing reads at run time. */
   private def providedBySpark(jar: String): Boolean =
@@ -83,10 +83,11 @@ object Packaging {
     }
 
   /** HikariCP's bridges to Hibernate and to metrics libraries, and the generator of its proxies: dead code without those.
-    * PostgreSQL's driver then says in English what stands beside our English, whatever the locale.
+    * Jetty's pictures of directories. PostgreSQL's driver then says in English what stands beside our English, whatever the locale.
     */
   private def unused(path: String): Boolean =
     path.startsWith("org/postgresql/translation/") ||
+      Seq("favicon.ico", "jetty-dir.css").exists(name => path.endsWith(s"org/eclipse/jetty/server/$name")) ||
       Seq(
         "hibernate/",
         "metrics/dropwizard/",

@@ -5,8 +5,10 @@ import sbt.Keys._
 /** What is published, and what its POMs say. */
 object Publishing {
 
-  /** The newest release that this one must stay binary compatible with; there is none before 0.1.0. */
-  private val Baseline: Option[String] = None
+  /** The newest release that this one must stay binary compatible with; there is none before 0.1.0. `-Depochal.baseline=…` names one
+    * of the local Maven repository.
+    */
+  private val Baseline: Option[String] = sys.props.get("epochal.baseline")
 
   private val Home = "https://epochal.io"
 
@@ -27,6 +29,8 @@ object Publishing {
   val library: Seq[Setting[_]] = Seq(
     again,
     mimaPreviousArtifacts := Baseline.map(organization.value %% moduleName.value % _).toSet,
+    mimaBinaryIssueFilters += StableApi.filter(StableApi.types((LocalRootProject / baseDirectory).value / "scala")),
+    resolvers ++= Baseline.map(_ => Resolver.mavenLocal).toSeq,
     Compile / packageBin / mappings ++=
       Seq("LICENSE", "NOTICE").map(name => (LocalRootProject / baseDirectory).value / name -> s"META-INF/$name")
   )

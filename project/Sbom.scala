@@ -31,6 +31,11 @@ object Sbom {
     "httpclient5" -> Seq(apache),
     "httpcore5" -> Seq(apache),
     "httpcore5-h2" -> Seq(apache),
+    // Offered under the Eclipse Public License 2.0 as well.
+    "jetty-http" -> Seq(apache),
+    "jetty-io" -> Seq(apache),
+    "jetty-server" -> Seq(apache),
+    "jetty-util" -> Seq(apache),
     "postgresql" -> Seq("BSD-2-Clause" -> "LICENSE"),
     "sqlite-jdbc" -> Seq(apache, "BSD-2-Clause" -> "LICENSE.zentus")
   )

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 from epochal._forms import FORMS
 from epochal._names import spellings
-from epochal._values import auth, http, pages, records, rows, table
+from epochal._values import auth, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, auth, records, rows, table)
+MODULES = (http, pages, auth, records, rows, table, ingest)
 WIDTH = 120
 #: What a class says by being one.
-_SAID = re.compile(r"\s*\((?:(?:pagination|bodyFormat)=[^)]*|mode=\w+|batchSize above 1)\)")
+_SAID = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
 _BEGIN, _END = "<!-- options: begin -->", "<!-- options: end -->"
 
 

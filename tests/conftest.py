@@ -18,6 +18,7 @@ prepare_environment()
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.cluster import Cluster
     from support.databases import Database, Postgres, Sqlite
 
 
@@ -63,6 +64,14 @@ def _no_query_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def no_earlier_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests gave to helpers decides nothing here, and what is given here nothing there."""
+    from epochal import _names
+
+    monkeypatch.setattr(_names, "_given", {})
+
+
+@pytest.fixture
 def api() -> Iterator[api_support.Api]:
     """An API without records."""
     with api_support.serve(api_support.Api()) as served:
@@ -92,6 +101,15 @@ def sqlite(tmp_path: Path) -> Sqlite:
     from support.databases import Sqlite
 
     return Sqlite(tmp_path / "test.db")
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Cluster]:
+    """A standalone cluster."""
+    from support.cluster import cluster
+
+    with cluster() as made:
+        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

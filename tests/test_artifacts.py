@@ -27,7 +27,8 @@ DEPENDENCIES = {
     "epochal-testkit": LANGUAGE
     | CORE
     | SPARK
-    | {f"{name}_{SCALA}": "compile" for name in ("scalatest", "scalacheck", "scalacheck-1-18")},
+    | {f"{name}_{SCALA}": "compile" for name in ("scalatest", "scalacheck", "scalacheck-1-18")}
+    | {"junit-jupiter-api": "provided"},
     "epochal-core": LANGUAGE | {"failsafe": "compile", "jackson-databind": "provided"},
 }
 

@@ -16,7 +16,7 @@ import pytest
 import epochal
 from support import commands, example_api, snippets
 from support.api import serve
-from support.cluster import HOSTS, Cluster, cluster
+from support.cluster import SMALL, Cluster
 from support.data import comments
 from support.databases import Postgres, new_postgres
 from support.documents import Page, page
@@ -27,16 +27,9 @@ from support.scripts import run_script
 
 PAGE: Page = page("docs/cluster.md")
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-#: Small executors, as the tests' workers want them.
-CONF = {"spark.driver.host": HOSTS[0], "spark.executor.memory": "500m", "spark.task.maxFailures": 1}
+CONF = {**SMALL, "spark.task.maxFailures": 1}
 #: No socket of Java's can be opened through this proxy; Spark's own connections need none.
 OFFLINE = "-DsocksProxyHost=127.0.0.1 -DsocksProxyPort=1 -DsocksNonProxyHosts="
-
-
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[Cluster]:
-    with cluster() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with Delta Lake as its catalog."""
     from pyspark.sql import SparkSession
 
-    import epochal
+    from support.sessions import in_a_jvm_of_its_own
 
     jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
     assert jars, f"no jars in {JARS}"
@@ -55,9 +55,8 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.log.level": os.environ.get("EPOCHAL_TEST_LOG_LEVEL", "OFF"),
     }
     builder = SparkSession.builder.master("local[2]").appName("epochal and delta").config(map=settings)
-    session = epochal.configure(builder).getOrCreate()
-    yield session
-    session.stop()
+    with in_a_jvm_of_its_own(builder) as session:
+        yield session
 
 
 #: Addressable and journalled.

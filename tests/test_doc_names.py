@@ -103,7 +103,7 @@ def test_an_option_or_a_metric_is_one(page: Page, words: set[str]) -> None:
 def test_a_value_of_python_has_the_fields_that_it_is_given(page: Page) -> None:
     wrong = []
     for text in page.inline():
-        for module, name, given in re.findall(r"\b(?:(rest|jdbc)\.)?([A-Z]\w+)(?:\(([^()]*)\))?", text):
+        for module, name, given in re.findall(r"\b(?:(rest|jdbc|ingest)\.)?([A-Z]\w+)(?:\(([^()]*)\))?", text):
             kind = getattr(getattr(epochal, module) if module else epochal, name, None)
             fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
             if (module and kind is None) or (fields and not set(re.findall(r"\b([a-z_]+)=", given)) <= fields):

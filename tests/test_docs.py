@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from support import commands, consumers, documents, example_api, shapes, snippets
 from support.databases import Postgres
 from support.documents import Block, Page
+from support.places import ROOT
 from support.streams import drain
 
 PAGES = documents.pages()
@@ -24,7 +25,7 @@ BLOCKS = [block for page in PAGES for block in page.blocks()]
 #: What a block needs beside what all have: Spark for its SQL, the pipeline that it is a part of (test_pipeline.py), or
 #: a stub of an API's shape (test_rest_recipes.py).
 NEEDS = {"spark", "pipeline"} | {name for name, kind in inspect.getmembers(shapes) if inspect.isfunction(kind)}
-LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "yaml", "text"}
+LANGUAGES = {"python", "sql", "bash", "json", "xml", "scala", "java", "yaml", "text"}
 
 
 def of(language: str, needs: str | None = None) -> list[Block]:
@@ -107,9 +108,11 @@ def test_json_is_json(block: Block) -> None:
         json.loads(line)
 
 
-@pytest.mark.parametrize("block", [*of("xml"), *of("scala")], ids=str)
+@pytest.mark.parametrize("block", [*of("xml"), *of("scala"), *of("java")], ids=str)
 def test_what_a_build_takes_is_in_a_project_that_is_built(block: Block) -> None:
-    built = {"xml": consumers.MAVEN, "scala": consumers.SBT}[block.language]
     if block.language == "xml":
         ElementTree.fromstring(block.text)
-    assert "".join(block.text.split()) in "".join(built.split())
+    examples = [path.read_text("utf-8") for path in ROOT.glob("scala/testkit/src/test/*/io/epochal/testkit/example/*")]
+    examples += [path.read_text("utf-8") for path in ROOT.glob("scala/connectors/src/test/java/example/*/*.java")]
+    built = [consumers.MAVEN, consumers.SBT, *consumers.foreign_sources(), *examples]
+    assert ["".join(block.text.split()) in "".join(text.split()) for text in built].count(True) == 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal import Retry, jdbc, rest
@@ -201,20 +202,32 @@ def test_upsert_on_columns_that_are_not_unique_is_refused(
     assert_untouched(database, checkpoint)
 
 
-def test_a_continuous_trigger_is_refused_by_name(spark: SparkSession, database: Database, checkpoint: Path) -> None:
-    database.execute("CREATE TABLE numbers (id BIGINT)")
-    writer = (
-        epochal.read.random(spark)
-        .select("id")
-        .writeStream.format("epochal-jdbc")
-        .options(url=database.url, dbtable="numbers", checkpointLocation=str(checkpoint))
-        .trigger(continuous="1 second")
+def _continuous(source: DataFrame, database: Database, checkpoint: Path) -> StreamingQuery:
+    writer = source.writeStream.format("epochal-jdbc").options(
+        url=database.url, dbtable="numbers", checkpointLocation=str(checkpoint)
     )
     if database.user:
         writer = writer.option("user", database.user)
+    return writer.trigger(continuous="1 second").start()
+
+
+def test_a_continuous_trigger_is_refused_by_name_where_only_the_driver_writes(
+    spark: SparkSession, sqlite: Database, checkpoint: Path
+) -> None:
+    sqlite.execute("CREATE TABLE numbers (id BIGINT)")
     with pytest.raises(epochal.ModeError, match=r"TRIGGER_UNSUPPORTED.*continuous"), named():
-        finish(writer.start())
-    assert database.query("SELECT count(*) FROM numbers") == [(0,)]
+        finish(_continuous(epochal.read.random(spark).select("id"), sqlite, checkpoint))
+    assert sqlite.query("SELECT count(*) FROM numbers") == [(0,)]
+
+
+def test_rows_that_a_continuous_trigger_cannot_count_are_refused_by_name(
+    spark: SparkSession, postgres: Database, checkpoint: Path
+) -> None:
+    postgres.execute("CREATE TABLE numbers (id BIGINT)")
+    rows = epochal.read.random(spark).selectExpr("CAST(rand() * 10 AS BIGINT) AS id")
+    with pytest.raises(epochal.ModeError, match=r"MODE_UNSUPPORTED.*rand"), named():
+        finish(_continuous(rows, postgres, checkpoint))
+    assert postgres.query("SELECT count(*) FROM numbers") == [(0,)]
 
 
 def test_a_row_that_cannot_be_stored_fails_its_epoch_whole(

@@ -8,17 +8,12 @@ import re
 import pytest
 
 import epochal
-from epochal import _names
 from epochal._forms import JDBC, REST, REST_SINK
 from epochal._names import helper, in_python, started
 from epochal.errors import _TYPES, from_spark, named
 from support.places import ROOT
 
-
-@pytest.fixture(autouse=True)
-def no_earlier_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other tests gave to helpers decides nothing here."""
-    monkeypatch.setattr(_names, "_given", {})
+pytestmark = pytest.mark.usefixtures("no_earlier_calls")
 
 
 GAP = "[EPOCHAL.EPOCH_GAP] The query commits epoch 9. Hint: Restore the checkpoint. It is old."

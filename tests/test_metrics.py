@@ -24,10 +24,10 @@ PAGE = documents.page("docs/metrics.md")
 SCRAPE = ROOT / "docs" / "monitoring" / "prometheus.yml"
 DASHBOARD = ROOT / "docs" / "monitoring" / "grafana.json"
 
-#: Two queries that are read by HTTP when all is delivered, and again when they have ended.
+#: Queries that are read by HTTP when all is delivered, and again when they have ended.
 PROGRAM = """
-import time, urllib.request
-from epochal import Http, Retry, rest
+import socket, time, urllib.request
+from epochal import Http, Retry, ingest, rest
 
 settings = {settings!r}
 spark = epochal.configure(builder().config(map=settings)).getOrCreate()
@@ -45,11 +45,35 @@ comments = epochal.write.rest(
     epochal.read.rest(spark, {api!r}, schema={schema!r}, pages=rest.Offset(size=10),
         poll=rest.Poll(interval="1h"), http=http), {orders!r},
     checkpoint={directory!r} + "/comments", query_name="comments", http=http)
-for query in (strings, comments):
+server = socket.create_server(("127.0.0.1", 0))
+protocols = dict(
+    tcp=ingest.Tcp(0, ack=True), http=ingest.Http(0), client=ingest.Tcp(server.getsockname()[1], mode="connect"))
+ingested = {{}}
+for name, protocol in protocols.items():
+    received = epochal.read.ingest(spark, protocol=protocol, event_time_column="receivedAt" if name == "tcp" else None)
+    ingested[name] = epochal.write.jdbc(
+        received.select("value"), {database!r}, table=name, create_table=True, checkpoint={directory!r} + "/" + name,
+        query_name=name, sink_id=name)
+served, _ = server.accept()
+served.sendall(b"one\\ntwo\\nthree\\n")
+with socket.create_connection(ingest.address(ingested["tcp"])) as client:
+    client.sendall(b"one\\ntwo\\n")
+    client.shutdown(socket.SHUT_WR)
+    client.makefile().read()
+address = "http://%s:%d/" % ingest.address(ingested["http"])
+posted = urllib.request.Request(address, b"one", {{"Content-Type": "text/plain"}})
+urllib.request.urlopen(posted, timeout=60).close()
+queries = (strings, comments, *ingested.values())
+deadline = time.monotonic() + 60
+received = "client_source_0_epochal_ingest_totalRows_Value{{type=\\"gauges\\"}} 3.0"
+while received not in read() and time.monotonic() < deadline:
+    time.sleep(0.1)
+for query in queries:
     query.processAllAvailable()
 shown = read()
-for query in (strings, comments):
+for query in queries:
     query.stop()
+served.close()
 deadline = time.monotonic() + 60
 while "_driver_epochal_" in read() and time.monotonic() < deadline:
     time.sleep(0.1)
@@ -112,19 +136,29 @@ STRINGS_SOURCE = "application=night_jobs, query=strings, source=0_epochal_random
 STRINGS_SINK = "application=night_jobs, query=strings, sink=warehouse"
 COMMENTS_SOURCE = "application=night_jobs, query=comments, source=0_epochal_rest"
 COMMENTS_SINK = "application=night_jobs, query=comments, sink=epochal_rest"
+TCP, HTTP, CLIENT = (
+    f"application=night_jobs, query={name}, source=0_epochal_ingest" for name in ("tcp", "http", "client")
+)
+INGEST = {TCP: "ingest TCP", HTTP: "ingest HTTP", CLIENT: "ingest connect"}
+EVENT_TIME = "epochal_source_eventTimeLag"
 
 
 def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[str, Any]) -> None:
     found = relabelled(facts["shown"])
-    assert found["epochal_source_totalRows"] == {STRINGS_SOURCE: 300, COMMENTS_SOURCE: 25}
-    assert found["epochal_sink_totalRows"] == {STRINGS_SINK: 300, COMMENTS_SINK: 25}
-    assert found["epochal_sink_totalEpochs"] == {STRINGS_SINK: 3, COMMENTS_SINK: 1}
-    assert found["epochal_sink_epoch"] == {STRINGS_SINK: 2, COMMENTS_SINK: 0}
-    assert found["epochal_sink_totalBadRows"] == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
-    assert found["epochal_sink_repeatedEpochs"] == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
-    assert found["epochal_source_rowsBehind"] == {STRINGS_SOURCE: 0, COMMENTS_SOURCE: 0}
-    assert found["epochal_source_rowsBehindExact"] == {STRINGS_SOURCE: 1, COMMENTS_SOURCE: 1}
-    assert found["epochal_source_requests"] == {COMMENTS_SOURCE: facts["requests"]["source"]}
+    not_ingested = {STRINGS_SOURCE, COMMENTS_SOURCE, STRINGS_SINK, COMMENTS_SINK}
+
+    def of(name: str) -> dict[str, float]:
+        return {labels: value for labels, value in found[name].items() if labels in not_ingested}
+
+    assert of("epochal_source_totalRows") == {STRINGS_SOURCE: 300, COMMENTS_SOURCE: 25}
+    assert of("epochal_sink_totalRows") == {STRINGS_SINK: 300, COMMENTS_SINK: 25}
+    assert of("epochal_sink_totalEpochs") == {STRINGS_SINK: 3, COMMENTS_SINK: 1}
+    assert of("epochal_sink_epoch") == {STRINGS_SINK: 2, COMMENTS_SINK: 0}
+    assert of("epochal_sink_totalBadRows") == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
+    assert of("epochal_sink_repeatedEpochs") == {STRINGS_SINK: 0, COMMENTS_SINK: 0}
+    assert of("epochal_source_rowsBehind") == {STRINGS_SOURCE: 0, COMMENTS_SOURCE: 0}
+    assert of("epochal_source_rowsBehindExact") == {STRINGS_SOURCE: 1, COMMENTS_SOURCE: 1}
+    assert of("epochal_source_requests") == {COMMENTS_SOURCE: facts["requests"]["source"]}
     assert found["epochal_source_retries"] == {COMMENTS_SOURCE: 2}
     assert found["epochal_source_throttled"] == {COMMENTS_SOURCE: 1}
     assert found["epochal_source_pages"] == {COMMENTS_SOURCE: 3}
@@ -132,6 +166,21 @@ def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[st
     assert found["epochal_sink_requests"] == {COMMENTS_SINK: facts["requests"]["sink"]}
     assert facts["applied"] == 25
     assert all(value >= 0 for name in ("load", "commit") for value in found[f"epochal_sink_{name}Ms"].values())
+
+
+def test_prometheus_gets_what_listeners_received(facts: dict[str, Any]) -> None:
+    found = relabelled(facts["shown"])
+    received = {TCP: 2, HTTP: 1, CLIENT: 3}
+    assert {labels: found["epochal_source_totalRows"][labels] for labels in INGEST} == received
+    assert found["epochal_source_acknowledged"] == received
+    for name in ("duplicates", "refusedFull", "refusedFailed", "backlogBytes"):
+        assert found[f"epochal_source_{name}"] == dict.fromkeys(INGEST, 0)
+    assert min(found["epochal_source_journalBytes"].values()) > 0
+    assert found["epochal_source_connectionsAccepted"] == {TCP: 1}
+    assert found["epochal_source_requests"][HTTP] == 1
+    assert found["epochal_source_connected"] == {CLIENT: 1}
+    assert found["epochal_source_connects"] == {CLIENT: 1}
+    assert 0 < found[EVENT_TIME][TCP] < 600
 
 
 def test_queries_that_have_ended_leave_nothing(facts: dict[str, Any]) -> None:
@@ -147,13 +196,14 @@ def documented() -> set[str]:
 
 
 def test_the_page_lists_just_what_is_shown(facts: dict[str, Any]) -> None:
-    kinds = {
-        STRINGS_SOURCE: "random",
-        COMMENTS_SOURCE: "REST",
-        STRINGS_SINK: "databases",
-        COMMENTS_SINK: "REST",
-    }
-    shown = {f"{name} of {kinds[labels]}" for name, values in relabelled(facts["shown"]).items() for labels in values}
+    kinds = INGEST | {STRINGS_SOURCE: "random", COMMENTS_SOURCE: "REST", COMMENTS_SINK: "REST"}
+    shown = set()
+    for name, values in relabelled(facts["shown"]).items():
+        found = {kinds.get(labels, "databases") for labels in values}
+        if found >= set(INGEST.values()):
+            found = found - set(INGEST.values()) | {"ingest"}
+        # The query over TCP alone has the option.
+        shown |= {f"{name} of {'any with `eventTimeColumn`' if name == EVENT_TIME else kind}" for kind in found}
     assert shown == documented()
 
 
@@ -165,7 +215,8 @@ def test_the_dashboard_asks_for_metrics_of_the_page_and_for_each_of_them() -> No
         for target in panel["targets"]
         for name in re.findall(r"\bepochal_\w+", target["expr"])
     }
-    assert asked == {name.partition(" ")[0] for name in documented()} - {"epochal_source_rowsBehindExact"}
+    plain = {"epochal_source_rowsBehindExact", "epochal_source_port"}
+    assert asked == {name.partition(" ")[0] for name in documented()} - plain
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-random": epochal.read.random,
+    "epochal-ingest": epochal.read.ingest,
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
@@ -34,11 +35,14 @@ HELPERS: dict[str, Callable[..., Any]] = {
 }
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "schema", "checkpoint", "trigger", "output_mode", "query_name", "options"}
-REQUIRED = ("url", "dbtable", "path")
+REQUIRED = ("url", "dbtable", "path", "port")
 #: Options without an argument or a field of their own, and why.
-ONLY_BY_OPTIONS = {("epochal-rest", "schema"): "it goes to .schema(…)"}
+ONLY_BY_OPTIONS = {
+    ("epochal-rest", "schema"): "it goes to .schema(…)",
+    ("epochal-ingest", "schema"): "it goes to .schema(…)",
+}
 #: Options that a value sets by its class.
-BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode"}
+BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode", "protocol", "format"}
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +229,7 @@ def made(kind: type[Value]) -> Value:
     """A value with all its fields that do not exclude each other."""
     given: dict[str, Any] = {}
     excluded = {"next_header", "header", "total_header", "last_page"}
+    excluded |= {"key_store_file", "key_store_password"} if kind is epochal.ingest.Tls else set()
     excluded |= {"has_more", "max_pages"} if kind is epochal.rest.TimeWindow else set()
     for one in fields(kind):
         option = option_of(one)
@@ -233,7 +238,8 @@ def made(kind: type[Value]) -> Value:
         if option is None:
             given[one.name] = made(one.metadata["part"][0])
         elif option.kind.choices:
-            given[one.name] = "PERMISSIVE" if one.name == "mode" else option.kind.choices[0]
+            choices = option.kind.choices
+            given[one.name] = "PERMISSIVE" if "PERMISSIVE" in choices else choices[0]
         else:
             given[one.name] = eval(option.kind.example, {"Secret": epochal.Secret})
     if kind is epochal.rest.TimeWindow:

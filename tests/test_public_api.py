@@ -10,17 +10,17 @@ from types import ModuleType
 import pytest
 
 import epochal
-from epochal import errors, jdbc, read, rest, write
+from epochal import errors, jdbc, read, rest, testing, write
 from support.places import ROOT, VERSION
 
 
-@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, write])
+@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, testing, write])
 def test_all_is_sorted_and_every_name_in_it_exists(module: ModuleType) -> None:
     assert module.__all__ == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, write])
+@pytest.mark.parametrize("module", [epochal, errors, jdbc, read, rest, testing, write])
 def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleType) -> None:
     own = {
         name
@@ -36,13 +36,14 @@ def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleTy
     }
 
 
-def test_modules_are_private_but_for_five() -> None:
+def test_modules_are_private_but_for_seven() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
-    assert {name for name in names if not name.startswith("_")} == {"errors", "jdbc", "read", "rest", "write"}
+    public = {name for name in names if not name.startswith("_")}
+    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"}
 
 
 def test_every_public_name_is_documented() -> None:
-    for module in (errors, jdbc, read, rest, write, epochal):
+    for module in (errors, jdbc, read, rest, testing, write, epochal):
         assert module.__doc__
         for name in module.__all__:
             value = getattr(module, name)

@@ -140,7 +140,7 @@ def test_values_of_the_sinks_set_their_options() -> None:
     assert REST_SINK.options(
         {
             "body": rest.Body(format="array"),
-            "batch": rest.Batch(rows=10, linger="1s"),
+            "batch": rest.Batch(rows=10, flush_interval="1s"),
             "results": rest.Results(pointer="/items", success=["created"]),
             "dead_letters": rest.DeadLetters(path="/d", max_rows=0),
         },
@@ -148,7 +148,7 @@ def test_values_of_the_sinks_set_their_options() -> None:
     ) == {
         "body": "array",
         "batchSize": "10",
-        "linger": "1s",
+        "flushInterval": "1s",
         "results": "/items",
         "resultSuccess": "created",
         "deadLetterPath": "/d",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from crash.cases import ON_POSTGRES, PARTITIONS
 from crash.scene import Scene
 from support.api import serve
-from support.cluster import CORES, HOSTS, Cluster, cluster
+from support.cluster import CORES, HOSTS, SMALL, Cluster
 from support.data import comments
 from support.databases import Postgres
 from support.drivers import Driver, Gate
@@ -31,16 +30,9 @@ WAITS_FOR_A_KEY = """
 """
 
 
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[Cluster]:
-    with cluster() as made:
-        yield made
-
-
 def conf(gate: Gate, **more: Any) -> dict[str, Any]:
     return {
-        "spark.driver.host": HOSTS[0],
-        "spark.executor.memory": "500m",
+        **SMALL,
         "spark.executor.cores": CORES,
         "spark.scheduler.minRegisteredResourcesRatio": 1.0,
         "spark.executor.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {gate.property}",
@@ -132,8 +124,7 @@ def test_a_checkpoint_on_the_drivers_own_disk_is_named_and_no_row_is_skipped(
     with serve(ChainedApi(records=comments(1, 80))) as api:
         facts = run_script(
             f"""
-            cluster = {{"spark.driver.host": "{HOSTS[0]}", "spark.executor.memory": "500m"}}
-            spark = epochal.configure(builder().master("{two_workers.master}").config(map=cluster)).getOrCreate()
+            spark = epochal.configure(builder().master("{two_workers.master}").config(map={SMALL})).getOrCreate()
             """
             + textwrap.indent(OWN_DISK, " " * 12),
             API=api.url,

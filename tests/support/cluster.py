@@ -16,6 +16,8 @@ from support.waiting import until
 CORES = 4
 #: Two names: Spark starts no speculative copy on the host of the first attempt.
 HOSTS = ("127.0.0.1", "127.0.0.2")
+#: Of a session: small executors, as the workers want them.
+SMALL = {"spark.driver.host": HOSTS[0], "spark.executor.memory": "500m"}
 
 _GUARD = '"$@" & daemon=$!; cat >/dev/null; kill -KILL $daemon; wait $daemon'
 

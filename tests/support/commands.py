@@ -46,6 +46,8 @@ def unknown(words: list[str]) -> Iterator[str]:
             pass
         case ["pip", "install", package]:
             yield from unknown_package(package)
+        case ["nc", "-N", "127.0.0.1", "9999", "<", _]:
+            pass
         case ["epochal", *rest] | ["python", "-m", "epochal", *rest]:
             yield from unknown_arguments(rest)
         case ["python", script, *_] | ["jupyter", "lab", script]:

@@ -127,6 +127,13 @@ ONLY_OURS = f"""\
 """
 
 
+def foreign_sources() -> list[str]:
+    """What ``tests/kit`` is built of: connectors of another team."""
+    kinds = {".java", ".scala", ".sbt", ".xml"}
+    files = sorted(path for path in (ROOT / "tests" / "kit").rglob("*") if path.suffix in kinds)
+    return [path.read_text(encoding="utf-8") for path in files]
+
+
 def write(directory: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -134,10 +141,17 @@ def write(directory: Path, files: dict[str, str]) -> Path:
     return directory
 
 
-def run(command: list[str | Path], directory: Path) -> str:
+def run(command: list[str | Path], directory: Path, variables: dict[str, str] | None = None) -> str:
     """Standard output of a command that must succeed."""
     done = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
+        command,
+        cwd=directory,
+        env=os.environ | (variables or {}),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -17,7 +17,7 @@
 >>> epochal.display(comments.groupBy("postId").count())  # doctest: +SKIP
 """
 
-from epochal import _convert, _traceback, errors, jdbc, read, rest, write
+from epochal import _convert, _traceback, errors, ingest, jdbc, read, rest, testing, write
 from epochal._checkpoint import Checkpoint, checkpoint
 from epochal._display import Display, display
 from epochal._ledger import Ledger, LedgerRow, ledger
@@ -100,6 +100,7 @@ __all__ = [
     "configure",
     "display",
     "errors",
+    "ingest",
     "jar_path",
     "jdbc",
     "ledger",
@@ -107,6 +108,7 @@ __all__ = [
     "read",
     "rest",
     "stop_all",
+    "testing",
     "watch",
     "write",
 ]

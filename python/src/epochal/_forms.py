@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 from epochal._form import Form
-from epochal._values import auth, pages, records, rows, table
+from epochal._values import auth, ingest, ingest_http, pages, records, rows, table
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.kind import (
     BOOLEAN,
@@ -13,6 +13,7 @@ from epochal._values.kind import (
     INSTANT,
     NAMES,
     SECRET,
+    SIZE,
     TABLE,
     TEXT,
     one_of,
@@ -23,7 +24,12 @@ from epochal._values.value import Option
 Method = Literal["POST", "PUT", "PATCH"]
 
 #: What every source has.
-_SOURCE: Final = {"fail_on_data_loss": Option("failOnDataLoss", BOOLEAN), "source_id": Option("sourceId", TEXT)}
+_SOURCE: Final = {
+    "fail_on_data_loss": Option("failOnDataLoss", BOOLEAN),
+    "source_id": Option("sourceId", TEXT),
+}
+#: What a source has whose records are not described by a value.
+_EVENT_TIME: Final = {"event_time_column": Option("eventTimeColumn", TEXT)}
 #: What every request has.
 _REQUEST: Final = {"headers": Option("headers", FAMILY, secret=True), "params": Option("params", FAMILY, secret=True)}
 _AUTH: Final = get_args(auth.AnyAuth)
@@ -42,8 +48,27 @@ RANDOM: Final = Form(
         "max_rows": Option("maxRows", whole(0, "long")),
         "start_timestamp": Option("startTimestamp", INSTANT),
         **_SOURCE,
+        **_EVENT_TIME,
     },
     {"limits": (Limits,)},
+)
+
+INGEST: Final = Form(
+    "epochal-ingest",
+    "epochal.read.ingest",
+    {
+        "max_bytes_per_batch": Option("maxBytesPerBatch", SIZE),
+        "num_partitions": Option("numPartitions", whole()),
+        **_SOURCE,
+        **_EVENT_TIME,
+    },
+    {
+        "protocol": (ingest.Tcp, ingest_http.Http),
+        "records": (ingest.Text, ingest.Json, ingest.Csv),
+        "journal": (ingest.Journal,),
+        "limits": (Limits,),
+    },
+    unset=(ingest.Text,),
 )
 
 REST: Final = Form(
@@ -141,4 +166,4 @@ JDBC_SOURCE: Final = Form(
 )
 
 #: By format, those over options of the jar.
-FORMS: Final = {form.format: form for form in (REST, RANDOM, REST_SINK, JDBC, CHECKPOINT)}
+FORMS: Final = {form.format: form for form in (REST, RANDOM, INGEST, REST_SINK, JDBC, CHECKPOINT)}

@@ -56,6 +56,11 @@ def helper(form: Form, given: Mapping[str, Any]) -> Iterator[None]:
         _helping.reset(token)
 
 
+def helping() -> bool:
+    """Whether a helper is at work in this context."""
+    return _helping.get() is not None
+
+
 def started(run_id: object, form: Form) -> None:
     """Errors of this query, too."""
     _runs[str(run_id)] = form.format

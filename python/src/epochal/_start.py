@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from epochal import _names
+from epochal import _realtime as realtime
 from epochal._form import Form
 from epochal._options import Location, OptionValue, text
-from epochal._trigger import Trigger, triggered
+from epochal._trigger import Trigger, real_time, triggered
 from epochal._watch import started
 from epochal.errors import OptionError, named
 
@@ -77,9 +79,14 @@ def start(
     writer = writer.option("checkpointLocation", text(stream.checkpoint))
     if stream.query_name is not None:
         writer = writer.queryName(stream.query_name)
-    if stream.trigger is not None:
+    batch = real_time(stream.trigger)
+    if batch is not None:
+        realtime.check_output_mode(stream.output_mode)
+        realtime.set_trigger(writer, df.sparkSession, batch, frozenset(name.lower() for name in options))
+    elif stream.trigger is not None:
         writer = triggered(writer, stream.trigger)
-    with _names.helper(form, given), named():
+    settings = nullcontext() if batch is None else realtime.settings(df.sparkSession)
+    with settings, _names.helper(form, given), named():
         query = writer.start()
     _names.started(query.runId, form)
     started.remember(df.sparkSession, query, given.get("table"))

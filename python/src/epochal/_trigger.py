@@ -1,4 +1,4 @@
-"""When a query's micro-batches run, in one argument."""
+"""When a query's micro-batches run, or in which other way it runs, in one argument."""
 
 from __future__ import annotations
 
@@ -8,17 +8,34 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from epochal._options import milliseconds
+from epochal._realtime import DEFAULT
 from epochal.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-#: ``"availableNow"``, ``"once"``, an interval (``"5 seconds"`` or a ``timedelta``), or ``"continuous 1 second"``.
+#: ``"availableNow"``, ``"once"``, an interval (``"5 seconds"`` or a ``timedelta``), ``"continuous 1 second"``, or
+#: ``"realTime 5 minutes"``.
 Trigger = Literal["availableNow", "once"] | str | timedelta
 
 _INTERVAL = re.compile(r"\d+\s*[a-z]+(\s+\d+\s*[a-z]+)*", re.IGNORECASE)
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_WORDS = {"availablenow": "availableNow", "once": "once"}
+_WORDS = {"availablenow": "availableNow", "once": "once", "realtime": "realTime"}
+_REAL_TIME = "realTime"
+
+
+def real_time(trigger: Trigger | None) -> str | None:
+    """How long a batch of a real-time query is, as Spark spells it; None for other triggers.
+
+    Raises:
+        OptionError: what follows ``realTime`` is no interval.
+    """
+    if not isinstance(trigger, str) or trigger.split(maxsplit=1)[:1] != [_REAL_TIME]:
+        return None
+    interval = trigger.strip().removeprefix(_REAL_TIME).strip()
+    if interval and not _INTERVAL.fullmatch(interval):
+        raise _invalid(trigger)
+    return _sparks(interval or DEFAULT)
 
 
 def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
@@ -47,11 +64,14 @@ def _sparks(interval: str) -> str:
 
 
 def _invalid(trigger: object) -> OptionError:
-    written = re.sub(r"[\s_-]", "", trigger).lower() if isinstance(trigger, str) else ""
-    meant = next((_WORDS[word] for word in difflib.get_close_matches(written, _WORDS, 1)), None)
+    word, _, rest = re.sub(r"(?i)^(real|available)[\s_-]+(?=[a-z])", r"\1", str(trigger).strip()).partition(" ")
+    written = re.sub(r"[\s_-]", "", word).lower() if isinstance(trigger, str) else ""
+    meant = next((_WORDS[found] for found in difflib.get_close_matches(written, _WORDS, 1)), None)
+    if meant == _REAL_TIME and _INTERVAL.fullmatch(rest.strip()):
+        meant = f"{meant} {rest.strip()}"
     return OptionError(
         "OPTION_INVALID",
-        f'The argument \'trigger\' is {trigger!r}, which is not "availableNow", "once", an interval or '
-        '"continuous" with an interval.',
+        f'The argument \'trigger\' is {trigger!r}, which is not "availableNow", "once", an interval, '
+        '"continuous" with an interval, or "realTime" with one or without.',
         f'Did you mean trigger="{meant}"?' if meant else 'Set it like this: trigger="5 seconds".',
     )

@@ -44,7 +44,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from epochal import _names, _traceback
+from epochal import _names, _spark_says, _traceback
 from epochal._version import SCALA, VERSION
 
 __all__ = [
@@ -239,7 +239,7 @@ _TYPES: dict[str, type[EpochalError]] = {
     for kind, conditions in {
         OptionError: """
             OPTION_UNKNOWN OPTION_REQUIRED OPTION_INVALID OPTION_CONFLICT SECRET_UNREADABLE TLS_INVALID
-            SIGNER_INVALID OPTION_NOT_ALLOWED DEAD_LETTERS_UNWRITABLE
+            SIGNER_INVALID OPTION_NOT_ALLOWED DEAD_LETTERS_UNWRITABLE LISTENER_EXPOSED
         """,
         SchemaError: """
             SCHEMA_REQUIRED SCHEMA_INFERENCE_FAILED SCHEMA_CHANGED SCHEMA_INVALID SCHEMA_MISMATCH
@@ -248,10 +248,11 @@ _TYPES: dict[str, type[EpochalError]] = {
         ModeError: "TRIGGER_UNSUPPORTED MODE_UNSUPPORTED ORDER_NOT_REPEATABLE",
         CheckpointError: """
             OFFSET_VERSION_UNSUPPORTED OFFSET_INVALID SOURCE_CHANGED CHECKPOINT_NOT_FOUND JOURNAL_UNWRITABLE
-            JOURNAL_NOT_SHARED
+            JOURNAL_NOT_SHARED JOURNAL_FENCED
         """,
         RepairError: "REPAIR_REFUSED",
         DataLossError: "DATA_LOSS LIST_SHIFTED",
+        SourceError: "PORT_UNAVAILABLE FEED_FAILED INTAKE_STOPPED LINE_TOO_LONG",
         HttpError: """
             HTTP_UNREACHABLE HTTP_TIMEOUT HTTP_TOO_SLOW HTTP_LIMIT_EXCEEDED HTTP_STATUS OAUTH_REFUSED
             HTTP_RESPONSE_TOO_LARGE HTTP_BODY_INVALID RESPONSE_FILE_FAILED
@@ -272,16 +273,20 @@ _TYPES: dict[str, type[EpochalError]] = {
             DUPLICATE_KEYS BAD_ROW TOO_MANY_BAD_ROWS ROWS_DROPPED STAGING_LOST ROW_FILE_LOST ROW_TOO_LARGE
             ROW_REFUSED TOO_MANY_REFUSED_ROWS ROW_RESULTS_INVALID COMMIT_MESSAGE_CORRUPTED
         """,
-        EpochChangedError: "EPOCH_PARTITIONING_CHANGED EPOCH_OFFSETS_CHANGED EPOCH_CONTENT_CHANGED",
-        EpochError: "EPOCH_TOO_LARGE",
+        EpochChangedError: """
+            EPOCH_PARTITIONING_CHANGED EPOCH_OFFSETS_CHANGED EPOCH_CONTENT_CHANGED ROWS_NOT_REPEATED
+        """,
+        EpochError: "EPOCH_TOO_LARGE ROWS_OWED PROGRESS_LOST",
         EpochGapError: "EPOCH_GAP",
         EpochRegressedError: "EPOCH_REGRESSED",
         SinkIdentityError: """
             QUERY_CHANGED REPLACEMENT_INCOMPLETE LEDGER_EMPTY TARGET_SHARED TARGET_CHANGED TRIGGER_CHANGED
-            LEDGER_VERSION_UNSUPPORTED LEDGER_NOT_FOUND SINK_NOT_FOUND
+            LEDGER_VERSION_UNSUPPORTED LEDGER_DAMAGED LEDGER_NOT_FOUND SINK_NOT_FOUND REPAIR_UNSUPPORTED
         """,
-        SinkFencedError: "SINK_FENCED",
-        SinkError: "QUERY_NOT_FOUND",
+        SinkFencedError: "SINK_FENCED EPOCH_LOGGED_BY_OTHER",
+        SinkError: "QUERY_NOT_FOUND FLUSH_OVERTAKEN RUN_FAILED",
+        ServerError: "CONNECTOR_FAILED",
+        EpochalError: "CONNECTOR_INVALID",
         SessionWithoutJarError: "SESSION_WITHOUT_JAR",
         VersionMismatchError: "VERSION_MISMATCH SPARK_UNSUPPORTED",
     }.items()
@@ -291,7 +296,7 @@ _TYPES: dict[str, type[EpochalError]] = {
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")
 #: What the jar registers.
-_FORMATS = ("epochal-checkpoint", "epochal-display", "epochal-jdbc", "epochal-random", "epochal-rest")
+_FORMATS = ("epochal-checkpoint", "epochal-display", "epochal-ingest", "epochal-jdbc", "epochal-random", "epochal-rest")
 #: The driver of a Connect server cannot load what tasks send it when the jar is only an artifact of the session.
 _CLASS_NOT_FOUND = re.compile(
     r"(?:ClassNotFoundException|NoClassDefFoundError): io[./]epochal[./]"
@@ -341,6 +346,8 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told()
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
+    if said := _spark_says.of(message, _names.helping()):
+        return ModeError("MODE_UNSUPPORTED", *said)
     return None
 
 

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from epochal._forms import CHECKPOINT, JDBC_SOURCE, RANDOM, REST
+from epochal._forms import CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load
-from epochal._options import Location, OptionValue, text
+from epochal._options import Location, OptionValue, Size, text
 from epochal._table_read import load_table
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http, Limits
+from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
 from epochal._values.pages import AnyPages
 from epochal._values.records import AnyRecords, Poll
 from epochal._values.secret import Secret
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["checkpoint", "jdbc", "random", "rest"]
+__all__ = ["checkpoint", "ingest", "jdbc", "random", "rest"]
 
 
 def __dir__() -> list[str]:
@@ -51,6 +52,64 @@ def checkpoint(spark: SparkSession, path: Location, *, options: Mapping[str, Opt
         OptionError: this driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
     """
     return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
+
+
+def ingest(
+    spark: SparkSession,
+    *,
+    protocol: AnyProtocol | None = None,
+    records: AnyReceived | None = None,
+    journal: Journal | None = None,
+    schema: str | StructType | None = None,
+    limits: Limits | None = None,
+    max_bytes_per_batch: Size | None = None,
+    num_partitions: int | None = None,
+    fail_on_data_loss: bool | None = None,
+    source_id: str | None = None,
+    event_time_column: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> DataFrame:
+    """Records that clients send to the driver: a stream. None is acknowledged before it is safe in the checkpoint.
+
+    Columns: ``value STRING``, or with ``records`` those of ``schema``; then ``receivedAt TIMESTAMP``,
+    ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``. ``docs/ingest.md`` says what clients can
+    rely on.
+
+    >>> lines = epochal.read.ingest(spark, protocol=ingest.Tcp(9999, ack=True))  # doctest: +SKIP
+    >>> ingest.address(query)  # doctest: +SKIP
+    ('127.0.0.1', 9999)
+
+    Args:
+        spark: the session.
+        protocol: how records come: a value of ``epochal.ingest``. Needed.
+        records: what a record is: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
+        journal: what may wait, and how long idempotency keys are known.
+        schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
+        limits: how many rows a micro-batch has.
+        max_bytes_per_batch: how many bytes of records a micro-batch has.
+        num_partitions: partitions of a batch.
+        fail_on_data_loss: whether rows that are gone fail the query.
+        source_id: the source's name in the offsets.
+        event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress, such as
+            ``"receivedAt"``.
+        options: options by the jar's own names, such as ``{"port": 9999}``.
+
+    Raises:
+        OptionError: a value that the source refuses, or a listener that everybody could write to.
+        SchemaError: a schema that does not fit.
+    """
+    given = {
+        "protocol": protocol,
+        "records": records,
+        "journal": journal,
+        "limits": limits,
+        "max_bytes_per_batch": max_bytes_per_batch,
+        "num_partitions": num_partitions,
+        "fail_on_data_loss": fail_on_data_loss,
+        "source_id": source_id,
+        "event_time_column": event_time_column,
+    }
+    return load(spark, INGEST, given, options, schema, streaming=True)
 
 
 def jdbc(
@@ -112,6 +171,7 @@ def random(
     limits: Limits | None = None,
     fail_on_data_loss: bool | None = None,
     source_id: str | None = None,
+    event_time_column: str | None = None,
     streaming: bool = True,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
@@ -133,6 +193,8 @@ def random(
         limits: how many rows a micro-batch has.
         fail_on_data_loss: whether rows that are gone fail the query.
         source_id: the source's name in the offsets.
+        event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress; here
+            ``"timestamp"``.
         streaming: False reads once, as a batch.
         options: options by the jar's own names, such as ``{"maxRows": 10}``.
 
@@ -152,6 +214,7 @@ def random(
         "limits": limits,
         "fail_on_data_loss": fail_on_data_loss,
         "source_id": source_id,
+        "event_time_column": event_time_column,
     }
     return load(spark, RANDOM, given, options, None, streaming)
 

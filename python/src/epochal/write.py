@@ -119,6 +119,9 @@ def jdbc(
         checkpoint: directory of the query's state. Exactly-once needs the same one after a restart.
         trigger: ``"availableNow"`` writes what there is now, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
             is the time from the start of one micro-batch to the next; unset, as fast as possible.
+            ``"continuous 1 second"`` and ``"realTime 5 minutes"`` (Spark 4.1 and newer; ``"realTime"`` alone is that,
+            too) run Spark's other modes, where an epoch takes that long. For a real-time query what Spark asks for is
+            set: output mode ``"update"``, synchronous progress, and no check of its list of sinks.
         output_mode: ``"update"`` upserts by the keys of ``mode``; ``"complete"`` replaces the table's rows every time.
         query_name: the query's name in Spark's UI and in ``spark.streams``.
         sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from epochal._checkpoint.log import VOID
@@ -65,6 +66,16 @@ def position(offset: str) -> int | None:
         case "a counter":
             found = value
     return found if isinstance(found, int) else None
+
+
+def event_time(offset: str) -> datetime | None:
+    """The highest event time of the rows before this offset, where its source keeps it (``eventTimeColumn``)."""
+    value = _parsed(offset)
+    found = value.get("eventTime") if _kind(value).startswith("epochal-") else None
+    try:
+        return datetime.fromisoformat(found.replace("Z", "+00:00")) if isinstance(found, str) else None
+    except ValueError:  # a year that a datetime cannot have
+        return None
 
 
 def unfinished_segments(offset: str) -> list[str]:

@@ -22,10 +22,15 @@ class SourceOffset:
     Attributes:
         name: its place in the plan (``"0"``), or its name where the log has names.
         offset: as Spark logged it, mostly JSON; ``-`` where the source had none yet.
+        event_time: the highest event time of the rows before the offset, in UTC, of an Epochal source with an
+            ``event_time_column``; None for others, and before its first row. A micro-batch's offset has that of the
+            rows before its own, since Spark logs it before they are read; the last one of a run that has ended has
+            that of all rows.
     """
 
     name: str
     offset: str
+    event_time: datetime | None = None
 
     @property
     def kind(self) -> str:
@@ -211,6 +216,9 @@ class Checkpoint:
         for source in newest.sources if newest else ():
             lines.append(f"  source {source.name:<4} {source}")
             lines += [f"              {source.source}"] if source.source else []
+            lines += (
+                [f"              event time {when:%Y-%m-%d %H:%M:%S.%f} UTC"] if (when := source.event_time) else []
+            )
         if newest and (watermark := newest.next_watermark or newest.watermark):
             lines.append(f"  watermark   {moment(watermark)}")
         if self.has_state:
@@ -256,6 +264,7 @@ def _epoch(epoch: Epoch) -> dict[str, Any]:
                 "kind": source.kind,
                 "source": source.source,
                 "position": source.position,
+                "event_time": text(source.event_time),
                 "described": str(source),
                 "offset": source.offset,
             }

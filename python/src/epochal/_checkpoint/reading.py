@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from epochal._checkpoint import kinds
 from epochal._checkpoint.log import UnreadableError, read_commit, read_offsets
 from epochal._checkpoint.model import Checkpoint, Epoch, SourceOffset
 from epochal.errors import CheckpointError
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OFFSETS, _COMMITS = "offsets", "commits"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_WHOLE = re.compile(r"-?\d+")
 
 
 def local_path(location: str) -> Path | None:
@@ -46,10 +51,34 @@ def read_local(directory: Path) -> Checkpoint:
     return Checkpoint(
         path=str(directory),
         query_id=query_id,
-        epochs=tuple(_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})),
+        epochs=_with_marks(
+            directory, [_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})]
+        ),
         has_state=_is_filled(directory / "state"),
         problems=tuple(problems),
     )
+
+
+def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
+    """The epochs, the last one with the event times that its run has left where it ended."""
+    if not epochs:
+        return ()
+    *before, last = epochs
+    sources = (
+        replace(source, event_time=max(filter(None, (source.event_time, _mark(directory, source.name))), default=None))
+        for source in last.sources
+    )
+    return (*before, replace(last, sources=tuple(sources)))
+
+
+def _mark(directory: Path, source: str) -> datetime | None:
+    """The highest event time of a source: the name of an empty file, in microseconds since 1970."""
+    kept = directory / "sources" / source / "event-time"
+    names = [int(file.name) for file in kept.iterdir() if _WHOLE.fullmatch(file.name)] if kept.is_dir() else []
+    try:
+        return _EPOCH + timedelta(microseconds=max(names)) if names else None
+    except OverflowError:  # a year that a datetime cannot have
+        return None
 
 
 def unfinished(directory: Path) -> list[Path]:
@@ -128,7 +157,11 @@ def _epoch(number: int, offsets: Path | None, commit: Path | None) -> Epoch:
         number=number,
         logged=offsets is not None,
         committed=committed,
-        sources=tuple(SourceOffset(name=name, offset=offset) for name, offset in log.sources) if log else (),
+        sources=tuple(
+            SourceOffset(name=name, offset=offset, event_time=kinds.event_time(offset)) for name, offset in log.sources
+        )
+        if log
+        else (),
         watermark=log.watermark if log else None,
         timestamp=log.timestamp if log else None,
         next_watermark=next_watermark,
@@ -166,7 +199,11 @@ def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> Epoch:
         logged=first["logged"],
         committed=first["committed"],
         sources=tuple(
-            SourceOffset(name=row["source_name"], offset="-" if row["offset"] is None else row["offset"])
+            SourceOffset(
+                name=row["source_name"],
+                offset="-" if row["offset"] is None else row["offset"],
+                event_time=_in_utc(row["event_time"]),
+            )
             for row in listed
             if row["source_name"] is not None
         ),

@@ -24,6 +24,7 @@ class Records(Value):
     corrupt_column: str | None = option("columnNameOfCorruptRecord", TEXT)
     rescued_column: str | None = option("rescuedDataColumn", TEXT)
     max_bytes: Size | None = option("maxRecordBytes", SIZE)
+    event_time_column: str | None = option("eventTimeColumn", TEXT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,14 +41,16 @@ class Json(Records):
     rest.Json(mode='PERMISSIVE', pointer='/data/items')
 
     Args:
-        mode: What happens to a record that does not fit the schema: it fails the query, goes into a column of its own,
-            or is dropped. Default: ``"FAILFAST"``.
+        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
+            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
         corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
             lacks it. Default: ``"_corrupt_record"``.
         rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
             lacks it. Unset: they are ignored.
         max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
             response may be.
+        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
+            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
         pointer: JSON Pointer to the array of records in a response. Unset: the response is the array.
         missing: What a response is that has nothing, or null, where records says that the array is: a failure, or a
             page without records, of an API that leaves empty lists out. Default: ``"fail"``.
@@ -67,14 +70,16 @@ class Ndjson(Records):
     rest.Ndjson()
 
     Args:
-        mode: What happens to a record that does not fit the schema: it fails the query, goes into a column of its own,
-            or is dropped. Default: ``"FAILFAST"``.
+        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
+            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
         corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
             lacks it. Default: ``"_corrupt_record"``.
         rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
             lacks it. Unset: they are ignored.
         max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
             response may be.
+        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
+            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "ndjson"}
@@ -88,14 +93,16 @@ class Csv(Records):
     rest.Csv(sep=';', header=False)
 
     Args:
-        mode: What happens to a record that does not fit the schema: it fails the query, goes into a column of its own,
-            or is dropped. Default: ``"FAILFAST"``.
+        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
+            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
         corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
             lacks it. Default: ``"_corrupt_record"``.
         rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
             lacks it. Unset: they are ignored.
         max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
             response may be.
+        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
+            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
         sep: Character between the fields of CSV. Default: ``","``.
         header: Whether the first line of each response in CSV names the fields; without it they are the schema's
             columns in their order. Default: ``True``.
@@ -118,7 +125,7 @@ class Poll(Value):
 
     Args:
         interval: How long after the end of the list was seen the next poll for new records follows, in a stream. Unset:
-            at each trigger.
+            at each trigger, and each second in a continuous or real-time query.
         conditional: Whether the driver, which polls for new records, sends If-None-Match or If-Modified-Since where the
             API's last response has an ETag or a Last-Modified; 304 then means that nothing is new. Default: ``True``.
         max_time: How long one poll for records that are journalled may take, in a stream: what was received until then

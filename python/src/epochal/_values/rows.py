@@ -61,7 +61,7 @@ class Batch(Value):
     Args:
         rows: Maximum rows in one request. Default: ``1``.
         bytes: Maximum bytes of the rows in one request; a larger row is sent alone. Default: ``"4m"``.
-        linger: A request that has waited so long for more rows is sent with the next one. Batches are then not
+        flush_interval: A request that has waited so long for more rows is sent as it is. Requests are then not
             repeatable: only without idempotency keys. Unset: requests are filled.
         num_partitions: Tasks that send, where rows are sorted by ``key_columns``. Default: ``4``.
     """
@@ -70,7 +70,7 @@ class Batch(Value):
 
     rows: int = field(metadata=of("batchSize", whole()))
     bytes: Size | None = option("batchBytes", SIZE)
-    linger: Duration | None = option("linger", DURATION)
+    flush_interval: Duration | None = option("flushInterval", DURATION)
     num_partitions: int | None = option("numPartitions", whole())
 
 

@@ -210,12 +210,19 @@ class Transport(OfTable):
             batch in local mode a temporary directory, and on a cluster none.
         batch_size: Rows in one INSERT where the database has no bulk load (all but PostgreSQL), as far as its
             parameters allow. Default: ``200``.
+        flush_interval: Continuous and real-time triggers: the shortest time from the beginning of one transaction of a
+            task to that of its next. A row that comes later is stored at once, those that come sooner gather. Shorter
+            is sooner, and more transactions. Default: ``"10ms"``.
+        flush_rows: Continuous and real-time triggers: rows at which a task stores what it has gathered, before
+            ``flush_interval`` is over. Default: ``10000``.
     """
 
     kind: TransportKind | None = option("transport", one_of(TransportKind))
     inline_max_bytes: Size | None = option("inlineMaxBytes", SIZE)
     spill_directory: Location | None = option("spillDirectory", PLACE)
     batch_size: int | None = option("batchSize", whole())
+    flush_interval: Duration | None = option("flushInterval", DURATION)
+    flush_rows: int | None = option("flushRows", whole())
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.source.time.KeptMark
 
 /** A checkpoint, as its files say.
   *
@@ -17,8 +18,14 @@ import io.epochal.core.error.{Conditions, EpochalException}
   *   None: `metadata` is missing or cannot be read
   * @param hasState
   *   whether it holds state stores
+  * @param marks
+  *   by source, the highest event time at the end of the last run that was not killed, in microseconds since 1970
   */
-final case class Checkpoint(queryId: Option[String], hasState: Boolean, epochs: Seq[LoggedEpoch])
+final case class Checkpoint(
+    queryId: Option[String],
+    hasState: Boolean,
+    epochs: Seq[LoggedEpoch],
+    marks: Map[String, Long])
 
 /** An epoch that has a file in one of the logs.
   *
@@ -54,7 +61,15 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
         offsets.get(number).flatMap(entry(_)(OffsetLog.read)),
         commits.get(number).flatMap(entry(_)(CommitLog.read)))
     }
-    Checkpoint(queryId, list(new Path(root, "state")).exists(_.nonEmpty), epochs)
+    Checkpoint(queryId, list(new Path(root, "state")).exists(_.nonEmpty), epochs, marks)
+  }
+
+  private def marks: Map[String, Long] = {
+    val sources = list(new Path(root, "sources")).getOrElse(Nil).map(_.getPath)
+    sources.flatMap { source =>
+      val kept = list(new Path(source, KeptMark.Directory)).getOrElse(Nil).map(_.getPath.getName)
+      KeptMark.highest(kept).map(source.getName -> _)
+    }.toMap
   }
 
   private def queryId: Option[String] =

@@ -4,6 +4,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{BooleanType, IntegerType, LongType, StringType, StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.kit.source.time.EventTimeMark
+
 /** The columns of `epochal-checkpoint`; `docs/checkpoints.md` says what they mean.
   *
   * A row for each source of each epoch, in their order. An epoch without sources (its offsets are missing, or cannot be
@@ -19,6 +21,7 @@ private[checkpoint] object CheckpointRows {
     .add("source", IntegerType)
     .add("source_name", StringType)
     .add("offset", StringType)
+    .add("event_time", TimestampType)
     .add("watermark", LongType)
     .add("next_watermark", LongType)
     .add("batch_timestamp", LongType)
@@ -54,6 +57,7 @@ private[checkpoint] object CheckpointRows {
       value(source.flatMap { case (name, _) => name.toIntOption }),
       text(source.map { case (name, _) => name }),
       text(source.flatMap { case (_, offset) => offset }),
+      value(eventTime(checkpoint, epoch, source)),
       value(log.flatMap(_.watermark)),
       value(content(commit).flatMap(_.nextWatermark)),
       value(log.flatMap(_.timestamp)),
@@ -64,6 +68,17 @@ private[checkpoint] object CheckpointRows {
       checkpoint.hasState,
       text(epoch.flatMap(problem))
     )
+  }
+
+  /** After the last epoch also the mark of the run's end, which no offset has. */
+  private def eventTime(
+      checkpoint: Checkpoint,
+      epoch: Option[LoggedEpoch],
+      source: Option[(String, Option[String])]): Option[Long] = {
+    val logged = source.flatMap { case (_, offset) => offset }.flatMap(EventTimeMark.read)
+    val isLast = epoch.map(_.number) == checkpoint.epochs.lastOption.map(_.number)
+    val kept = source.filter(_ => isLast).flatMap { case (name, _) => checkpoint.marks.get(name) }
+    (logged ++ kept).maxOption
   }
 
   /** Which of its files cannot be read, and why. */

@@ -3,6 +3,7 @@ package io.epochal.formats
 import io.epochal.checkpoint.CheckpointOptions
 import io.epochal.core.option.OptionGroup
 import io.epochal.core.version.Version
+import io.epochal.ingest.IngestOptions
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.random.RandomOptions
 import io.epochal.rest.sink.RestSinkOptions
@@ -16,7 +17,13 @@ object Epochal {
 
   /** The options of every format, in the order of the documentation. */
   val formats: Seq[OptionGroup] =
-    Seq(RandomOptions.group, RestOptions.group, RestSinkOptions.group, JdbcOptions.group, CheckpointOptions.group)
+    Seq(
+      RandomOptions.group,
+      IngestOptions.group,
+      RestOptions.group,
+      RestSinkOptions.group,
+      JdbcOptions.group,
+      CheckpointOptions.group)
 
   /** The same for other languages: `{"epochal-random":{"description":…,"options":[{"name":…},…]},…}`. */
   def optionsJson: String = OptionsDocument.json(formats)

@@ -43,7 +43,7 @@ private[epochal] object StatementRedaction {
     }
     val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
     // As a parsed plan has them: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
-    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc)\\b.*"
-    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
+    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest)\\b.*"
+    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
   }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.LedgerRow
+import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
 import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
@@ -42,6 +42,48 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
           "replace the table's rows with transport=prepared",
           "its transactions become visible one by one",
           "Leave transport out."))
+
+  /** Rows become visible one after the other, in the order in which they come: only appending is the same then. */
+  override def refusesEndless(how: WriteKind): Option[EpochalException] = {
+    def cannot(what: String, reason: String, suggestion: String): Option[EpochalException] =
+      Some(JdbcOptions.unsupported(s"$what under the ${how.trigger.name} trigger", reason, suggestion))
+    val micro = "use .trigger(processingTime=\"1 second\")."
+    if (!database.dialect.flushes) super.refusesEndless(how)
+    else if (how.whole)
+      cannot(
+        "replace the table's rows",
+        "its readers would see an empty table meanwhile",
+        s"Output mode append, or $micro")
+    else if (options.upsert)
+      cannot(
+        "upsert or delete",
+        "which of two rows of a key is kept would depend on when they are stored",
+        s"Leave keyColumns and opColumn out, or $micro")
+    else if (options.rows.deadLetterTable.isDefined)
+      cannot(
+        "write a table of bad rows",
+        "their number is checked at an epoch's end",
+        s"Leave deadLetterTable out, or $micro")
+    else if (options.transport == TransportChoice.Staged || options.transport == TransportChoice.Prepared)
+      cannot(
+        s"write with transport=${options.transport.name}",
+        "tasks store rows themselves there, in transactions of their own",
+        "Leave transport out.")
+    else if (options.sink.onNewQuery.replaces)
+      cannot(
+        "write with onNewQuery=replace",
+        "the first epoch's rows are visible before it ends",
+        s"Leave onNewQuery out, or $micro")
+    else
+      options.sink.onLedgerEmpty match {
+        case OnLedgerEmpty.Skip(epoch) =>
+          cannot(
+            s"skip epoch $epoch",
+            "where an epoch ends is not known before it has ended",
+            s"Set onLedgerEmpty=write:$epoch if its rows are not in the table, or $micro")
+        case _ => None
+      }
+  }
 
   override def claim(run: Run, schema: StructType)(
       decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed =

@@ -12,7 +12,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
-import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.commit.{LedgerTable, ProgressTable}
 import io.epochal.jdbc.database.{Database, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 
@@ -84,13 +84,21 @@ object LedgerDesk {
       val now = mapper.writeValueAsString(found)
       if (before != now) throw Conditions.RepairRefused("sinkId" -> sinkId, "shown" -> before, "found" -> now)
       Option(applied).map(mapper.readTree) match {
-        case None => ledger.forget(connection, sinkId)
+        case None =>
+          ledger.forget(connection, sinkId)
+          progress(ledger, connection).foreach(_.forget(connection, sinkId))
         case Some(epoch) =>
+          if (progress(ledger, connection).exists(_.knows(connection, sinkId)))
+            throw Conditions.RepairUnsupported("sinkId" -> sinkId)
           val hash = Option(epoch.get(1)).filterNot(_.isNull).map(_.asText)
           val last = AppliedEpoch(epoch.get(0).asLong, TriggerMode.MicroBatch, hash, ContentDigest.empty)
           ledger.correct(connection, sinkId, UUID.randomUUID().toString, last)
       }
     }
+
+  /** Of continuous and real-time queries. */
+  private def progress(ledger: LedgerTable, connection: Connection): Option[ProgressTable] =
+    Some(ledger.progress).filter(_.exists(connection))
 
   private def inLedger(raw: util.Map[String, String], step: String)(
       body: (Connection, Database, QualifiedName) => Unit): Unit = {

@@ -28,6 +28,12 @@ final case class RandomPosition(
     if (count == 0) high else math.max(high, rows + p + (count - 1) * partitions.size + 1)
   }
 
+  /** The lowest id that all partitions can end at together: none of them has delivered it. */
+  def level: Long = {
+    val n = math.max(1, partitions.size).toLong
+    rows + (highWater - rows + n - 1) / n * n
+  }
+
   /** How many rows have been delivered. */
   def delivered: Long = rows + partitions.sum
 

@@ -19,6 +19,8 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
   * @param firstSource
   *   the same in offsets that do not tell the timestamp of row 0: those of the first release, and those of queries whose
   *   options tell it
+  * @param eventTimeColumn
+  *   None: rows are not looked at
   */
 final case class RandomOptions(
     pace: Pace,
@@ -28,7 +30,8 @@ final case class RandomOptions(
     startTimestamp: Option[Instant],
     limit: ReadLimit,
     source: String,
-    firstSource: String
+    firstSource: String,
+    eventTimeColumn: Option[String] = None
 ) {
 
   /** The position before the first row, of a query that starts now. */
@@ -104,7 +107,7 @@ object RandomOptions {
 
   val group: OptionGroup = OptionGroup(
     Format,
-    "Random strings with a stable replay. Batch, micro-batch and continuous reads.",
+    "Random strings with a stable replay. Batch, micro-batch, continuous and real-time reads.",
     Seq(RowsPerSecond, RowsPerBatch, NumPartitions, Seed, MinLength, MaxLength, Alphabet, MaxRows, StartTimestamp)
       ++ SourceOptions.all
   )
@@ -125,7 +128,8 @@ object RandomOptions {
       values.get(StartTimestamp),
       ReadLimit.all(SourceOptions.limit(values) +: values.get(RowsPerBatch).map(ReadLimit.MaxRows(_)).toSeq),
       values.get(SourceOptions.SourceId).getOrElse(identity(values, DefaultStart)),
-      values.get(SourceOptions.SourceId).getOrElse(identity(values, Instant.EPOCH))
+      values.get(SourceOptions.SourceId).getOrElse(identity(values, Instant.EPOCH)),
+      values.get(SourceOptions.EventTimeColumn)
     )
 
   private def micros(instant: Instant): Long = instant.getEpochSecond * 1000000L + instant.getNano / 1000

@@ -1,14 +1,13 @@
 package io.epochal.random
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.streaming.{
-  ContinuousPartitionReader,
-  ContinuousPartitionReaderFactory,
-  PartitionOffset
-}
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.kit.engine.memory.{BinaryRow, Memory}
+import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
 
 /** Travels to the executors and makes a reader for each task. Whatever it holds must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
@@ -35,47 +34,49 @@ final private class RandomReader(options: RandomOptions, slice: RandomSlice) ext
   override def close(): Unit = ()
 }
 
-/** A partition of a continuous query: the ids from `at` on, each when it is due. */
-final case class RandomContinuousPartition(at: RandomPartitionOffset, rowsPerSecond: Long, maxRows: Long)
+/** A partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
+final case class RandomEndlessPartition(at: RandomPartitionOffset, rowsPerSecond: Long, maxRows: Long)
     extends InputPartition
 
-final private class RandomContinuousReaderFactory(options: RandomOptions) extends ContinuousPartitionReaderFactory {
+final private class RandomEndlessReaders(options: RandomOptions) extends EndlessReaderFactory {
 
-  override def createReader(partition: InputPartition): ContinuousPartitionReader[InternalRow] = partition match {
-    case endless: RandomContinuousPartition => new RandomContinuousReader(options, endless)
+  override def createReader(partition: InputPartition): EndlessReader = partition match {
+    case endless: RandomEndlessPartition => new RandomEndlessReader(options, endless)
     case other => throw new IllegalArgumentException(s"not a partition of ${RandomOptions.Format}: $other")
   }
 }
 
-/** Runs for as long as the query does: `next` blocks until a row is due and never returns false.
-  *
-  * `getOffset` is the position after the row that `get` gives, or the start before the first: Spark reads it with every
-  * row, and what it read last when the epoch ended is where a restart begins.
-  */
-final private class RandomContinuousReader(options: RandomOptions, partition: RandomContinuousPartition)
-    extends ContinuousPartitionReader[InternalRow] {
+/** Waits until a row is due. The offset is a count of rows, so that a wait that ends without one leaves it as it is. */
+final private class RandomEndlessReader(options: RandomOptions, partition: RandomEndlessPartition)
+    extends EndlessReader {
   import partition.{at, maxRows, rowsPerSecond}
 
   private val row = new RandomRow(options, at.base)
   private var count = at.count
 
-  private def id: Long = at.base.rows + at.partition + (count - 1) * at.of
+  /** Of the row after so many. */
+  private def id(count: Long): Long = at.base.rows + at.partition + count * at.of
 
-  /** Spark interrupts the wait when the query stops. */
-  override def next(): Boolean = {
-    count += 1
-    val due = if (id < maxRows) RandomPlan.dueAt(id, rowsPerSecond, at.base.startedAt) else Long.MaxValue
-    var wait = due - System.currentTimeMillis()
-    while (wait > 0) {
-      Thread.sleep(math.min(wait, 1000L))
-      wait = due - System.currentTimeMillis()
+  override def next(timeoutMillis: Long): Boolean = {
+    val begin = System.nanoTime()
+    val due = if (id(count) < maxRows) RandomPlan.dueAt(id(count), rowsPerSecond, at.base.startedAt) else Long.MaxValue
+    @tailrec def isThere: Boolean = {
+      val wait = due - System.currentTimeMillis()
+      val left = timeoutMillis - (System.nanoTime() - begin) / 1000000
+      if (wait > 0 && left > 0) {
+        // Short, for the clock of the rows may be set meanwhile.
+        Thread.sleep(math.min(math.min(wait, left), 1000L))
+        isThere
+      } else wait <= 0
     }
-    true
+    val there = isThere
+    if (there) count += 1
+    there
   }
 
-  override def get(): InternalRow = row.of(id)
+  override def get(): InternalRow = row.of(id(count - 1))
 
-  override def getOffset: PartitionOffset = at.copy(count = count)
+  override def offset: PartitionOffset = at.copy(count = count)
 
   override def close(): Unit = ()
 }

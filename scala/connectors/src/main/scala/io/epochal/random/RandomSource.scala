@@ -3,26 +3,34 @@ package io.epochal.random
 import java.time.Clock
 import java.util.Locale
 
-import org.apache.spark.sql.connector.read.streaming.{ContinuousPartitionReaderFactory, PartitionOffset}
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.limit.ReadLimit
-import io.epochal.kit.source.{ContinuousSource, Extent, Supply}
+import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
 /** The driver's part: what there is, as [[io.epochal.kit.source.SourceStream]] asks for it, in every mode.
   *
   * @param defaultPartitions
   *   partitions where the options name no number
   */
-final private[random] class RandomSource(options: RandomOptions, defaultPartitions: => Int, clock: Clock)
+private[random] class RandomSource(options: RandomOptions, defaultPartitions: => Int, clock: Clock)
     extends ContinuousSource[RandomPosition] {
+
+  /** Whether the partitions are those of an offset that has another number of them than the options. */
+  @volatile private var levelling = false
+
+  /** Whether all of them have come to the same level. */
+  @volatile private var level = false
 
   private def numPartitions = options.numPartitions.getOrElse(defaultPartitions)
 
   override def name: String = RandomOptions.Format
 
   override def limit: ReadLimit = options.limit
+
+  override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
   override def first: RandomPosition = options.begin(clock.millis())
 
@@ -49,23 +57,34 @@ final private[random] class RandomSource(options: RandomOptions, defaultPartitio
       case _: Pace.PerBatch =>
         throw Conditions.ModeUnsupported(
           "format" -> RandomOptions.Format,
-          "mode" -> "use rowsPerBatch in a continuous query",
-          "reason" -> "it has no batches",
+          "mode" -> "use rowsPerBatch in a continuous or real-time query",
+          "reason" -> "the time ends an epoch there, not a number of rows",
           "suggestion" -> "Use rowsPerSecond."
         )
     }
     val counts = if (start.partitions.isEmpty) Vector.fill(numPartitions)(0L) else start.partitions
+    levelling = counts.size != numPartitions
+    level = false
+    val end = options.maxRows.getOrElse(Long.MaxValue)
     counts.indices.map { p =>
       val at = RandomPartitionOffset(start.copy(partitions = Vector.empty), p, counts.size, counts(p))
-      RandomContinuousPartition(at, rate, options.maxRows.getOrElse(Long.MaxValue))
+      RandomEndlessPartition(at, rate, if (levelling) math.min(end, start.level) else end)
     }.toArray
   }
 
-  override def endlessReaderFactory: ContinuousPartitionReaderFactory = new RandomContinuousReaderFactory(options)
+  /** When `numPartitions` has changed, those of the offset come to the same level first; from there on there are as many as it says. */
+  override def needsReconfiguration: Boolean = level
+
+  override def endlessReaders: EndlessReaderFactory = new RandomEndlessReaders(options)
+
+  /** A steady rate is known without asking anybody. */
+  override def lookAhead(end: RandomPosition): Unit = { val _ = supply.available(end, Long.MaxValue) }
 
   override def merge(offsets: Seq[PartitionOffset]): RandomPosition = {
     val parts = offsets.collect { case offset: RandomPartitionOffset => offset }.sortBy(_.partition)
-    parts.head.base.copy(partitions = parts.map(_.count).toVector).normal
+    val merged = parts.head.base.copy(partitions = parts.map(_.count).toVector).normal
+    level = levelling && merged.partitions.isEmpty
+    merged
   }
 }
 

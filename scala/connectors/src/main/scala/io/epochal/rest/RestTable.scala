@@ -40,13 +40,17 @@ final private class RestTable(queried: StructType, readable: Half, writable: Hal
   override def schema(): StructType = StructType(
     columns().map(column => StructField(column.name, column.dataType, column.nullable)))
 
-  override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(
-    TableCapability.BATCH_READ,
-    TableCapability.MICRO_BATCH_READ,
-    TableCapability.STREAMING_WRITE,
-    TableCapability.BATCH_WRITE,
-    TableCapability.TRUNCATE,
-    TableCapability.ACCEPT_ANY_SCHEMA)
+  override def capabilities(): util.Set[TableCapability] = {
+    val all = util.EnumSet.of(
+      TableCapability.BATCH_READ,
+      TableCapability.MICRO_BATCH_READ,
+      TableCapability.STREAMING_WRITE,
+      TableCapability.BATCH_WRITE,
+      TableCapability.TRUNCATE,
+      TableCapability.ACCEPT_ANY_SCHEMA)
+    if (readable.problem.isEmpty) { val _ = all.addAll(readable.required.capabilities()) }
+    all
+  }
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = readable.required match {
     case source: SupportsRead => source.newScanBuilder(options)

@@ -1,9 +1,11 @@
 package io.epochal.formats
 
-import java.io.File
+import java.io.{File, IOException}
+import java.net.{InetAddress, ServerSocket, Socket}
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.concurrent.TimeUnit.MILLISECONDS
 
-import scala.util.Random
+import scala.util.{Random, Using}
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
@@ -21,6 +23,7 @@ final class StopSuite extends StreamTest {
   private val records = new RecordsApi
   private val chain = new ChainApi
   private val orders = new OrdersApi(honours = true)
+  private val lines = new LinesServer
   private lazy val databases: Seq[TestDatabase] =
     Seq(Sqlite.newDatabase()) ++
       PostgresServer.url.toOption.map(_ => Postgres.newDatabase()) ++
@@ -40,7 +43,7 @@ final class StopSuite extends StreamTest {
   override def afterAll(): Unit =
     try {
       databases.foreach(_.close())
-      Seq(records, chain, orders).foreach(_.close())
+      Seq(records, chain, orders, lines).foreach(_.close())
     } finally super.afterAll()
 
   private def rest(options: (String, String)*): DataFrame = spark.readStream
@@ -56,11 +59,18 @@ final class StopSuite extends StreamTest {
       "offsetParam" -> "_start",
       "limitParam" -> "_limit") ++ more: _*)
 
+  private def ingest: DataFrame = spark.readStream
+    .format("epochal-ingest")
+    .options(Map("mode" -> "connect", "port" -> lines.port.toString, "maxRowsPerBatch" -> "50", "numPartitions" -> "2"))
+    .load()
+    .selectExpr("CAST(value AS BIGINT) AS id")
+
   private val sources: Seq[(String, () => DataFrame)] = Seq(
     "random" -> (() => spark.readStream.format("epochal-random").option("rowsPerBatch", "50").load().selectExpr("id")),
     "live" -> (() => counted()),
     "journalled" -> (() => counted("journal" -> "true")),
-    "cursor" -> (() => rest(ChainApi.kinds("cursor") :+ ("url" -> chain.url): _*))
+    "cursor" -> (() => rest(ChainApi.kinds("cursor") :+ ("url" -> chain.url): _*)),
+    "ingest" -> (() => ingest)
   )
 
   private def into(database: TestDatabase, number: Int)(frame: DataFrame, checkpoint: File): StreamingQuery =
@@ -100,6 +110,33 @@ final class StopSuite extends StreamTest {
     var result = Option.empty[A]
     withTempDir(directory => result = Some(body(directory)))
     result.get
+  }
+}
+
+/** Sends numbers as lines to whoever connects, without an end. */
+final private class LinesServer extends AutoCloseable {
+  private val server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress)
+
+  inThread(while (true) serve(server.accept()))
+
+  def port: Int = server.getLocalPort
+
+  override def close(): Unit = server.close()
+
+  private def serve(client: Socket): Unit = inThread(Using.resource(client) { open =>
+    Iterator.from(0).foreach { number =>
+      open.getOutputStream.write(s"$number\n".getBytes(US_ASCII))
+      if (number % 50 == 49) MILLISECONDS.sleep(5)
+    }
+  })
+
+  /** It ends when the other side, or the server, has ended the connection. */
+  private def inThread(body: => Unit): Unit = {
+    val thread = new Thread(() =>
+      try body
+      catch { case _: IOException => () })
+    thread.setDaemon(true)
+    thread.start()
   }
 }
 

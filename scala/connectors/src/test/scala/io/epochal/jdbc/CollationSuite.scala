@@ -23,7 +23,7 @@ final class CollationSuite extends SinkSuite(Postgres13) {
       assert(refused(Conditions.KeyComparisonMismatch)(f.newRun(query, options)).values("comparison") == "collation ci")
       val accepted = options + ("keyComparison" -> "database")
       write(f, f.newRun(query, accepted), 1, rows(3L -> "A", 4L -> "a", 5L -> "c"))
-      assert(f.stored().sorted == Seq(2L, 4L, 5L))
+      assert(f.numbers.sorted == Seq(2L, 4L, 5L))
     }
   }
 }

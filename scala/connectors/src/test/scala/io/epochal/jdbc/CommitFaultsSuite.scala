@@ -127,7 +127,7 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
       Failpoints.arm(s"${step.name}=fail")
       intercept[IllegalStateException](write(f, f.newRun(query), i.toLong, rows))
       Failpoints.disarm()
-      assert(isVisible(f.stored().size, 10 * i), step.name)
+      assert(isVisible(f.numbers.size, 10 * i), step.name)
       write(f, f.newRun(query), i.toLong, rows)
       holds(f, 0 until 10 * (i + 1))
     }

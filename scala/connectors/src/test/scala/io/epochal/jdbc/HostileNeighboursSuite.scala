@@ -57,7 +57,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
   private def untrusted(f: JdbcSinkFixture, table: String, options: Map[String, String]): Unit = {
     val error = refused(Conditions.ObjectUntrusted)(write(f, f.newRun(query, options), 0, numbers(f, 0 until 10)))
     assert(error.values("object") == s"public.$table" && error.values("role") == "loader", error.getMessage)
-    assert(f.stored().isEmpty)
+    assert(f.numbers.isEmpty)
   }
 
   private val columns: Map[String, String] = Map(
@@ -273,7 +273,7 @@ abstract class HostileNeighbours(databases: TestDatabases) extends SinkSuite(dat
       write(f, run, epoch, (0 until size).map(row("i", _)))
       write(f, run, epoch + 1, (size / 2 until size * 2).map(n => row(if (n < size) "d" else "u", n)))
       epoch += 2
-      assert(f.stored().sorted == ((0 until size / 2) ++ (size until size * 2)).map(_.toLong))
+      assert(f.numbers.sorted == ((0 until size / 2) ++ (size until size * 2)).map(_.toLong))
       f.database.execute("DELETE FROM t")
       assert(loot(f) == Nil, s"$transport, $size rows")
     }

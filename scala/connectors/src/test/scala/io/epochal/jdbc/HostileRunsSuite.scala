@@ -23,7 +23,7 @@ final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {
     f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL PRIMARY KEY)")
     val run = f.newRun(query, Map("sinkId" -> "sink", "keyColumns" -> "word"))
     write(f, run, 0, Seq(InternalRow(5L, fromString("A")), InternalRow(3L, fromString("a"))))
-    assert(f.stored().sorted == Seq(3L, 5L))
+    assert(f.numbers.sorted == Seq(3L, 5L))
   }
 }
 

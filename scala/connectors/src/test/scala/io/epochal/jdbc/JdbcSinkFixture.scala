@@ -3,6 +3,8 @@ package io.epochal.jdbc
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.connector.write.{BatchWrite, WriteBuilder}
@@ -43,7 +45,9 @@ final class JdbcSinkFixture(val database: TestDatabase, val schema: StructType =
   override def logOffsets(epoch: Long, text: String): Unit =
     Files.writeString(offsets.resolve(epoch.toString), s"v1\n{}\n$text"): Unit
 
-  override def stored(): Seq[Long] = database.query("SELECT id FROM t").map(_.head.asInstanceOf[Number].longValue)
+  override def stored(): java.util.List[java.lang.Long] = numbers.map(Long.box).asJava
+
+  def numbers: Seq[Long] = database.query("SELECT id FROM t").map(_.head.asInstanceOf[Number].longValue)
 
   override def close(): Unit = {
     database.close()
@@ -58,18 +62,18 @@ object JdbcSinkFixture {
 /** One start of a query. */
 final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, running: RunningQuery) extends SinkRun {
 
+  val engine = new TestEngine(running)
+
   /** Checked as at the start of a query. */
   val table: JdbcTable = {
     val dialect = Dialect.of(options.connection.url).get
-    val made = new JdbcTable(options, dialect, schema, new TestEngine(running))
+    val made = new JdbcTable(options, dialect, schema, engine)
     made.check()
     made
   }
 
-  def metrics: Map[String, String] = {
-    import scala.jdk.CollectionConverters._
+  def metrics: Map[String, String] =
     table.metrics().asScala.toMap
-  }
 
   def newBatchWrite(truncate: Boolean = false): BatchWrite = builder(truncate).build().toBatch
 

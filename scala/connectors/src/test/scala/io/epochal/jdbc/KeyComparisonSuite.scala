@@ -123,7 +123,7 @@ abstract class KeyComparisons(databases: TestDatabases) extends SinkSuite(databa
   }
 
   private def holdsIds(f: JdbcSinkFixture, ids: Int*): Unit = {
-    assert(f.stored().sorted == ids.map(_.toLong))
+    assert(f.numbers.sorted == ids.map(_.toLong))
     ()
   }
 }

@@ -3,8 +3,12 @@ package io.epochal.jdbc
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo
+import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
+import io.epochal.core.ledger.TriggerMode
+import io.epochal.testkit.Serialization
 
 final class SqliteLedgerDeskSuite extends LedgerDeskSuite(Sqlite)
 final class MariadbLedgerDeskSuite extends LedgerDeskSuite(Mariadb)
@@ -23,6 +27,34 @@ final class PostgresLedgerDeskSuite extends LedgerDeskSuite(Postgres) {
     )
     refused(Conditions.ObjectUntrusted)(LedgerDesk.change(options(f), "sink", shown(f), null))
     f.database.execute("DROP TRIGGER planted ON epochal_ledger", "DROP FUNCTION planted()", "DROP ROLE stranger")
+  }
+}
+
+final class FlushedLedgerDeskSuite extends SinkSuite(Postgres) {
+
+  on("a sink of a real-time query is forgotten with its progress, and its run is fenced; it cannot be set", table) {
+    f =>
+      val run =
+        f.newRun(query, Map("sinkId" -> "sink", "flushInterval" -> "1h"), OutputMode.Update, TriggerMode.RealTime)
+      val factory = run
+        .newWrite()
+        .createStreamingWriterFactory(new PhysicalWriteInfo {
+          override def numPartitions(): Int = 1
+        })
+      val writer = Serialization.copy(factory).createWriter(0, 0L, 0L)
+      writer.write(f.row(0L))
+      val options = f.database.options("epochal_ledger").asJava
+      val row = new ObjectMapper().readTree(LedgerDesk.read(options)).get("sinks").get(0).get("row")
+      val shown = Seq("query_id", "generation", "run_id", "last_epoch", "offsets_hash")
+        .map(row.get(_).toString)
+        .mkString("[", ",", "]")
+      refused(Conditions.RepairUnsupported)(LedgerDesk.change(options, "sink", shown, "[3,null]"))
+      LedgerDesk.change(options, "sink", shown, null)
+      Seq("epochal_ledger", "epochal_ledger_progress", "epochal_ledger_boundary").foreach(table =>
+        assert(f.database.one(s"SELECT count(*) FROM $table") == 0L))
+      refused(Conditions.SinkFenced)(writer.commit())
+      writer.close()
+      holds(f, 0 until 0)
   }
 }
 

@@ -248,13 +248,14 @@ abstract class LedgerFlows(databases: TestDatabases) extends SinkSuite(databases
     holds(f, 0 until 10)
   }
 
-  on("triggers without a fixed epoch are refused by name", table) { f =>
-    Seq(TriggerMode.Continuous, TriggerMode.RealTime).foreach { mode =>
-      val error = refused(Conditions.TriggerUnsupported)(
-        f.newRun(query, Map("sinkId" -> "sink"), trigger = mode).newWrite().createStreamingWriterFactory(() => 1))
-      assert(error.getMessage.contains(mode.name))
+  if (!Seq(Postgres, Mariadb, Mysql8).contains(databases))
+    on("triggers without a fixed epoch are refused by name", table) { f =>
+      Seq(TriggerMode.Continuous, TriggerMode.RealTime).foreach { mode =>
+        val error = refused(Conditions.TriggerUnsupported)(
+          f.newRun(query, Map("sinkId" -> "sink"), trigger = mode).newWrite().createStreamingWriterFactory(() => 1))
+        assert(error.getMessage.contains(mode.name))
+      }
     }
-  }
 
   on("the history keeps the latest epochs only", table) { f =>
     val run = f.newRun(query)

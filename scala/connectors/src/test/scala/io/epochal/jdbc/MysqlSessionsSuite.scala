@@ -71,6 +71,17 @@ abstract class MysqlSessionsChecks(databases: TestDatabases) extends SinkSuite(d
     holds(f, 0 until 30)
   }
 
+  on("of many sessions of an older run the one that holds the row is ended, whichever it is", table) { f =>
+    write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
+    Using.Manager { use =>
+      val others = (1 to 3).map(_ => use(open(f, generation = 1, row = false)))
+      val older = use(open(f, generation = 1, row = true))
+      claim(f, sink)
+      assert(Try(session(older)).isFailure)
+      others.foreach(one => assert(session(one) > 0))
+    }.get
+  }
+
   on("a session that keeps the one waiting that blocks the claim is ended where it is an older run's", table) { f =>
     write(f, f.newRun(query, sink), 0, numbers(f, 0 until 10))
     f.database.execute("ALTER TABLE t ADD PRIMARY KEY (id)")

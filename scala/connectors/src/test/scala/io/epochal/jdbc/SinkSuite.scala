@@ -54,7 +54,7 @@ abstract class SinkSuite(databases: TestDatabases) extends AnyFunSuite {
   }
 
   protected def holds(fixture: JdbcSinkFixture, range: Range): Unit = {
-    val stored = fixture.stored().sorted
+    val stored = fixture.numbers.sorted
     assert(stored == range.map(_.toLong))
     ()
   }

@@ -9,10 +9,27 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.{RunningQuery, SinkEngine}
+import io.epochal.kit.engine.{EndlessQuery, RunningQuery, SinkEngine}
 
 /** An engine that says what the test says of its one query. */
 final class TestEngine(running: => RunningQuery) extends SinkEngine {
+
+  /** Of the job that starts next. */
+  @volatile var epoch: Long = 0L
+
+  /** Why the query was ended. */
+  @volatile var failure: Option[Throwable] = None
+
+  /** Whether somebody else logs offsets in the checkpoint. */
+  @volatile var foreignOffsets: Boolean = false
+
+  override def endlessQuery(id: String, trigger: TriggerMode): Right[Nothing, EndlessQuery] = Right(new EndlessQuery {
+    override def firstEpoch: Long = epoch
+    override def unrepeatable: Option[String] = None
+    override def dropUncommittedOffsets(): Unit = ()
+    override def loggedOffsets(epoch: Long): Boolean = !foreignOffsets
+    override def fail(error: Throwable): Unit = failure = Some(error)
+  })
 
   override def runningQuery(id: String): Right[Nothing, RunningQuery] = Right(running)
   override def hadoop: Configuration = new Configuration(false)

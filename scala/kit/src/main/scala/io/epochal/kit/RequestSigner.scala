@@ -3,11 +3,14 @@ package io.epochal.kit
 import java.net.URI
 import java.util.{Map => JavaMap}
 
+import io.epochal.core.annotation.Stable
+
 /** Signs requests, where an API has a scheme of its own. Named by the option `signerClass`; to be found on the class path of
   * driver and executors, with a public constructor that takes nothing.
   *
   * There is an object for each stream on the driver, and for each task. Its threads may sign at the same time.
   */
+@Stable
 trait RequestSigner {
 
   /** Called once, before anything is signed; on the driver also when the DataFrame is built.
@@ -36,6 +39,7 @@ trait RequestSigner {
   * @param body
   *   empty where there is none; not to be changed
   */
+@Stable
 final class UnsignedRequest(
     val method: String,
     val uri: URI,

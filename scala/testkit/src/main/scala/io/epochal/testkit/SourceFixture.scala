@@ -1,9 +1,12 @@
 package io.epochal.testkit
 
 import java.nio.file.Path
+import java.util
 
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.Condition
 
 /** What the checks need to know of a source under test. Only Spark's public API: any connector can be put through them.
   *
@@ -27,10 +30,11 @@ trait SourceFixture {
   def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream
 
   /** Makes this many more rows exist at the origin. */
+  @throws[Exception]
   def makeAvailable(rows: Int): Unit
 
-  /** How many rows, from the first one on, lie before an offset. */
-  def rowsBefore(offset: Offset): Long
+  /** How many rows, from the first one on, lie before an offset; `NotKnown` has the checks read and count them. */
+  def rowsBefore(offset: Offset): Long = { val _ = offset; SourceFixture.NotKnown }
 
   /** Whether rows can be read again long after they were committed. A source that journals what it reads need keep no more than
     * a few epochs of it.
@@ -42,6 +46,17 @@ trait SourceFixture {
     */
   def endIsKnownAtStart: Boolean = true
 
+  /** The promises that the source does not make: the name of each, and why. A report shows them as exempt. */
+  def exemptions: util.Map[String, String] = util.Map.of()
+
+  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. */
+  def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
+
   /** Called after each check. */
+  @throws[Exception]
   def close(): Unit = ()
+}
+
+object SourceFixture {
+  val NotKnown: Long = -1L
 }

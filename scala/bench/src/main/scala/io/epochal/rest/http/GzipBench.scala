@@ -7,6 +7,7 @@ import java.util.zip.{GZIPInputStream, GZIPOutputStream}
 
 import org.openjdk.jmh.annotations._
 
+import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.record.Body
 
 /** A megabyte of JSON out of gzip: our decoder, and the JDK's. */

@@ -4,15 +4,16 @@ import java.sql.Connection
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{LedgerRow, ServerIdentity}
+import io.epochal.core.ledger.{Boundary, LedgerRow, Progress, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
 import io.epochal.jdbc.option.TransportChoice
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.AddedColumns
 import io.epochal.jdbc.transport.{Leftovers, Transports}
+import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
-import io.epochal.kit.sink.{EpochOutcome, SinkTarget, SinkTransaction, TransactionOutcome}
+import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction, TransactionOutcome}
 
 /** A table that a run, or a batch write, has found and bound its columns to.
   *
@@ -24,6 +25,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   private val dialect = database.dialect
   private val bound = run.table
   private val ledger = new LedgerTable(dialect, bound.trust, database.place)
+  private val progressTable = new ProgressTable(dialect, bound.trust)
 
   override def name: String = bound.table.name.toString
   override def place: String = database.place
@@ -36,6 +38,33 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       case Some(bulk) => Transports.bulk(database, bulk, run, tasks, limit)
     }
   }
+
+  @volatile private var progressIsReady = false
+
+  override def flushes: Boolean = dialect.flushes
+
+  override def flush(queryId: String): RowFlush = {
+    if (!progressIsReady) makeProgressTables()
+    progressIsReady = true
+    val options = database.options
+    JdbcFlush(options.copy(connection = options.connection.resolved), run, queryId)
+  }
+
+  private def makeProgressTables(): Unit = database.transaction("making the tables of progress ready") { transaction =>
+    val connection = transaction.connection
+    if (!progressTable.exists(connection)) {
+      if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+      progressTable.create(connection)
+      progressTable.exists(connection): Unit
+      transaction.commit()
+    }
+  }
+
+  override def failed(reason: String): Unit =
+    database.transaction("noting that the run has failed", Some(run.writer)) { transaction =>
+      progressTable.fail(transaction.connection, run, reason)
+      transaction.commit()
+    }
 
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
     Transports.describe(database, shipment, tasks)
@@ -82,11 +111,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     }
 
     private def record(next: LedgerRow): Unit =
-      if (!ledger.record(connection, next, bound, run.shape)) throw targetReplaced
+      if (!ledger.record(connection, next, bound, run.shape)) throw JdbcTarget.replaced(run)
 
     override def applyBatch(shipment: Shipment, whole: Boolean): Unit = {
       new Loading(database, run, whole).load(connection, shipment, Condition.BatchWrite)
-      if (!isUnchanged) throw targetReplaced
+      if (!isUnchanged) throw JdbcTarget.replaced(run)
       Failpoints.reach(Failpoint.AfterLoad)
     }
 
@@ -101,18 +130,45 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
           .contains(oid)) &&
         Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head == run.shape
 
+    override lazy val progress: Option[SinkProgress] =
+      Option.when(dialect.flushes && (progressIsReady || progressTable.exists(connection)))(new Progressing(connection))
+
     override def commit(): Unit = transaction.commit()
   }
 
-  /** The table is not the one any more that the rows were encoded for. */
-  private def targetReplaced: EpochalException = Conditions.TargetChanged(
-    "sinkId" -> run.sinkId,
-    "known" -> bound.table.target,
-    "accept" -> bound.table.target.id,
-    "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types")
+  final private class Progressing(connection: Connection) extends SinkProgress {
+    override def lock(): Unit = progressTable.lock(connection, run.sinkId)
+    override def read(queryId: String): Progress = progressTable.read(connection, run.sinkId, queryId)
+
+    override def prepare(): Unit = AddedColumns.add(connection, dialect, database.options.table, bound)
+
+    override def anchor(queryId: String, boundary: Boundary): Unit =
+      progressTable.anchor(connection, run, queryId, boundary)
+
+    override def note(queryId: String, epoch: Long, offsetsHash: String): Unit =
+      progressTable.note(connection, run.sinkId, queryId, epoch, offsetsHash)
+
+    override def record(commit: ProgressCommit): Unit = {
+      if (!ledger.record(connection, commit.row, bound, run.shape, commit.added)) throw JdbcTarget.replaced(run)
+      progressTable.record(connection, run.sinkId, commit.row.queryId, commit.boundary)
+    }
+
+    override def end(queryId: String): Unit = progressTable.end(connection, run.sinkId, queryId)
+  }
 }
 
-private object JdbcTarget {
+private[commit] object JdbcTarget {
+
+  /** The table is not the one any more that the rows were encoded for. */
+  def replaced(run: BulkRun): EpochalException = {
+    val target = run.table.table.target
+    Conditions.TargetChanged(
+      "sinkId" -> run.sinkId,
+      "known" -> target,
+      "accept" -> target.id,
+      "table" -> "a table of that name that was recreated, got a foreign partition, or has columns of other types"
+    )
+  }
 
   /** Errors of the connection and the database. */
   private val unasked =

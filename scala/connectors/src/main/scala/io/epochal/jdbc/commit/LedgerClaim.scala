@@ -48,11 +48,13 @@ final private[jdbc] class LedgerClaim(
     Claimed(row, new JdbcTarget(database, claimed))
   }
 
-  /** Locks the sink's own row first, and binds the table: both can take as long as somebody else's transaction. Only then it
-    * takes the lock that other sinks' claims need too, and waits for nothing while it holds it (K15).
+  /** Locks the sink's own row first, and those of its progress, and binds the table: all can take as long as somebody else's
+    * transaction. Only then it takes the lock that other sinks' claims need too, and waits for nothing while it holds it (K15).
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
+    val progress = Option.when(dialect.flushes)(ledger.progress).filter(_.exists(connection))
+    progress.filter(_ => mine.isDefined).foreach(_.lock(connection, run.sinkId))
     val bound = TargetTables.prepare(database, schema, connection, make = !dialect.ddlCommits) {
       if (!dialect.ledger.serializeClaims(connection)) {
         ledger.create(connection)
@@ -73,6 +75,13 @@ final private[jdbc] class LedgerClaim(
       ledger.others(connection, run.sinkId, target))
     val row = decide(found).fold(throw _, identity)
     ledger.claim(connection, before, row)
+    progress.foreach { known =>
+      if (before.isEmpty) known.forget(connection, row.sinkId)
+      else {
+        if (before.exists(last => last.target.isAnotherTable(target))) known.rewind(connection, row.sinkId)
+        known.claim(connection, row.sinkId, row.generation, row.runId)
+      }
+    }
     val claimed = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
     database.bulk.foreach(_.claim(connection, claimed))
     if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimed))

@@ -38,6 +38,9 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
   private def named(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
   private def quoted(table: String): String = sql.table(named(table))
 
+  /** What is beside the ledger of the same schema. */
+  private[jdbc] def progress: ProgressTable = new ProgressTable(dialect, trust)
+
   /** Makes what is missing. Claims are serialized, so nobody else makes them at the same time. */
   def create(connection: Connection): Unit = {
     val row =
@@ -211,7 +214,15 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
     * @return
     *   false when it is not: the transaction must be rolled back
     */
-  def record(connection: Connection, row: LedgerRow, table: BoundTable, shape: String): Boolean = {
+  def record(connection: Connection, row: LedgerRow, table: BoundTable, shape: String): Boolean =
+    record(connection, row, table, shape, row.last.get.digest.rows)
+
+  /** The same.
+    *
+    * @param added
+    *   rows by which there are more than before
+    */
+  def record(connection: Connection, row: LedgerRow, table: BoundTable, shape: String, added: Long): Boolean = {
     val applied = row.last.get
     val changed = Sql.update(
       connection,
@@ -224,7 +235,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) {
       applied.offsetsHash,
       applied.digest.hex,
       applied.digest.rows,
-      applied.digest.rows,
+      added,
       row.sinkId,
       row.generation,
       row.runId,

@@ -67,6 +67,9 @@ trait Dialect {
   /** Whether a load removes rows by their keys where [[BoundTable.operation]] says so. */
   def deletes: Boolean = false
 
+  /** Whether tasks can append rows in transactions of their own, in the middle of an epoch (K12); else only the driver writes. */
+  def flushes: Boolean = false
+
   /** Whether ALTER TABLE is part of the transaction, and is taken back with it. */
   def altersInTransaction: Boolean = false
 
@@ -317,6 +320,11 @@ private[jdbc] trait BuiltInDialect { this: Dialect => }
 /** Takes any URL: asked after all others. */
 private[jdbc] trait LastDialect extends BuiltInDialect { this: Dialect => }
 
+/** Dialects that are made of something else; named in a service file of Epochal's. */
+private[jdbc] trait Dialects {
+  def found(loader: ClassLoader): Seq[Dialect]
+}
+
 object Dialect {
 
   /** The dialect for a URL: users' own come before Epochal's. */
@@ -328,6 +336,8 @@ object Dialect {
     case _                 => 0
   }
 
-  private def registered: Seq[Dialect] =
-    DriverAccess.current.loaders.flatMap(ServiceLoader.load(classOf[Dialect], _).asScala)
+  private def registered: Seq[Dialect] = DriverAccess.current.loaders.flatMap { loader =>
+    ServiceLoader.load(classOf[Dialects], loader).asScala.flatMap(_.found(loader)) ++
+      ServiceLoader.load(classOf[Dialect], loader).asScala
+  }
 }

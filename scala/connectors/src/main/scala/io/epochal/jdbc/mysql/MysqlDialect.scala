@@ -48,6 +48,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def quote(name: String): String = s"`${name.replace("`", "``")}`"
 
   override val longestName = 64
+  override val flushes = true
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check

@@ -7,9 +7,9 @@ import scala.util.Try
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 
-/** How a successor finds the session of its predecessor (K15): a transaction holds the lock `epochal.<sink>.<generation>` by
-  * GET_LOCK while it is open, and the server tells which session that is. A server that refuses such locks (some clusters
-  * do) does not tell: then nothing is ended.
+/** How a successor finds the session of its predecessor (K15): a transaction holds the lock
+  * `epochal.<sink>.<generation>.<session>` by GET_LOCK while it is open, and the server tells which session that is. A server
+  * that refuses such locks (some clusters do) does not tell: then nothing is ended.
   *
   * That it is this session that keeps the claim waiting is told by InnoDB, to a user with PROCESS (and in MySQL, SELECT on
   * `performance_schema.data_lock_waits`). Another user's claim takes the lock for the proof: the transaction of an older run
@@ -18,13 +18,16 @@ import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 private[mysql] object MysqlSessions {
 
   private def prefix(sink: String): String = s"epochal.$sink."
-  private def lock(writer: Writer): String = prefix(writer.sink) + writer.generation
+  private def lock(writer: Writer, session: Long): String = s"${prefix(writer.sink)}${writer.generation}.$session"
+
+  /** SQL for the name of the session that asks. */
+  private def mine(writer: Writer): String = s"CONCAT('${prefix(writer.sink)}${writer.generation}.', CONNECTION_ID())"
 
   def mark(connection: Connection, writer: Writer): Unit =
-    Try(Sql.query(connection, s"SELECT GET_LOCK('${lock(writer)}', 0)")(_.getInt(1))): Unit
+    Try(Sql.query(connection, s"SELECT GET_LOCK(${mine(writer)}, 0)")(_.getInt(1))): Unit
 
   def unmark(connection: Connection, writer: Writer): Unit =
-    Sql.query(connection, s"SELECT RELEASE_LOCK('${lock(writer)}')")(_.getInt(1)): Unit
+    Sql.query(connection, s"SELECT RELEASE_LOCK(${mine(writer)})")(_.getInt(1)): Unit
 
   def current(connection: Connection): Long = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
 
@@ -47,9 +50,9 @@ private[mysql] object MysqlSessions {
         sql"""WITH RECURSIVE known AS (
            |  SELECT $last AS generation UNION ALL
            |  SELECT generation - 1 FROM known WHERE generation > ${math.max(1L, last - Generations + 1)})
-           |SELECT generation, IS_USED_LOCK(CONCAT('${prefix(successor.sink)}', generation)) AS id FROM known"""
-      )(rows => Sql.long(rows, "id").map(_ -> Writer(successor.sink, rows.getLong("generation"))))
-      .flatten
+           |SELECT s.id, k.generation FROM information_schema.processlist AS s JOIN known AS k
+           |ON IS_USED_LOCK(CONCAT('${prefix(successor.sink)}', k.generation, '.', s.id)) = s.id"""
+      )(rows => rows.getLong("id") -> Writer(successor.sink, rows.getLong("generation")))
       .groupMapReduce(_._1)(_._2)((one, other) => if (one.generation > other.generation) one else other)
   }
 
@@ -105,7 +108,7 @@ private[mysql] object MysqlSessions {
           Some(id),
           s"connection $id of user ${rows.getString("user")}, for ${rows.getLong("time")} s " +
             statement.fold("idle in its transaction")(kind => s"in $kind"),
-          writer.fold("")(lock),
+          writer.fold("")(lock(_, id)),
           writer
         )
       }

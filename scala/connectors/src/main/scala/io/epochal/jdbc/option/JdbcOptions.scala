@@ -175,7 +175,7 @@ object JdbcOptions {
       InlineMaxBytes,
       SpillDirectory,
       BatchSize,
-      LockTimeout) ++ RetryOptions.all
+      LockTimeout) ++ FlushOptions.all ++ RetryOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, JdbcOptions] =
@@ -220,7 +220,8 @@ object JdbcOptions {
         values(IdentityOptions.EpochMismatch),
         values(InlineMaxBytes),
         values.get(SpillDirectory),
-        rows.badRowLimit
+        rows.badRowLimit,
+        FlushOptions.read(values)
       ),
       upsert,
       keys,

@@ -36,6 +36,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
   override val deletes = true
+  override val flushes = true
   override val altersInTransaction = true
   override val longestName = 63
 

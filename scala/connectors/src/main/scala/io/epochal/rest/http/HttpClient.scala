@@ -16,6 +16,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Redaction
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
+import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, BodyProblem}
 import io.epochal.rest.http.auth.Proof

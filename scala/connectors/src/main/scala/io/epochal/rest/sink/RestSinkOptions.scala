@@ -54,10 +54,10 @@ object RestSinkOptions {
     OptionType.bytes,
     "Maximum bytes of the rows in one request; a larger row is sent alone (batchSize above 1).",
     Some(4L << 20))
-  val Linger: OptionSpec[Duration] = OptionSpec(
-    "linger",
+  val FlushInterval: OptionSpec[Duration] = OptionSpec(
+    "flushInterval",
     OptionType.duration,
-    "A request that has waited so long for more rows is sent with the next one (batchSize above 1). Batches are then not repeatable: only without idempotency keys. Unset: requests are filled.",
+    "A request that has waited so long for more rows is sent as it is (batchSize above 1). Requests are then not repeatable: only without idempotency keys. Unset: requests are filled.",
     sample = Some("500ms")
   )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
@@ -130,7 +130,7 @@ object RestSinkOptions {
     IgnoreNullFields,
     BatchSize,
     BatchBytes,
-    Linger,
+    FlushInterval,
     KeyColumns,
     NumPartitions,
     SinkId,
@@ -158,15 +158,15 @@ object RestSinkOptions {
         case _                              => None
       }
     val many = values(BatchSize) > 1
-    unless(many, BatchBytes, Linger)(
+    unless(many, BatchBytes, FlushInterval)(
       "They say when a request of several rows is sent: set batchSize, or leave them out.")
       .orElse(Option.when(many && values.get(Body).contains(BodyKind.Object))(group
         .conflict(s"body=object, batchSize=${values(BatchSize)}", "One object has one row: set body=array or ndjson.")))
       .orElse(Option.when(many && urlHasColumns)(group.conflict(
         s"a column in url, batchSize=${values(BatchSize)}",
         "A request has one URL, so it can have one row only: leave batchSize out.")))
-      .orElse(unless(!keyed, Linger)(
-        "With linger a replay cuts rows into other requests, with other idempotency keys: leave linger out, or set idempotencyHeader=none to send rows at least once."))
+      .orElse(unless(!keyed, FlushInterval)(
+        "With flushInterval a replay cuts rows into other requests, with other idempotency keys: leave flushInterval out, or set idempotencyHeader=none to send rows at least once."))
       .orElse(unless(keyed, KeyColumns)(
         "keyColumns make idempotency keys, and none is sent: leave keyColumns or idempotencyHeader=none out."))
       .orElse(unless(many && values.isSet(KeyColumns), NumPartitions)(

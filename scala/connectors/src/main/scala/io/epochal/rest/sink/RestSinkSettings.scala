@@ -29,10 +29,10 @@ final case class RestSinkSettings(
 
 /** When a request is full.
   *
-  * @param linger
+  * @param flushInterval
   *   None: time does not count
   */
-final case class BatchLimits(rows: Int, bytes: Long, linger: Option[Duration])
+final case class BatchLimits(rows: Int, bytes: Long, flushInterval: Option[Duration])
 
 /** What idempotency keys are made of, and where they go.
   *
@@ -109,7 +109,7 @@ object RestSinkSettings {
       values.get(ContentType).getOrElse(if (kind == BodyKind.Lines) "application/x-ndjson" else "application/json"),
       template,
       values(IgnoreNullFields),
-      BatchLimits(values(BatchSize), values(BatchBytes), values.get(Linger)),
+      BatchLimits(values(BatchSize), values(BatchBytes), values.get(FlushInterval)),
       keys,
       values
         .get(Results)

@@ -42,7 +42,15 @@ final private[rest] class RestWriterFactory(
     writer(partition, RestWriterFactory.Batch)
 
   private def writer(partition: Int, epoch: String): RestWriter =
-    new RestWriter(settings, shape, scope, partition, epoch, shares(partition % shares.length), reached)
+    new RestWriter(
+      settings,
+      shape,
+      scope,
+      partition,
+      epoch,
+      shares(partition % shares.length),
+      reached,
+      settings.batch.flushInterval.map(new ClockTimer(_)))
 }
 
 private[rest] object RestWriterFactory {
@@ -51,17 +59,21 @@ private[rest] object RestWriterFactory {
   val Batch = "batch"
 }
 
-/** One attempt of one task: sends rows as soon as they fill a request. What it has sent stays sent when the attempt fails;
-  * the next one sends the same requests under the same keys.
+/** One attempt of one task: sends rows as soon as they fill a request, or have waited for `flushInterval`. What it has sent stays
+  * sent when the attempt fails; the next one sends the same requests under the same keys (without `flushInterval`).
+  *
+  * @param timer
+  *   ends the wait of a request for more rows; None: only rows do
   */
-final private class RestWriter(
+final private[rest] class RestWriter(
     settings: RestSinkSettings,
     shape: RequestShape,
     scope: KeyScope,
     partition: Int,
     epoch: String,
     share: HttpShare,
-    reached: Boolean
+    reached: Boolean,
+    timer: Option[FlushTimer]
 ) extends DataWriter[InternalRow] {
 
   private val counters = new HttpCounters
@@ -74,10 +86,8 @@ final private class RestWriter(
   private lazy val json = new RowJson(shape.schema)
   private val columnsHead =
     IdempotencyKey.byColumns(scope.sink, Option.when(scope.everyEpoch)(epoch))
-  private val lingers = settings.batch.linger.isDefined
-  private val lingerNanos = settings.batch.linger.fold(Long.MaxValue)(_.toNanos)
+  private val flush = timer.map(new TimedFlush(_, () => send()))
   private var urlValues = Seq.empty[String]
-  private var begun = 0L
   private var rows = 0L
 
   override def write(record: InternalRow): Unit = {
@@ -86,15 +96,13 @@ final private class RestWriter(
     try {
       encoder.encode(row, keepWhole)
       val values = encoder.urlValues(row)
-      if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batch.bytes) send()
-      if (lingers && batch.rows == 0) begun = System.nanoTime()
-      batch.add(encoder, rows - 1)
-      urlValues = values
-    } catch { case unsendable: UnsendableRow => refused.add(rows, "", unsendable.reason, json(row)) }
-    if (batch.rows == settings.batch.rows || lingers && waited) send()
+      exclusively(add(values))
+    } catch {
+      case unsendable: UnsendableRow => exclusively(refused.add(rows, "", unsendable.reason, json(row)))
+    }
   }
 
-  override def commit(): WriterCommitMessage = {
+  override def commit(): WriterCommitMessage = exclusively {
     if (batch.rows > 0) send()
     RestTaskMessage(partition, rows, sender.sentBytes, counters.value, refused.result())
   }
@@ -103,9 +111,22 @@ final private class RestWriter(
     RestTaskMetrics.values(rows, sender.sentBytes, counters.value)
 
   override def abort(): Unit = ()
-  override def close(): Unit = sender.close()
+  override def close(): Unit = {
+    flush.foreach(_.close())
+    sender.close()
+  }
 
-  private def waited: Boolean = batch.rows > 0 && System.nanoTime() - begun >= lingerNanos
+  /** The request and the refused rows are the timer's, too. */
+  private def exclusively[A](body: => A): A = if (flush.isEmpty) body else flush.get.exclusively(body)
+
+  /** Adds the row that was encoded last. */
+  private def add(values: Seq[String]): Unit = {
+    if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batch.bytes) send()
+    if (batch.rows == 0) flush.foreach(_.begun())
+    batch.add(encoder, rows - 1)
+    urlValues = values
+    if (batch.rows == settings.batch.rows) send()
+  }
 
   private def send(): Unit = {
     try
@@ -118,6 +139,7 @@ final private class RestWriter(
         throw RefusedRows.refused(partition, batch.place(left.first) + 1, epoch, settings.place, reason)
     }
     batch.clear()
+    flush.foreach(_.sent())
   }
 
   private def key: String =

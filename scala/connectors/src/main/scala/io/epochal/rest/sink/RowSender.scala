@@ -32,8 +32,8 @@ final private[rest] class RowSender(
   private val results = settings.results.map(new ResultReader(_, settings.http.politeness.retried, settings.place))
   private val keyed = settings.keys.sent
 
-  /** Requests' bodies so far, in bytes. */
-  var sentBytes: Long = 0L
+  /** Requests' bodies so far, in bytes; for any thread. */
+  @volatile var sentBytes: Long = 0L
 
   /** @param key
     *   the idempotency key; empty where none is sent

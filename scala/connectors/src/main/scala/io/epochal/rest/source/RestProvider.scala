@@ -67,7 +67,11 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
         "options" -> ".schema(...), inferSchema=true",
         "suggestion" -> "Give the schema, or let it be inferred.")
     val all = columns.of(schema, options.schema, options.rules).fold(throw _, identity)
-    new SourceTable(s"${RestOptions.Format} ${options.endpoint}", all, () => new RestScanBuilder(options, all))
+    new SourceTable(
+      s"${RestOptions.Format} ${options.endpoint}",
+      all,
+      () => new RestScanBuilder(options, all),
+      options.followed)
   }
 }
 
@@ -116,7 +120,15 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
     if (options.inferSchema) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
     val counters = new HttpCounters
     spark.register(counters)
-    new RestSource(options, reading, checkpoint, spark.defaultParallelism, Clock.systemUTC(), counters)
+    val (parts, clock) = (spark.defaultParallelism, Clock.systemUTC())
+    if (options.followed) new FollowedRestSource(options, reading, checkpoint, parts, clock, counters)
+    else new RestSource(options, reading, checkpoint, parts, clock, counters)
+  }
+
+  override protected def whyNoRealTime: (String, String) = {
+    val (_, instead) = super.whyNoRealTime
+    if (options.fanOut.nonEmpty) "with partitionParams it reads several lists" -> instead
+    else "it finds the end of a batch by counting records, before the batch runs" -> s"journal=true, or $instead"
   }
 
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan

@@ -4,9 +4,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
+import io.epochal.core.journal.Slice
 import io.epochal.kit.engine.TextMap
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
-import io.epochal.kit.source.journal.JournalPartition
+import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
@@ -39,13 +40,29 @@ final private[rest] class RestReaderFactory(
       case (RestPartition(range, share), _, _) =>
         val client = new HttpClient(options.http, counts, share)
         new PageReader(options, range, client, share.concurrency.getOrElse(1))
-      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices, store)
+      case (JournalPartition(slices), _, Some(store)) => new JournalPages(options, slices.iterator, store)
       case (ChainPartition(until), chained: ChainedPagination, _) =>
         new ChainPages(options, chained, new HttpClient(options.http, counts), until)
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
     new RestReader(options, reading, pages, counts, counters)
   }
+}
+
+/** Makes rows of pages that the driver has received. */
+final private[rest] class RestFeedRows(
+    options: RestOptions,
+    reading: RecordReading,
+    counters: HttpCounters,
+    val store: HadoopFileStore
+) extends FeedRows {
+
+  override def source: String = options.source
+
+  override def rows(slices: Iterator[Slice]): JournalRows =
+    new RestReader(options, reading, new JournalPages(options, slices, store), new HttpCounters, counters)
+
+  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }
 
 /** The rows of one task: page after page, each record parsed where it was received.
@@ -61,7 +78,8 @@ final private[rest] class RestReader(
     pages: Pages,
     counts: HttpCounters,
     counters: HttpCounters
-) extends PartitionReader[InternalRow] {
+) extends PartitionReader[InternalRow]
+    with JournalRows {
 
   private val columns =
     new RecordColumns(reading, options.rules, Map(OriginColumns.Params.name -> TextMap(options.params)))
@@ -71,6 +89,10 @@ final private[rest] class RestReader(
   override def next(): Boolean = rows.next()
 
   override def get(): InternalRow = rows.row
+
+  override def row: InternalRow = rows.row
+
+  override def number: Long = pages.index
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
     RestMetrics.ofTask(pages.count, counts.value, rows.malformed)

@@ -7,7 +7,9 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory
 import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.record.RecordReading
+import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
 import io.epochal.kit.source.{InitialOffset, PollBudgets, Source, Supply}
+import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging.{
   ChainedPagination,
@@ -17,7 +19,7 @@ import io.epochal.rest.source.paging.{
   TimeWindow,
   WindowPosition
 }
-import io.epochal.rest.source.supply.RestSupply
+import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
 
 /** The driver's part: how an API is told from others, and by a [[RestSupply]] what it has.
   *
@@ -30,7 +32,7 @@ import io.epochal.rest.source.supply.RestSupply
   * @param defaultPartitions
   *   partitions where the options name no number
   */
-final private[rest] class RestSource(
+private[rest] class RestSource(
     options: RestOptions,
     reading: RecordReading,
     checkpoint: InitialOffset,
@@ -39,11 +41,13 @@ final private[rest] class RestSource(
     counters: HttpCounters
 ) extends Source[RestPosition] {
 
-  private val journal = checkpoint.beside("journal")
+  final protected val journal: HadoopFileStore = checkpoint.beside("journal")
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
 
   override def limit: ReadLimit = options.limit
+
+  override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
   override def first: RestPosition = RestPosition(0)
 
@@ -55,7 +59,7 @@ final private[rest] class RestSource(
   override val polls: PollBudgets = new PollBudgets(options.refresh.bounds)
 
   override val supply: Supply[RestPosition] =
-    RestSupply.of(options, journal, counters, defaultPartitions, clock, polls)
+    RestSupply.of(options, journal, counters, defaultPartitions, clock, polls, this)
 
   /** Where nothing is journalled, or was, tasks are spared the settings of the checkpoint's file system. */
   override lazy val readerFactory: PartitionReaderFactory = {
@@ -91,7 +95,7 @@ final private[rest] class RestSource(
       options.paging match {
         case _: TimeWindow if follows =>
           one.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-        case _: ChainedPagination => follows || one == RestPosition(0)
+        case _: ChainedPagination => follows || one.isFirst
         case _                    => !follows
       }
     }
@@ -104,4 +108,20 @@ final private[rest] class RestSource(
       Conditions
         .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with pagination=${options.paging.kind}${options.fanOut.fold("")(_ => " and partitionParams")}"))
   }
+}
+
+/** The same where pages are received into the journal: continuous and real-time queries follow its end. */
+final private[rest] class FollowedRestSource(
+    options: RestOptions,
+    reading: RecordReading,
+    checkpoint: InitialOffset,
+    defaultPartitions: => Int,
+    clock: Clock,
+    counters: HttpCounters
+) extends RestSource(options, reading, checkpoint, defaultPartitions, clock, counters)
+    with JournalledSource[RestPosition] {
+
+  override protected val journalled: RestReceiver = RestSupply.receiver(supply).get
+
+  override protected def feedRows: FeedRows = new RestFeedRows(options.alone, reading, counters, journal)
 }

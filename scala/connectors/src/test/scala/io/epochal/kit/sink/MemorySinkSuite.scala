@@ -46,7 +46,7 @@ final class MemorySinkSuite extends SinkChecks {
     commit(f, begin(f, run, 0), 0 until 10)
     f.store.loseResponse(landed = true)
     commit(f, begin(f, run, 1), 10 until 20)
-    assert(f.stored() == (0L until 20L))
+    assert(f.numbers == (0L until 20L))
   }
 
   on("a COMMIT that was lost before it took effect is run again") { f =>
@@ -54,7 +54,7 @@ final class MemorySinkSuite extends SinkChecks {
     commit(f, begin(f, run, 0), 0 until 10)
     f.store.loseResponse(landed = false)
     commit(f, begin(f, run, 1), 10 until 20)
-    assert(f.stored() == (0L until 20L))
+    assert(f.numbers == (0L until 20L))
   }
 
   on("an epoch replayed with other rows, whose offsets nobody knows, is an error") { f =>
@@ -63,7 +63,7 @@ final class MemorySinkSuite extends SinkChecks {
     replay(0 until 10)
     replay(0 until 10)
     refused(Conditions.EpochContentChanged)(replay(10 until 20))
-    assert(f.stored() == (0L until 10L))
+    assert(f.numbers == (0L until 10L))
   }
 
   on("rows that are too many for a message go through a file beside the checkpoint, which is gone afterwards") { f =>
@@ -71,7 +71,7 @@ final class MemorySinkSuite extends SinkChecks {
     val message = epoch.task(0, 0, rows(f, 0 until 2000))
     assert(message.isInstanceOf[FileMessage] && f.files.size == 1)
     epoch.commit(Seq(message))
-    assert(f.stored() == (0L until 2000L) && f.files.isEmpty)
+    assert(f.numbers == (0L until 2000L) && f.files.isEmpty)
   }
 
   on("a row that cannot be stored fails its epoch, by its number and column") { f =>
@@ -92,7 +92,7 @@ final class MemorySinkSuite extends SinkChecks {
       }
       commit(0, badRowsOfEach = 1)
       refused(Conditions.TooManyBadRows)(commit(1, badRowsOfEach = 2))
-      assert(f.stored() == Seq(0L, 1L))
+      assert(f.numbers == Seq(0L, 1L))
   }
 
   on("a query that replaces another empties the target with its first epoch, once") { f =>
@@ -103,13 +103,13 @@ final class MemorySinkSuite extends SinkChecks {
     val run = f.newRun(other, OnNewQuery.Replace)
     val first = begin(f, run, 0)
     val message = first.task(0, 0, rows(f, 50 until 60))
-    assert(f.stored() == (0L until 20L) && f.store.state.ledger("sink").queryId == query)
+    assert(f.numbers == (0L until 20L) && f.store.state.ledger("sink").queryId == query)
     f.store.loseResponse(landed = true)
     first.commit(Seq(message))
-    assert(f.stored() == (50L until 60L) && f.store.state.ledger("sink").queryId == other)
+    assert(f.numbers == (50L until 60L) && f.store.state.ledger("sink").queryId == other)
     commit(f, begin(f, run, 1), 60 until 70)
     commit(f, begin(f, f.newRun(other, OnNewQuery.Replace), 1), 60 until 70)
-    assert(f.stored() == (50L until 70L))
+    assert(f.numbers == (50L until 70L))
     refused(Conditions.ReplacementIncomplete)(commit(f, begin(f, f.newRun(query, OnNewQuery.Replace), 2), 20 until 30))
     assert(f.store.state.retired(("sink", query)).last.map(_.epoch).contains(1L))
   }
@@ -123,9 +123,9 @@ final class MemorySinkSuite extends SinkChecks {
     }
     batch(0 until 10, whole = false)
     batch(10 until 20, whole = false)
-    assert(f.stored() == (0L until 20L))
+    assert(f.numbers == (0L until 20L))
     batch(5 until 7, whole = true)
-    assert(f.stored() == Seq(5L, 6L))
+    assert(f.numbers == Seq(5L, 6L))
     f.store.loseResponse(landed = true)
     refused(Conditions.CommitUnknown)(batch(7 until 9, whole = false))
   }
@@ -138,7 +138,9 @@ final class MemoryFixture(badRows: Option[Int] = None) extends SinkFixture {
 
   override val schema: StructType = new StructType().add("id", LongType)
   override def row(n: Long): InternalRow = InternalRow(n)
-  override def stored(): Seq[Long] = store.state.numbers
+  override def stored(): java.util.List[java.lang.Long] = numbers.map(Long.box).asJava
+
+  def numbers: Seq[Long] = store.state.numbers
 
   override def logOffsets(epoch: Long, text: String): Unit =
     Files.writeString(offsets.resolve(epoch.toString), s"v1\n{}\n$text"): Unit

@@ -25,8 +25,14 @@ final class TornFirstBatchSuite extends AnyFunSuite {
     assert(left(checkpoint(s"offsets/$torn", s"offsets/${torn.replace("3f1c", "aaaa")}")).isEmpty)
   }
 
-  test("it stays where the checkpoint has anything else: an offset, a commit, state, or another batch's file") {
-    assert(left(checkpoint(s"offsets/$torn", "offsets/0")).size == 2)
+  test("so is that of its commit: a real-time query deletes the offsets beside it, and then starts from nothing") {
+    val directory = checkpoint("offsets/0", s"commits/$torn")
+    assert(left(directory) == Seq("0"))
+    assert(directory.resolve("commits").toFile.list.isEmpty)
+    assert(left(checkpoint(s"offsets/$torn", "offsets/0")) == Seq("0"))
+  }
+
+  test("it stays where the checkpoint has a commit, state, or another batch's file") {
     assert(left(checkpoint(s"offsets/$torn", "commits/0")).size == 1)
     assert(left(checkpoint(s"offsets/$torn", "state/0")).size == 1)
     assert(left(checkpoint(s"offsets/${torn.replace(".0.", ".1.")}")).size == 1)

@@ -39,10 +39,10 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
   test("options that exclude each other are refused, saying which to leave out") {
     Seq(
       Seq("batchBytes" -> "1m") -> "batchBytes",
-      Seq("linger" -> "1s", "idempotencyHeader" -> "none") -> "linger",
+      Seq("flushInterval" -> "1s", "idempotencyHeader" -> "none") -> "flushInterval",
       Seq("batchSize" -> "5", "body" -> "object") -> "body=object",
       Seq("batchSize" -> "5", "url" -> "http://h/{id}") -> "a column in url",
-      Seq("batchSize" -> "5", "linger" -> "1s") -> "linger",
+      Seq("batchSize" -> "5", "flushInterval" -> "1s") -> "flushInterval",
       Seq("idempotencyHeader" -> "none", "keyColumns" -> "id") -> "keyColumns",
       Seq("keyColumns" -> "id", "numPartitions" -> "3") -> "numPartitions",
       Seq("resultStatus" -> "/s") -> "resultStatus",
@@ -54,7 +54,7 @@ final class RestSinkOptionsSuite extends AnyFunSuite {
       assert(error.condition.name == "OPTION_CONFLICT", options)
       assert(error.getMessage.contains(named), error.getMessage)
     }
-    val pieces = Seq("batchSize" -> "5", "linger" -> "1s", "batchBytes" -> "1k", "idempotencyHeader" -> "none")
+    val pieces = Seq("batchSize" -> "5", "flushInterval" -> "1s", "batchBytes" -> "1k", "idempotencyHeader" -> "none")
     assert(read(url +: pieces: _*).batch.bytes == 1024)
     assert(read(url, "keyColumns" -> "id", "batchSize" -> "2", "numPartitions" -> "3").keys.numPartitions == 3)
   }

@@ -46,14 +46,6 @@ final class RestSinkSuite extends AnyFunSuite {
     }
   }
 
-  test("a batch that has waited for linger is sent with the next row") {
-    RestSinkFixture.using() { on =>
-      on.run("batchSize" -> "1000", "linger" -> "1ms", "idempotencyHeader" -> "none")
-        .epoch(0, LazyList.from(rows(on, 0 until 3)).map { row => Thread.sleep(2); row })
-      assert(on.api.applied == (0L until 3L) && on.api.keys.isEmpty && on.api.requests.size > 1)
-    }
-  }
-
   test(
     "an epoch that comes again sends the same requests under the same keys, and a server that honours them applies it once") {
     Seq(Nil, Seq("batchSize" -> "4"), Seq("keyColumns" -> "id"), Seq("keyColumns" -> "id", "batchSize" -> "4")).foreach {

@@ -1,7 +1,12 @@
 package io.epochal.core.error
 
 /** All conditions, in one place. A name, once released, keeps its meaning. */
-object Conditions extends HttpConditions with RepairConditions {
+object Conditions
+    extends HttpConditions
+    with RepairConditions
+    with ProgressConditions
+    with IngestConditions
+    with ConnectorConditions {
 
   // Options and schemas: refused before a query starts.
   val OptionUnknown = Condition("OPTION_UNKNOWN", "<format> has no option '<option>'.", "<suggestion>")
@@ -386,5 +391,5 @@ object Conditions extends HttpConditions with RepairConditions {
     RepairRefused,
     QueryNotFound,
     SparkUnsupported
-  )
+  ) ++ ofProgress ++ ofIngest ++ ofConnectors
 }

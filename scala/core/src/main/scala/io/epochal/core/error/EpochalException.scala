@@ -2,6 +2,8 @@ package io.epochal.core.error
 
 import java.util.ServiceLoader
 
+import io.epochal.core.annotation.Stable
+
 /** Every failure that this library reports on purpose.
   *
   * An `IllegalArgumentException`, because PySpark shows exceptions of that class as one short Python error, and any other
@@ -10,6 +12,7 @@ import java.util.ServiceLoader
   * @param values
   *   the real values behind the message; never a secret
   */
+@Stable
 class EpochalException(val condition: Condition, val values: Map[String, String], cause: Throwable)
     extends IllegalArgumentException(condition.render(values), cause) {
 

@@ -30,6 +30,10 @@ object Failpoint {
   case object BeforeCommitPrepared extends Failpoint("prepared.before-commit")
   case object AfterCommitPrepared extends Failpoint("prepared.after-commit")
 
+  /** Before and after the COMMIT of rows that are stored in the middle of an epoch. */
+  case object BeforeFlushCommit extends Failpoint("flush.before-commit")
+  case object AfterFlushCommit extends Failpoint("flush.after-commit")
+
   /** Before what no epoch needs is removed. */
   case object BeforeCleanup extends Failpoint("cleanup.before")
 
@@ -48,6 +52,8 @@ object Failpoint {
       AfterCommit,
       BeforeCommitPrepared,
       AfterCommitPrepared,
+      BeforeFlushCommit,
+      AfterFlushCommit,
       BeforeCleanup)
 }
 

@@ -23,6 +23,16 @@ trait FileStore {
 
   /** Removes a file, if it is there. */
   def delete(name: String): Unit
+
+  /** Whether `FileOutput.sync` makes what was written readable and durable while the file is still open, so that more can follow.
+    * Where it does not, only `close` does.
+    */
+  def syncsOpenFiles: Boolean = false
+
+  /** Makes a whole file durable that another process may have written and not synced. Where `close` does that, there is nothing to
+    * do.
+    */
+  def force(name: String): Unit = ()
 }
 
 /** A file that is being written, by one thread. */

@@ -105,17 +105,21 @@ final class Journal(
     *   the row after the last one that any run before this one has logged
     * @param segments
     *   of an offset of this run that is logged
+    * @param isLast
+    *   asked when the files are known: whether no later run has begun, whose files would be among them
     */
-  def sweepOrphans(behind: Long, segments: Seq[Segment]): Unit = {
+  def sweepOrphans(behind: Long, segments: Seq[Segment], isLast: => Boolean = true): Unit = {
     val named = segments.map(_.name).toSet
-    store
-      .names()
-      .filter(name => Segment.from(name).exists(_ >= behind) && !named(name) && !Segment.isOf(name, run))
-      .foreach(store.delete)
+    val orphans =
+      store.names().filter(name => Segment.from(name).exists(_ >= behind) && !named(name) && !Segment.isOf(name, run))
+    if (orphans.nonEmpty && isLast) orphans.foreach(store.delete)
   }
 
   private def sweep(floor: Long, named: Set[String]): Unit = {
-    val garbage = store.names().filter(name => !named(name) && Segment.from(name).exists(_ < floor))
+    val below = store.names().flatMap(name => Segment.from(name).filter(_ < floor).map(_ -> name))
+    // The last of them may have rows on both sides.
+    val last = below.map(_._1).maxOption
+    val garbage = below.collect { case (from, name) if !named(name) && !last.contains(from) => name }
     garbage.foreach(store.delete)
     known --= garbage
     swept = true

@@ -188,9 +188,9 @@ object EpochDecision {
     }
   }
 
-  private def fences(attempt: EpochAttempt, row: LedgerRow): Boolean =
+  private[ledger] def fences(attempt: EpochAttempt, row: LedgerRow): Boolean =
     row.generation != attempt.generation || row.runId != attempt.runId
 
-  private def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
+  private[ledger] def fenced(attempt: EpochAttempt, row: LedgerRow): EpochalException =
     Conditions.SinkFenced("sinkId" -> row.sinkId, "generation" -> attempt.generation, "current" -> row.generation)
 }

@@ -28,6 +28,10 @@ final case class Target(name: String, oid: Option[Long]) {
   /** Whether it is the other's table: the same one under another name, or one made anew under the same name. */
   def isTableOf(other: Target): Boolean = name == other.name || oid.exists(other.oid.contains(_))
 
+  /** Whether the rows of this one are not in the other: it is not the same table, renamed or not. */
+  def isAnotherTable(other: Target): Boolean =
+    if (oid.isDefined && other.oid.isDefined) oid != other.oid else name != other.name
+
   override def toString: String = oid.fold(name)(o => s"$name (oid $o)")
 }
 

@@ -1,5 +1,7 @@
 package io.epochal.core.option
 
+import io.epochal.core.annotation.Stable
+
 /** One option, declared once: parsing, errors, `docs/OPTIONS.md` and the Python signatures all come from here.
   *
   * @param name
@@ -9,6 +11,7 @@ package io.epochal.core.option
   * @param secret
   *   its value appears in no message, plan or log
   */
+@Stable
 final case class OptionSpec[A](
     name: String,
     kind: OptionType[A],
@@ -27,4 +30,18 @@ final case class OptionSpec[A](
   def example: String = s"$name=${sample.getOrElse(kind.example)}"
 
   def defaultText: Option[String] = default.map(kind.render)
+
+  // The same declaration with one thing changed, for those that write no Scala.
+
+  /** With what holds when it is absent. */
+  def withDefault(value: A): OptionSpec[A] = copy(default = Some(value))
+
+  /** One that must be given. */
+  def asRequired: OptionSpec[A] = copy(required = true)
+
+  /** One whose value appears in no message, plan or log. */
+  def asSecret: OptionSpec[A] = copy(secret = true)
+
+  /** With a value that the documentation shows. */
+  def withExample(value: String): OptionSpec[A] = copy(sample = Some(value))
 }

@@ -28,6 +28,29 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
     Either.cond(set.size <= 1, (), conflict(set.mkString(", "), suggestion))
   }
 
+  /** An error when an option was given without the one that it belongs to.
+    *
+    * @param lacking
+    *   whether it was
+    * @param option
+    *   as the user wrote its name
+    */
+  def together(lacking: Boolean, option: => String, needed: String): Either[EpochalException, Unit] =
+    Either.cond(!lacking, (), conflict(s"$option without $needed", s"Set $needed too, or leave $option out."))
+
+  /** An error when an option was given that says nothing without another.
+    *
+    * @param holds
+    *   whether the other one is there
+    * @param other
+    *   with its value
+    */
+  def only(spec: OptionSpec[_])(holds: Boolean, other: String): Either[EpochalException, Unit] =
+    Either.cond(
+      holds || !isSet(spec),
+      (),
+      conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+
   /** What is wrong with options that were given together. */
   def conflict(options: String, suggestion: String): EpochalException = group.conflict(options, suggestion)
 

@@ -33,7 +33,15 @@ object SourceOptions {
     sample = Some("comments")
   )
 
-  val all: Seq[OptionSpec[_]] = Seq(MaxRowsPerBatch, MinRowsPerBatch, MaxBatchDelay, FailOnDataLoss, SourceId)
+  val EventTimeColumn: OptionSpec[String] = OptionSpec(
+    "eventTimeColumn",
+    OptionType.string,
+    "Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.",
+    sample = Some("timestamp")
+  )
+
+  val all: Seq[OptionSpec[_]] =
+    Seq(MaxRowsPerBatch, MinRowsPerBatch, MaxBatchDelay, FailOnDataLoss, SourceId, EventTimeColumn)
 
   /** The read limit that the options ask for. */
   def limit(values: OptionValues): ReadLimit = ReadLimit.all(

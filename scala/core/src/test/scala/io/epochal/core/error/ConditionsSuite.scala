@@ -58,7 +58,7 @@ final class ConditionsSuite extends AnyFunSuite {
   }
 
   test("a batch write has neither an epoch nor a query that could be started again, in no condition") {
-    val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_")
+    val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_", "PROGRESS_")
     def isOfStreams(condition: Condition): Boolean =
       condition != Conditions.EpochTooLarge && ofStreams.exists(condition.name.startsWith(_))
     Conditions.all.filter(c => c.parameters("epoch") && !isOfStreams(c)).foreach { condition =>

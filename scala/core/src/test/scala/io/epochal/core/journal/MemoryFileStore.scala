@@ -5,8 +5,12 @@ import java.nio.file.{FileAlreadyExistsException, NoSuchFileException}
 
 import scala.collection.mutable
 
-/** A directory in memory, where files can be damaged and room can run out. What was not closed may be there in part. */
-final class MemoryFileStore extends FileStore {
+/** A directory in memory, where files can be damaged and room can run out. What was not closed may be there in part.
+  *
+  * @param syncsOpenFiles
+  *   as on a local disk
+  */
+final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extends FileStore {
   val files: mutable.Map[String, Array[Byte]] = mutable.TreeMap.empty
 
   /** Bytes that can still be written. */
@@ -15,18 +19,29 @@ final class MemoryFileStore extends FileStore {
   /** Whether `sync` fails. */
   var syncFails = false
 
+  /** Whether `close` fails. */
+  var closeFails = false
+
+  /** Called at each step, before it is done: `create`, `write`, `sync`, `names`. */
+  var before: String => Unit = _ => ()
+
   override def create(name: String): FileOutput = {
+    before("create")
     if (files.contains(name)) throw new FileAlreadyExistsException(name)
     files(name) = Array.emptyByteArray
     new FileOutput {
       override def write(bytes: Array[Byte], from: Int, length: Int): Unit = {
+        before("write")
         val fits = math.min(room, length.toLong).toInt
         files(name) = files(name) ++ bytes.slice(from, from + fits)
         room -= fits
         if (fits < length) throw new IOException("No space left on device")
       }
-      override def sync(): Unit = if (syncFails) throw new IOException("Input/output error")
-      override def close(): Unit = ()
+      override def sync(): Unit = {
+        before("sync")
+        if (syncFails) throw new IOException("Input/output error")
+      }
+      override def close(): Unit = if (closeFails) throw new IOException("Input/output error")
     }
   }
 
@@ -43,7 +58,10 @@ final class MemoryFileStore extends FileStore {
 
   override def exists(name: String): Boolean = files.contains(name)
 
-  override def names(): Seq[String] = files.keys.toSeq
+  override def names(): Seq[String] = {
+    before("names")
+    files.keys.toSeq
+  }
 
   override def delete(name: String): Unit = {
     val _ = files.remove(name)

@@ -7,7 +7,7 @@ import java.nio.file.{Files, InvalidPathException, NoSuchFileException}
 
 import scala.util.Using
 
-/** A small text file that an option names: a secret, certificates. Read on the driver. */
+/** A small file that an option names: a secret, certificates. Read on the driver. */
 private[epochal] object DriverFile {
 
   /** The longest secret. */
@@ -22,19 +22,25 @@ private[epochal] object DriverFile {
     *   OPTION_NOT_ALLOWED
     */
   def read(option: String, path: String, maxBytes: Int): Either[String, String] =
+    readBytes(option, path, maxBytes).flatMap { bytes =>
+      try Right(decoded(bytes))
+      catch { case _: CharacterCodingException => Left("it is not valid UTF-8") }
+    }
+
+  /** The same of a file that is no text. */
+  def readBytes(option: String, path: String, maxBytes: Int): Either[String, Array[Byte]] =
     try {
       val file = DriverAccess.current.file(option, path)
       // To open a pipe or a device may wait for ever.
       if (Files.exists(file) && !Files.isRegularFile(file)) Left("it is not a regular file")
       else {
         val bytes = Using.resource(Files.newInputStream(file))(_.readNBytes(maxBytes + 1))
-        if (bytes.length > maxBytes) Left(s"it has more than $maxBytes bytes") else Right(decoded(bytes))
+        if (bytes.length > maxBytes) Left(s"it has more than $maxBytes bytes") else Right(bytes)
       }
     } catch {
-      case _: NoSuchFileException      => Left("there is no such file on the driver")
-      case _: CharacterCodingException => Left("it is not valid UTF-8")
-      case e: InvalidPathException     => Left(e.getReason)
-      case e: IOException              => Left(e.getClass.getSimpleName)
+      case _: NoSuchFileException  => Left("there is no such file on the driver")
+      case e: InvalidPathException => Left(e.getReason)
+      case e: IOException          => Left(e.getClass.getSimpleName)
     }
 
   private def decoded(bytes: Array[Byte]): String =

@@ -1,6 +1,6 @@
 package io.epochal.kit.access
 
-import io.epochal.core.error.{Conditions, Redaction}
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
   * changed counts from then on. Prints without it, and travels to the executors as it was read when it left.
@@ -11,6 +11,11 @@ sealed trait Secret extends Serializable {
     *   SECRET_UNREADABLE, when it is not there; OPTION_NOT_ALLOWED, when this driver's users may not name it
     */
   def read(): String
+
+  /** The same, with the error as a value. */
+  final def readable: Either[EpochalException, String] =
+    try Right(read())
+    catch { case unreadable: EpochalException => Left(unreadable) }
 }
 
 object Secret {

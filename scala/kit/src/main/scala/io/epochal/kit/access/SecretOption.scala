@@ -39,4 +39,10 @@ final case class SecretOption(name: String, what: String) {
         .orElse(values.get(file).map(Secret.InFile(file.name, _)))
         .orElse(values.get(environment).map(Secret.InEnvironment(environment.name, _)))
     }
+
+  /** What it is now. */
+  def read(values: OptionValues): Either[EpochalException, Option[String]] = of(values).flatMap {
+    case Some(secret) => secret.readable.map(Some(_))
+    case None         => Right(None)
+  }
 }

@@ -48,9 +48,12 @@ final class CsvLayout private[engine] (
   */
 final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], unknown: Option[String]) {
 
-  private val spark = new UnivocityParser(schema, new CSVOptions(Map.empty[String, String], false, timeZone))
+  /** Columns that are no fields may have types that CSV has no values for. */
+  private val readable = StructType(
+    schema.map(field => if (apart(field.name)) field.copy(dataType = StringType) else field))
+  private val spark = new UnivocityParser(readable, new CSVOptions(Map.empty[String, String], false, timeZone))
   private val converters: Array[String => Any] =
-    schema.fields.map(field => spark.makeConverter(field.name, field.dataType, nullable = true))
+    readable.fields.map(field => spark.makeConverter(field.name, field.dataType, nullable = true))
   private val asIs = schema.fields.map(_.dataType == StringType)
   private val decimal = schema.fields.map(_.dataType.isInstanceOf[DecimalType])
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))

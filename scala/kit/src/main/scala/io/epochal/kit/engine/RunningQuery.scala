@@ -30,6 +30,10 @@ object RunningQuery {
 
   def find(queryId: String): Either[EpochalException, RunningQuery] = known(queryId)(read)
 
+  /** A continuous or real-time query, to steer it; to be called in its own thread. */
+  def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
+    known(queryId)(EndlessQuery.of(_, trigger))
+
   /** The epoch that the query of this thread is at; None in any other thread. */
   def currentEpoch: Option[Long] =
     Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
@@ -37,6 +41,10 @@ object RunningQuery {
   /** The query of this thread; None in any other thread. */
   private[engine] def ofThisThread: Option[ThreadQuery] =
     idOfThisThread.flatMap(id => Try(execution(id)).toOption.map(new ThreadQuery(id, _)))
+
+  /** The trigger of the query of this thread; None in any other thread. */
+  def triggerOfThisThread: Option[TriggerMode] =
+    idOfThisThread.flatMap(id => Try(triggerMode(call(execution(id), "trigger"))).toOption)
 
   /** Whether the query of this thread was told to stop; false in any other thread. */
   private[engine] def stopped: Boolean =

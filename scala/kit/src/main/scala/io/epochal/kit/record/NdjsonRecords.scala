@@ -42,7 +42,7 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
   override def row(columns: RecordColumns): InternalRow = {
     val scan = new JsonScan(line, 0, line.length)
     val row = columns.json.row(scan)
-    if (row != null && scan.next() < 0) row else parsed(columns)
+    if (row != null && scan.next() < 0) row else JsonLine.row(line, columns)
   }
 
   override def examine(columns: RecordColumns): Examined = columns.json.examine(line)
@@ -52,13 +52,6 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
   override def size: Int = line.length
 
   override def finish(): Unit = ()
-
-  private def parsed(columns: RecordColumns): InternalRow = Using.resource(Json.factory.createParser(line)) { parser =>
-    if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
-    val row = columns.json.row(parser)
-    end(parser)
-    row
-  }
 
   private def isBlank(byte: Byte): Boolean = byte >= 0 && byte <= ' '
 
@@ -70,11 +63,8 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
   private def parse(): Unit = Using.resource(Json.factory.createParser(line)) { parser =>
     parser.nextToken()
     parser.skipChildren()
-    end(parser)
+    JsonLine.end(parser)
   }
-
-  private def end(parser: JsonParser): Unit =
-    if (parser.nextToken() != null) throw new JsonParseException(parser, "a line holds more than one value")
 
   private def checkEnd(): Unit =
     try check()
@@ -82,4 +72,20 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
       case e: JsonEOFException        => throw e
       case _: JsonProcessingException => ()
     }
+}
+
+/** A line that holds one JSON value, as Jackson reads it. */
+private[record] object JsonLine {
+
+  def row(line: Array[Byte], columns: RecordColumns): InternalRow =
+    Using.resource(Json.factory.createParser(line)) { parser =>
+      if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
+      val row = columns.json.row(parser)
+      end(parser)
+      row
+    }
+
+  /** Nothing may follow the value. */
+  def end(parser: JsonParser): Unit =
+    if (parser.nextToken() != null) throw new JsonParseException(parser, "a line holds more than one value")
 }

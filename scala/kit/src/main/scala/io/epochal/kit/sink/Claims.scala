@@ -52,4 +52,8 @@ private object Claims {
 /** @param files
   *   where its tasks may put rows that are too many for their messages
   */
-final private[sink] case class ClaimedRun(row: LedgerRow, target: SinkTarget, files: Option[RowFiles])
+final private[sink] case class ClaimedRun(row: LedgerRow, target: SinkTarget, files: Option[RowFiles]) {
+
+  /** Micro-batches: whether the ledger still tells of rows that were stored in the middle of epochs; None: nobody has looked. */
+  @volatile var hasProgress: Option[Boolean] = None
+}

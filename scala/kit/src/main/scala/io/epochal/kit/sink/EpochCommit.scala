@@ -35,8 +35,15 @@ object EpochOutcome {
   *   whose row in the ledger it is
   * @param whole
   *   the epoch holds all rows of the target
+  * @param endsProgress
+  *   the query has stored rows in the middle of epochs before, and does so no more
   */
-final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settings: SinkSettings, whole: Boolean) {
+final private[sink] class EpochCommit(
+    target: SinkTarget,
+    sinkId: String,
+    settings: SinkSettings,
+    whole: Boolean,
+    endsProgress: Boolean = false) {
 
   def commit(attempt: EpochAttempt, shipment: Shipment): EpochOutcome = {
     val outcome = transact(attempt, shipment)
@@ -86,6 +93,7 @@ final private[sink] class EpochCommit(target: SinkTarget, sinkId: String, settin
     val start = System.nanoTime()
     try transaction.apply(shipment, whole, next)
     finally shipment.release()
+    if (endsProgress) transaction.progress.foreach(_.end(next.queryId))
     Failpoints.reach(Failpoint.LedgerWritten)
     val loaded = System.nanoTime()
     doubt.commit(transaction)

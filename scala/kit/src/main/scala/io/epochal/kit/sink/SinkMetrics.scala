@@ -6,6 +6,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.ledger.EpochAttempt
 import io.epochal.kit.metric.LogPace
+import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.transport.Shipment
 
 /** What the sink tells in every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
@@ -52,13 +53,37 @@ final private[epochal] class SinkMetrics(format: String) {
         if (contentDiffers) warn(sinkId, attempt)
         epoch + ("outcome" -> "repeated")
     }
-    if (pace.isDue())
-      log.info(
-        s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
-        sinkId,
-        attempt.epoch,
-        gauges.totalRows,
-        gauges.totalEpochs)
+    logPace(sinkId, attempt)
+  }
+
+  private def logPace(sinkId: String, attempt: EpochAttempt): Unit = if (pace.isDue())
+    log.info(
+      s"$format: sink '{}' is at epoch {}: {} rows in {} epochs since the start of the run",
+      sinkId,
+      attempt.epoch,
+      gauges.totalRows,
+      gauges.totalEpochs)
+
+  /** An epoch whose rows the tasks have stored while it went on. */
+  def flushed(sinkId: String, attempt: EpochAttempt, messages: Seq[FlushMessage], commitNanos: Long): Unit = {
+    val written = messages.map(_.written).sum
+    val sent = messages.map(_.bytes).sum
+    bytes.addAndGet(sent): Unit
+    gauges.written(attempt.epoch, written, 0L)
+    last = Map(
+      "epoch" -> attempt.epoch.toString,
+      "generation" -> attempt.generation.toString,
+      "rows" -> attempt.digest.rows.toString,
+      "rowsSkipped" -> (attempt.digest.rows - written).toString,
+      "badRows" -> "0",
+      "bytes" -> sent.toString,
+      "flushes" -> messages.map(_.flushes).sum.toString,
+      "outcome" -> "applied",
+      "transport" -> "flushed",
+      "transportReason" -> s"the ${attempt.trigger.name} trigger",
+      "commitMs" -> millis(commitNanos)
+    )
+    logPace(sinkId, attempt)
   }
 
   def asMap: Map[String, String] = last ++ Map(

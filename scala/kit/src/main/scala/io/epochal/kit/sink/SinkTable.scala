@@ -21,7 +21,7 @@ import io.epochal.kit.engine.SinkEngine
   * @tparam O
   *   the options, checked
   */
-abstract class SinkProvider[O](group: OptionGroup) extends TableProvider {
+abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider {
 
   protected def options(raw: Map[String, String]): Either[EpochalException, O]
 

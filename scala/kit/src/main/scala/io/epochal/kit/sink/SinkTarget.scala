@@ -3,7 +3,8 @@ package io.epochal.kit.sink
 import scala.annotation.unused
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.{LedgerRow, ServerIdentity}
+import io.epochal.core.ledger.{Boundary, LedgerRow, Progress, ProgressCommit, ServerIdentity}
+import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
 
@@ -28,6 +29,15 @@ trait SinkTarget {
     */
   def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport =
     Transport.throughDriver(tasks, limit, files)
+
+  /** Whether tasks can store rows in the middle of an epoch (K12); else only micro-batches can be written. */
+  def flushes: Boolean = false
+
+  /** How they do it; asked where they can, before the first task. */
+  def flush(@unused queryId: String): RowFlush = throw new UnsupportedOperationException(s"no flushes into $name")
+
+  /** Lets no task of this run store rows in the middle of an epoch any more, and tells them why. It may fail. */
+  def failed(@unused reason: String): Unit = ()
 
   /** For the progress: which way the rows took, and why. */
   def describe(shipment: Shipment, @unused tasks: Int): Map[String, String] = Map("transport" -> shipment.driverWay)
@@ -92,8 +102,38 @@ trait SinkTransaction {
   /** The same as `apply` for a batch, of which the ledger does not tell. */
   def applyBatch(shipment: Shipment, whole: Boolean): Unit
 
+  /** What tells of rows that are stored in the middle of epochs; None: there are none. */
+  def progress: Option[SinkProgress] = None
+
   /** Nothing may follow. */
   def commit(): Unit
+}
+
+/** The part of a ledger that tells of rows stored in the middle of epochs (K12), within a transaction that has locked the
+  * sink's row.
+  */
+trait SinkProgress {
+
+  /** Waits for flushes that are under way, and keeps others out until the transaction ends. */
+  def lock(): Unit
+
+  /** Of a query; what another one under this sink id has is kept for it. */
+  def read(queryId: String): Progress
+
+  /** Makes the target ready for rows in the middle of an epoch: columns that they bring are added. */
+  def prepare(): Unit
+
+  /** Makes a boundary the only one, and begins the counts there. */
+  def anchor(queryId: String, boundary: Boundary): Unit
+
+  /** Notes which offsets Spark has logged for a boundary of which that was not known. */
+  def note(queryId: String, epoch: Long, offsetsHash: String): Unit
+
+  /** Forgets all of a query: its next epoch ends in micro-batches. */
+  def end(queryId: String): Unit
+
+  /** Writes the end of an epoch, and drops those that no restart goes back to. */
+  def record(commit: ProgressCommit): Unit
 }
 
 sealed trait TransactionOutcome

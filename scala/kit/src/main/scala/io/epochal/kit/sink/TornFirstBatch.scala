@@ -7,12 +7,12 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.slf4j.LoggerFactory
 
-/** Lets a query start again that was killed while Spark logged the offsets of its very first batch.
+/** Lets a query start again that was killed while Spark logged the offsets, or the commit, of its very first batch.
   *
-  * Spark writes them to `offsets/.0.<uuid>.tmp` and renames that file. Left behind, it makes Spark 4.3 take the checkpoint for
-  * one that is in use, and refuse every later start (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`). Nothing was planned from
-  * such a file, and Spark reads it nowhere: it is deleted where it is all there is, that is where `offsets` holds nothing else
-  * and `commits` and `state` nothing at all.
+  * Spark writes them to `offsets/.0.<uuid>.tmp` or `commits/.0.<uuid>.tmp` and renames that file. Left behind, it makes Spark 4.3
+  * take the checkpoint for one that is in use, and refuse every later start (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`): where
+  * no offsets are logged, and under a real-time trigger, which first deletes those that were not committed. Nothing was
+  * planned from such a file, and Spark reads it nowhere: it is deleted where nothing was committed and `state` is empty.
   */
 private[epochal] object TornFirstBatch {
   private val log = LoggerFactory.getLogger(getClass.getName.stripSuffix("$"))
@@ -33,15 +33,16 @@ private[epochal] object TornFirstBatch {
   private def sweep(fs: FileSystem, checkpoint: Path): Unit = {
     def names(directory: String): Seq[String] =
       Try(fs.listStatus(new Path(checkpoint, directory)).toSeq.map(_.getPath.getName)).getOrElse(Nil)
-    val offsets = names("offsets")
-    val torn =
-      offsets.nonEmpty && offsets.forall(Temporary.matches) && names("commits").isEmpty && names("state").isEmpty
-    if (torn) offsets.foreach { name =>
-      val file = new Path(new Path(checkpoint, "offsets"), name)
-      if (fs.delete(file, false))
-        log.warn(
-          "Deleted {}: an earlier start was stopped while Spark logged its first batch, of which nothing ran.",
-          file)
-    }
+    if (names("commits").forall(Temporary.matches) && names("state").isEmpty)
+      for {
+        directory <- Seq("offsets", "commits")
+        name <- names(directory).filter(Temporary.matches)
+      } {
+        val file = new Path(new Path(checkpoint, directory), name)
+        if (fs.delete(file, false))
+          log.warn(
+            "Deleted {}: an earlier start was stopped while Spark logged its first batch, which was not committed.",
+            file)
+      }
   }
 }

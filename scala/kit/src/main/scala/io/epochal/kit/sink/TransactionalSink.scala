@@ -1,12 +1,23 @@
 package io.epochal.kit.sink
 
+import java.time.Duration
+
 import scala.annotation.unused
 
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.EpochalException
-import io.epochal.core.ledger.{LedgerRow, OnEpochMismatch, OnLedgerEmpty, OnNewQuery, ServerIdentity, Target}
+import io.epochal.core.ledger.{
+  LedgerRow,
+  OnEpochMismatch,
+  OnLedgerEmpty,
+  OnNewQuery,
+  ServerIdentity,
+  Target,
+  TriggerMode
+}
+import io.epochal.kit.sink.flush.FlushSettings
 
 /** A sink into a system with transactions: what a connector supplies to have rows written exactly once. It keeps the rows and,
   * committed with them, a ledger of one row for each sink. On the driver; one serves a query from its start to its end.
@@ -32,6 +43,11 @@ trait TransactionalSink {
 
   /** Why rows cannot be written in this way; asked before the first task. */
   def refuses(@unused how: WriteKind): Option[EpochalException] = None
+
+  /** Why a continuous or real-time query cannot be written; asked before the first task. Such a sink stores rows in the middle of
+    * an epoch ([[SinkTarget.flush]]).
+    */
+  def refusesEndless(how: WriteKind): Option[EpochalException] = MicroBatches.refused(format, how.trigger)
 
   /** Whether tasks may put rows that are too many for their messages into files. */
   def usesFiles: Boolean = true
@@ -62,6 +78,8 @@ trait TransactionalSink {
   *   for files of rows; None: the checkpoint
   * @param badRowLimit
   *   of an epoch; None: the first bad row fails it
+  * @param flush
+  *   when a continuous or real-time query stores rows
   */
 final case class SinkSettings(
     sinkId: Option[String],
@@ -70,7 +88,8 @@ final case class SinkSettings(
     onEpochMismatch: OnEpochMismatch,
     inlineMaxBytes: Long,
     spillDirectory: Option[String],
-    badRowLimit: Option[Int])
+    badRowLimit: Option[Int],
+    flush: FlushSettings = FlushSettings(Duration.ofMillis(10), 10000))
 
 /** How rows are to be written.
   *
@@ -78,8 +97,13 @@ final case class SinkSettings(
   *   they are all that the target is to hold
   * @param outputMode
   *   of the query; None: a batch
+  * @param trigger
+  *   of the query
   */
-final case class WriteKind(whole: Boolean, outputMode: Option[OutputMode])
+final case class WriteKind(
+    whole: Boolean,
+    outputMode: Option[OutputMode],
+    trigger: TriggerMode = TriggerMode.MicroBatch)
 
 /** Who claims.
   *

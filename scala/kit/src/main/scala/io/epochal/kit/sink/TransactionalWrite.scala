@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
-import io.epochal.core.ledger.EpochAttempt
-import io.epochal.kit.engine.{EveryOutputMode, QueryStop, SinkEngine}
+import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
+import io.epochal.kit.engine.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
 import io.epochal.kit.store.HadoopFileStore
@@ -68,19 +68,23 @@ final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) ex
   */
 final private class TransactionalWrite(request: WriteRequest, whole: Boolean) extends Write {
   override def description(): String = request.sink.description
-  override def toStreaming: StreamingWrite = new TransactionalStreamingWrite(request, whole)
+  override def toStreaming: StreamingWrite = new StreamingWriteOfTrigger(request, whole)
   override def toBatch: BatchWrite = new TransactionalBatchWrite(request, whole)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
 
-/** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
-final private class TransactionalStreamingWrite(request: WriteRequest, whole: Boolean) extends StreamingWrite {
+/** The driver's part, by the trigger, which is known once the query runs. */
+final private class StreamingWriteOfTrigger(request: WriteRequest, whole: Boolean) extends StreamingWrite {
   import request._
 
   private val sinkId = sink.settings.sinkId.getOrElse(queryId)
   private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
-  private lazy val claimed = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
-  private var transport: Transport = _
+  private def claimed: ClaimedRun = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
+  private lazy val write: StreamingWrite = query.trigger match {
+    case TriggerMode.MicroBatch => new MicroBatchWrite(request, whole, sinkId, query, claimed)
+    case _                      => new FlushingWrite(request, whole, sinkId, query, claimed)
+  }
+  @volatile private var made = false
 
   /** Beside the checkpoint, or in a directory that users name. A copied checkpoint has the query's id, and may write under
     * another sink id: their files are kept apart.
@@ -90,16 +94,43 @@ final private class TransactionalStreamingWrite(request: WriteRequest, whole: Bo
     RowFiles(runs.below(Sha256.hex(s"${sink.place}\n$queryId\n$sinkId", 8)), query.runId)
   }
 
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
+    made = true
+    write.createStreamingWriterFactory(info)
+  }
+
+  /** Task attempts race without a referee: only those named in the messages count. */
+  override def useCommitCoordinator(): Boolean = false
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = write.commit(epoch, messages)
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = if (made) write.abort(epoch, messages)
+  override def toString: String = sink.description
+}
+
+/** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
+final private class MicroBatchWrite(
+    request: WriteRequest,
+    whole: Boolean,
+    sinkId: String,
+    query: RunningQuery,
+    claim: => ClaimedRun)
+    extends StreamingWrite {
+  import request._
+
+  private lazy val claimed = claim
+  private var transport: Transport = _
+
   /** Called before any task runs. */
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
-    MicroBatches
-      .refused(sink.format, query.trigger)
-      .orElse(sink.refuses(WriteKind(whole, Some(query.outputMode))))
-      .foreach(throw _)
+    sink.refuses(WriteKind(whole, Some(query.outputMode))).foreach(throw _)
     metrics.show(sink.settings.sinkId)
+    if (claimed.hasProgress.isEmpty) claimed.hasProgress = Some(hasProgress)
     transport = chosen(claimed.target, info.numPartitions, claimed.files)
     writerFactory(claimed.target, transport)
   }
+
+  private def hasProgress: Boolean =
+    claimed.target.flushes &&
+      new ProgressCommits(claimed.target, sinkId, sink.settings).endsWithMicroBatches(queryId, engine.currentEpoch)
 
   /** Task attempts race without a referee: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
@@ -114,7 +145,12 @@ final private class TransactionalStreamingWrite(request: WriteRequest, whole: Bo
       query.trigger,
       CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop),
       shipment.digest)
-    val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole).commit(attempt, shipment)
+    val endsProgress = claimed.hasProgress.contains(true)
+    val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
+    outcome match {
+      case EpochOutcome.Applied(_, _) => claimed.hasProgress = Some(false)
+      case EpochOutcome.Repeated(_)   => ()
+    }
     if (shipment.files.nonEmpty) claimed.files.foreach(_.removeUpTo(epoch))
     metrics.committed(sinkId, attempt, shipment, claimed.target.describe(shipment, messages.length), outcome)
   }

@@ -1,15 +1,13 @@
 package io.epochal.kit.source
 
-import org.apache.spark.sql.connector.read.streaming.{ContinuousPartitionReaderFactory, PartitionOffset}
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.PartitionReaderFactory
 
-import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 
 /** What a connector says of a source, on the driver, to have a [[SourceStream]] of it: who it is, how its positions are written,
   * and its [[Supply]]. Everything else is the stream's.
   */
-trait Source[P] {
+trait Source[P] extends PositionCodec[P] {
 
   /** Spark's progress calls the source by this. */
   def name: String
@@ -17,14 +15,11 @@ trait Source[P] {
   /** How much one batch takes, unless Spark says otherwise. */
   def limit: ReadLimit
 
+  /** The column that says when a row's event was, where the user named one: its highest value is kept in the offsets. */
+  def eventTimeColumn: Option[String] = None
+
   /** The position before the first row. Asked once in the life of a query. */
   def first: P
-
-  /** An offset of this source, as `core.offset.OffsetFormat` writes it. */
-  def toJson(position: P): String
-
-  /** Left where it is no offset of this source: OFFSET_INVALID, OFFSET_VERSION_UNSUPPORTED, SOURCE_CHANGED. */
-  def fromJson(json: String): Either[EpochalException, P]
 
   /** One for the life of the stream. */
   def supply: Supply[P]
@@ -42,16 +37,7 @@ trait Source[P] {
     * system, too. Asked by any thread.
     */
   def metrics(rowsBehind: Option[Long]): Map[String, String]
-}
 
-/** A source that can be read by a continuous query as well. */
-trait ContinuousSource[P] extends Source[P] {
-
-  /** Partitions that never end; as many as at the start of the query that wrote `start`, where it tells. */
-  def endlessPartitions(start: P): Array[InputPartition]
-
-  def endlessReaderFactory: ContinuousPartitionReaderFactory
-
-  /** One offset of all partitions' at the end of an epoch, which come in any order. */
-  def merge(offsets: Seq[PartitionOffset]): P
+  /** Names of numbers in `metrics` that are not there yet when the first batch begins. */
+  def laterMetrics: Set[String] = Set.empty
 }

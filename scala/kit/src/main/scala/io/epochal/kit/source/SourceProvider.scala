@@ -14,13 +14,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.source.time.EventTimeColumn
 
 /** What Spark finds by the name of a format: reads the options once, checked before a query starts, and hides the secret ones.
   *
   * @tparam O
   *   the options, checked
   */
-abstract class SourceProvider[O](group: OptionGroup) extends TableProvider with DataSourceRegister {
+abstract class SourceProvider[O](val group: OptionGroup) extends TableProvider with DataSourceRegister {
 
   protected def options(raw: Map[String, String]): Either[EpochalException, O]
 
@@ -43,7 +44,11 @@ abstract class SourceProvider[O](group: OptionGroup) extends TableProvider with 
       schema: StructType,
       partitioning: Array[Transform],
       properties: util.Map[String, String]
-  ): Table = table(schema, read(properties))
+  ): Table = {
+    val checked = read(properties)
+    EventTimeColumn.refused(group, properties.asScala.toMap, schema).foreach(throw _)
+    table(schema, checked)
+  }
 
   private def read(raw: util.Map[String, String]): O = {
     val checked = options(raw.asScala.toMap).fold(throw _, identity)

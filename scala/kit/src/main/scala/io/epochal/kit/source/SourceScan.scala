@@ -2,13 +2,17 @@ package io.epochal.kit.source
 
 import java.time.Clock
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.read.streaming.{ContinuousStream, MicroBatchStream}
 import org.apache.spark.sql.connector.read.{Batch, Scan}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.kit.engine.{QueryStop, SessionHadoop}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.TriggerMode
+import io.epochal.kit.engine.{QueryStop, RunningQuery, SessionHadoop}
+import io.epochal.kit.store.LoggedEpochs
 
 /** One reading of a table: Spark asks it for the stream (or batch) of the mode that the query runs in.
   *
@@ -38,17 +42,56 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   final override lazy val toBatch: Batch = batch
 
   final override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
+    logged(checkpoint).filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
     val initial = initialOffset(checkpoint)
-    new SourceStream(source(initial), initial, clock)
+    watched(initial) match {
+      case endless: ContinuousSource[_] => RealTime.stream(endless, initial, clock)
+      case _ if RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime) => throw noRealTime
+      case other => new SourceStream(other, initial, clock)
+    }
   }
 
+  /** Spark asks for it before it looks at the log of the query's epochs. */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
+    logged(checkpoint).foreach(_.removeUncommitted())
     val initial = initialOffset(checkpoint)
-    source(initial) match {
-      case continuous: ContinuousSource[P] => new ContinuousSourceStream(continuous, initial)
+    watched(initial) match {
+      case continuous: ContinuousSource[_] => new ContinuousSourceStream(continuous, initial, clock)
       case _                               => super.toContinuousStream(checkpoint)
     }
   }
+
+  /** A batch read has no offsets, and needs no event time. */
+  private def watched(checkpoint: InitialOffset): Source[_] =
+    EventTimeSource.of(source(checkpoint), schema, checkpoint, spark, clock)
+
+  /** Of the query, whose checkpoint has a directory for each source. */
+  private def logged(checkpoint: String): Option[LoggedEpochs] =
+    Option(new Path(checkpoint).getParent)
+      .filter(_.getName == "sources")
+      .map(sources => new LoggedEpochs(sources.getParent, SessionHadoop.configuration))
+
+  private def continuousCheckpoint = refused(
+    RunningQuery.triggerOfThisThread.getOrElse(TriggerMode.MicroBatch),
+    "the checkpoint was written under a continuous trigger, and Spark goes on from there under no other one",
+    ".trigger(continuous=\"1 second\"), or a new checkpoint"
+  )
+
+  private def noRealTime = {
+    val (reason, instead) = whyNoRealTime
+    refused(TriggerMode.RealTime, reason, instead)
+  }
+
+  /** Why the source cannot be read in real time, and what to do instead; of one that can, nobody asks. */
+  protected def whyNoRealTime: (String, String) =
+    ("this source finds the end of a batch before the batch runs", ".trigger(processingTime=\"1 second\")")
+
+  private def refused(trigger: TriggerMode, reason: String, instead: String): EpochalException =
+    Conditions.TriggerUnsupported(
+      "format" -> name.takeWhile(_ != '['),
+      "trigger" -> trigger.name,
+      "reason" -> reason,
+      "instead" -> instead)
 
   private def initialOffset(checkpoint: String) = new InitialOffset(checkpoint, SessionHadoop.configuration)
 }

@@ -27,6 +27,9 @@ trait Supply[P] extends AutoCloseable {
     */
   def available(start: P, most: Long): Long
 
+  /** How many rows after a position come to so many bytes together, for limits of bytes; of rows that have no size, all. */
+  def rowsWithin(start: P, bytes: Long): Long = Long.MaxValue
+
   /** The position after `rows` of those that are available after `start`. What lies before it can be read again from now on. */
   def take(start: P, rows: Long): P
 

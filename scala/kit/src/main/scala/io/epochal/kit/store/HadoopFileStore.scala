@@ -21,6 +21,7 @@ import org.apache.hadoop.fs.{
   FileSystem,
   LocalFileSystem,
   Path,
+  RawLocalFileSystem,
   StreamCapabilities
 }
 
@@ -48,9 +49,25 @@ final class HadoopFileStore(
     case other                  => other
   }
 
+  /** On a local disk, which Hadoop writes to without making the directory's entries durable. */
+  @transient private lazy val local: Option[LocalFiles] = files match {
+    case raw: RawLocalFileSystem if raw.getClass == classOf[RawLocalFileSystem] =>
+      Some(new LocalFiles(raw.pathToFile(path).toPath))
+    case _ => None
+  }
+
   /** It has no permission of its own: to set one starts a program on a local disk, which takes longer than to write a segment. */
   override def create(name: String): FileOutput = {
     guard
+    local.fold(createThere(name))(_.create(name))
+  }
+
+  /** A store without such a thing makes a file durable when it is closed; HDFS shows the length of an open file to no reader. */
+  override def syncsOpenFiles: Boolean = local.nonEmpty
+
+  override def force(name: String): Unit = local.foreach(_.force(name))
+
+  private def createThere(name: String): FileOutput = {
     val file = new Path(path, name)
     val (replication, block) = (files.getDefaultReplication(file), files.getDefaultBlockSize(file))
     new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
@@ -70,7 +87,9 @@ final class HadoopFileStore(
 
   override def exists(name: String): Boolean = files.exists(new Path(path, name))
 
-  override def names(): Seq[String] =
+  override def names(): Seq[String] = local.fold(namesThere())(_.names())
+
+  private def namesThere(): Seq[String] =
     try files.listStatus(path).toSeq.map(_.getPath.getName)
     catch { case _: FileNotFoundException => Nil }
 

@@ -22,8 +22,8 @@ object ApiKey extends AuthScheme {
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     for {
       key <- Key.of(values)
-      _ <- AuthScheme.together(values, values.isSet(Header) && key.isEmpty, Header.name, Key.name)
-      _ <- AuthScheme.together(values, values.isSet(Param) && key.isEmpty, Param.name, Key.name)
+      _ <- values.together(values.isSet(Header) && key.isEmpty, Header.name, Key.name)
+      _ <- values.together(values.isSet(Param) && key.isEmpty, Param.name, Key.name)
       _ <- values.exclusive("The key is sent in one place: keep one of them.")(Header, Param)
       settings = key.map(Settings(Key.setName(values), _, values(Header), values.get(Param)))
       _ <- settings.fold[Either[EpochalException, Unit]](Right(()))(check(values, endpoint, _))

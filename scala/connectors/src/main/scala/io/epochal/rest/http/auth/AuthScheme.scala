@@ -26,25 +26,11 @@ private[epochal] trait AuthScheme {
 
 private[auth] object AuthScheme {
 
-  /** @param lacking
-    *   whether `option` is set without the option that it belongs to
-    */
-  def together(
-      values: OptionValues,
-      lacking: Boolean,
-      option: => String,
-      needed: String): Either[EpochalException, Unit] =
-    Either.cond(!lacking, (), values.conflict(s"$option without $needed", s"Set $needed too, or leave $option out."))
-
-  def readable(secret: Secret): Either[EpochalException, String] =
-    try Right(secret.read())
-    catch { case unreadable: EpochalException => Left(unreadable) }
-
   /** @param option
     *   that has the secret
     */
   def sendable(format: String, option: String, secret: Secret): Either[EpochalException, Unit] =
-    readable(secret).flatMap(HttpHeaders.value(format, option, _))
+    secret.readable.flatMap(HttpHeaders.value(format, option, _))
 }
 
 /** What the options say of one scheme. Travels to the executors with its secrets as they were read then; prints without

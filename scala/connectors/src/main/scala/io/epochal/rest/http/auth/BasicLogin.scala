@@ -24,8 +24,8 @@ object BasicLogin extends AuthScheme {
     for {
       password <- Password.of(values)
       lacking = password.isDefined && !values.isSet(User)
-      _ <- AuthScheme.together(values, lacking, Password.setName(values), User.name)
-      _ <- password.fold[Either[EpochalException, String]](Right(""))(AuthScheme.readable)
+      _ <- values.together(lacking, Password.setName(values), User.name)
+      _ <- password.fold[Either[EpochalException, String]](Right(""))(_.readable)
     } yield values.get(User).map(Settings(_, password))
 
   /** The header's value. */

@@ -104,8 +104,8 @@ object OAuth extends AuthScheme {
       refresh <- RefreshToken.of(values)
       id <- values.get(ClientId).toRight(needs(values, ClientId))
       _ <- Either.cond(secret.isDefined || refresh.isDefined, (), needs(values, ClientSecret.text))
-      _ <- secret.fold[Either[EpochalException, String]](Right(""))(AuthScheme.readable)
-      _ <- refresh.fold[Either[EpochalException, String]](Right(""))(AuthScheme.readable)
+      _ <- secret.fold[Either[EpochalException, String]](Right(""))(_.readable)
+      _ <- refresh.fold[Either[EpochalException, String]](Right(""))(_.readable)
       headers <- HttpHeaders.of(values.group.format, Map.empty)
       endpoint <- Endpoint.of(values(TokenUrl), Nil, headers).left.map(invalid(values, _))
     } yield OAuthSettings(

@@ -19,6 +19,7 @@ import org.apache.hc.core5.http.{
 
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
+import io.epochal.kit.gzip.GzipMembers
 
 /** Why one attempt came to nothing.
   *
@@ -85,6 +86,7 @@ private[epochal] object HttpFailure {
   /** The connection could not be made, or broke. */
   def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
     case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
+    case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)
     case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
     case e: ZipException               => body(endpoint, reason(e), cut = true)
     case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>

@@ -4,10 +4,13 @@ import org.apache.spark.sql.types.StructField
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.record.{RecordFormat, RecordMode, RecordRules}
+import io.epochal.kit.record.{RecordFormat, RecordRules, SharedRecordOptions}
 
 /** The options that say what of a response becomes rows. */
 object RecordOptions {
+
+  private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
+  import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
 
   val Records: OptionSpec[String] = OptionSpec(
     "records",
@@ -26,8 +29,6 @@ object RecordOptions {
     OptionType.oneOf("json", "ndjson", "csv"),
     "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
     Some("json"))
-  val Separator: OptionSpec[String] =
-    OptionSpec("sep", OptionType.string, "Character between the fields of CSV (bodyFormat=csv).", Some(","))
   val Header: OptionSpec[Boolean] = OptionSpec(
     "header",
     OptionType.boolean,
@@ -38,21 +39,6 @@ object RecordOptions {
     OptionType.string,
     "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).",
     sample = Some("NA"))
-  val Mode: OptionSpec[String] = OptionSpec(
-    "mode",
-    OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-    "What happens to a record that does not fit the schema: it fails the query, goes into a column of its own, or is dropped.",
-    Some("FAILFAST"))
-  val CorruptColumn: OptionSpec[String] = OptionSpec(
-    "columnNameOfCorruptRecord",
-    OptionType.string,
-    "The STRING column that a record which does not fit goes into, as it came (mode=PERMISSIVE). Added where the schema lacks it.",
-    Some("_corrupt_record"))
-  val RescuedColumn: OptionSpec[String] = OptionSpec(
-    "rescuedDataColumn",
-    OptionType.string,
-    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are ignored.",
-    sample = Some("_rescued_data"))
   val InferSchema: OptionSpec[Boolean] = OptionSpec(
     "inferSchema",
     OptionType.boolean,
@@ -88,16 +74,12 @@ object RecordOptions {
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {
-      _ <- only(values, CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
+      _ <- values.only(CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
       format <- format(values)
       origin <- metadata(values)
       rules = RecordRules(
         format,
-        values(Mode) match {
-          case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
-          case "DROPMALFORMED" => RecordMode.DropMalformed
-          case _               => RecordMode.FailFast
-        },
+        shared.mode(values),
         values.get(RescuedColumn),
         origin,
         values.get(MaxRecordBytes)
@@ -147,23 +129,17 @@ object RecordOptions {
   private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
     val kind = values(Format)
     for {
-      _ <- only(values, Records)(kind == "json", "bodyFormat=json")
-      _ <- only(values, MissingRecords)(kind == "json", "bodyFormat=json")
-      _ <- only(values, Separator)(kind == "csv", "bodyFormat=csv")
-      _ <- only(values, Header)(kind == "csv", "bodyFormat=csv")
-      _ <- only(values, NullValue)(kind == "csv", "bodyFormat=csv")
-      separator <- separator(values)
+      _ <- values.only(Records)(kind == "json", "bodyFormat=json")
+      _ <- values.only(MissingRecords)(kind == "json", "bodyFormat=json")
+      _ <- values.only(Separator)(kind == "csv", "bodyFormat=csv")
+      _ <- values.only(Header)(kind == "csv", "bodyFormat=csv")
+      _ <- values.only(NullValue)(kind == "csv", "bodyFormat=csv")
+      separator <- shared.separator(values)
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
       case "csv"    => RecordFormat.Csv(values(Header), separator, values.get(NullValue))
       case _        => RecordFormat.Json(values.get(Records).getOrElse(""), values(MissingRecords) == "empty")
     }
-  }
-
-  private def separator(values: OptionValues): Either[EpochalException, Char] = values(Separator) match {
-    case "\\t"                                                                   => Right('\t')
-    case text if text.length == 1 && text.head < 128 && !"\"\r\n".contains(text) => Right(text.head)
-    case other => Left(values.group.invalid(Separator, other, "one ASCII character, and no quote or line break"))
   }
 
   private def metadata(values: OptionValues): Either[EpochalException, Seq[StructField]] = {
@@ -180,14 +156,4 @@ object RecordOptions {
       case None => Right(wanted.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
     }
   }
-
-  /** Refuses an option that says nothing without another. */
-  private def only(values: OptionValues, spec: OptionSpec[_])(
-      holds: Boolean,
-      other: String
-  ): Either[EpochalException, Unit] =
-    Either.cond(
-      holds || !values.isSet(spec),
-      (),
-      values.conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
 }

@@ -21,7 +21,7 @@ private[rest] object RefreshOptions {
   val RefreshInterval: OptionSpec[Duration] = OptionSpec(
     "refreshInterval",
     OptionType.duration,
-    "How long after the end of the list was seen the next poll for new records follows, in a stream. Unset: at each trigger.",
+    "How long after the end of the list was seen the next poll for new records follows, in a stream. Unset: at each trigger, and each second in a continuous or real-time query.",
     sample = Some("30s"))
   val ConditionalRequests: OptionSpec[Boolean] = OptionSpec(
     "conditionalRequests",
@@ -44,6 +44,9 @@ private[rest] object RefreshOptions {
     "How many bytes of records that are journalled one poll may receive, in a stream: the page that brings more is the poll's last.",
     Some(128L << 20)
   )
+
+  /** Of a continuous or real-time query, which has no triggers. */
+  val FeedPause: Duration = Duration.ofSeconds(1)
 
   val all: Seq[OptionSpec[_]] = Seq(RefreshInterval, ConditionalRequests, MaxPollTime, MaxPollBytes)
 

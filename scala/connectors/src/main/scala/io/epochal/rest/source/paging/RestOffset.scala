@@ -41,6 +41,9 @@ final case class RestPosition(
     members.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
   }
 
+  /** Whether nothing was received before it. */
+  def isFirst: Boolean = this == RestPosition(0, journal.filter(found => found.segments.isEmpty && found.next.isEmpty))
+
   /** Whether it has marks, or a member has. */
   def marked: Boolean = marks.nonEmpty || members.values.exists(_.marked)
 

@@ -38,6 +38,8 @@ import io.epochal.rest.http.{HttpOptions, HttpSettings}
   *   whether the schema is that of the first page
   * @param source
   *   the identity that offsets carry
+  * @param eventTimeColumn
+  *   None: rows are not looked at
   * @param fanOut
   *   the members, where these are the options of a template
   * @param params
@@ -59,9 +61,13 @@ final case class RestOptions(
     schema: Option[String],
     inferSchema: Boolean,
     source: String,
+    eventTimeColumn: Option[String],
     fanOut: Option[FanOut] = None,
     params: Map[String, String] = Map.empty
 ) {
+
+  /** Whether tasks without an end can read it: the pages of one list are received into the journal. */
+  def followed: Boolean = fanOut.isEmpty && (journal || paging.isInstanceOf[ChainedPagination])
 
   /** Without what only the driver needs. */
   def alone: RestOptions = copy(fanOut = None)
@@ -220,7 +226,8 @@ object RestOptions {
       failOnDataLoss = values(SourceOptions.FailOnDataLoss),
       schema = values.get(Schema),
       inferSchema = values(RecordOptions.InferSchema),
-      source = values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging))
+      source = values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
+      eventTimeColumn = values.get(SourceOptions.EventTimeColumn)
     )
 
   private def headers(values: OptionValues): Map[String, String] = {

@@ -5,7 +5,7 @@ import java.time.{Clock, Instant}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.source.journal.ReadAhead
+import io.epochal.kit.source.journal.{Feeding, ReadAhead}
 import io.epochal.kit.source.{Extent, PollBudget}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
@@ -14,6 +14,7 @@ import io.epochal.rest.source.paging.{
   ChainedPagination,
   NextPage,
   RestOptions,
+  RestPosition,
   SeenWindow,
   TimeWindow,
   Window,
@@ -33,8 +34,9 @@ final private[rest] class ChainSupply(
     counters: HttpCounters,
     clock: Clock,
     ahead: ReadAhead,
+    feeding: Option[Feeding[RestPosition]],
     maxGaps: Int
-) extends RestReceiver(options, journal, ahead) {
+) extends RestReceiver(options, journal, ahead, feeding) {
 
   private val client = new HttpClient(options.http, counters)
   private var chain = Option.empty[Chain]

@@ -2,7 +2,7 @@ package io.epochal.rest.source.supply
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.kit.source.journal.ReadAhead
+import io.epochal.kit.source.journal.{Feeding, ReadAhead}
 import io.epochal.kit.source.{Extent, PollBudget}
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.page.PageFetch
@@ -15,8 +15,9 @@ final private[rest] class CountedSupply(
     journal: RestJournal.Files,
     counters: HttpCounters,
     connections: => Int,
-    ahead: ReadAhead
-) extends RestReceiver(options, journal, ahead) {
+    ahead: ReadAhead,
+    feeding: Option[Feeding[RestPosition]]
+) extends RestReceiver(options, journal, ahead, feeding) {
 
   private lazy val pages = new PageFetch(options, counters, connections)
   private var fetching = false

@@ -8,7 +8,7 @@ import io.epochal.kit.source.{Extent, Supply}
 import io.epochal.rest.source.paging.RestPosition
 
 /** Polls for new records no sooner than `interval` after the poll that found the end. Until then there is what is known. */
-final private[rest] class RefreshedSupply(supply: Supply[RestPosition], interval: Duration, clock: Clock)
+final private[rest] class RefreshedSupply(val supply: Supply[RestPosition], interval: Duration, clock: Clock)
     extends Supply[RestPosition] {
 
   /** When the poll was made that found the end; None while the end is not known. */

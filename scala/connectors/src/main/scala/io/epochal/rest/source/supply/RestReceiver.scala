@@ -3,12 +3,16 @@ package io.epochal.rest.source.supply
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.record.RecordBlock
 import io.epochal.kit.source.PollBudget
-import io.epochal.kit.source.journal.{JournalledSupply, ReadAhead}
+import io.epochal.kit.source.journal.{Feeding, JournalledSupply, ReadAhead}
 import io.epochal.rest.source.paging.{ResponseOrigin, RestOptions, RestPosition}
 
 /** Receives the pages of an API into the journal. */
-abstract private[rest] class RestReceiver(options: RestOptions, journal: RestJournal.Files, ahead: ReadAhead)
-    extends JournalledSupply[RestPosition, RestCursor](journal, ahead) {
+abstract private[rest] class RestReceiver(
+    options: RestOptions,
+    journal: RestJournal.Files,
+    ahead: ReadAhead,
+    feeding: Option[Feeding[RestPosition]]
+) extends JournalledSupply[RestPosition, RestCursor](journal, ahead, feeding) {
 
   final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
       block: RecordBlock,

@@ -4,12 +4,11 @@ import java.time.Clock
 
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.core.journal.FileStore
-import io.epochal.kit.source.journal.ReadAhead
-import io.epochal.kit.source.{Extent, PollBudgets, Supply}
+import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead}
+import io.epochal.kit.source.{Extent, PollBudgets, PositionCodec, Supply}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, FanOut, RestOptions, RestPlan, RestPosition}
+import io.epochal.rest.source.paging.{ChainedPagination, FanOut, RefreshOptions, RestOptions, RestPlan, RestPosition}
 
 /** Where the records of a stream come from: from the API when a batch is read, or from the journal. */
 private[rest] object RestSupply {
@@ -20,6 +19,8 @@ private[rest] object RestSupply {
     *   partitions of a batch at the most, and connections of the driver, where the options name no number
     * @param budgets
     *   begun by who asks, for all members together
+    * @param codec
+    *   how the stream's positions are logged
     */
   def of(
       options: RestOptions,
@@ -27,34 +28,55 @@ private[rest] object RestSupply {
       counters: HttpCounters,
       parts: => Int,
       clock: Clock,
-      budgets: PollBudgets): Supply[RestPosition] = {
+      budgets: PollBudgets,
+      codec: PositionCodec[RestPosition]): Supply[RestPosition] = {
     val ahead = new ReadAhead(budgets)
     options.fanOut match {
-      case None => single(options, store, counters, parts, clock, ahead, ChainSupply.MaxGaps)
+      case None => single(options, store, counters, parts, clock, ahead, Some(codec), ChainSupply.MaxGaps)
       case Some(fanOut) =>
         def member(options: RestOptions, split: () => Int) =
-          single(options, store.below(FanOut.directory(options.params)), counters, split(), clock, ahead, maxGaps = 0)
+          single(
+            options,
+            store.below(FanOut.directory(options.params)),
+            counters,
+            split(),
+            clock,
+            ahead,
+            codec = None,
+            maxGaps = 0)
         new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(parts))
     }
   }
 
   private def single(
       options: RestOptions,
-      store: FileStore,
+      store: HadoopFileStore,
       counters: HttpCounters,
       parts: => Int,
       clock: Clock,
       ahead: ReadAhead,
+      codec: Option[PositionCodec[RestPosition]],
       maxGaps: Int): Supply[RestPosition] = {
     val journal = RestJournal(options, store, parts)
+    val pause = options.refresh.interval.getOrElse(RefreshOptions.FeedPause)
+    val feeding = codec.map(Feeding(new FeedLog(store, options.source), _, pause))
     def frontier = new RestFrontier(options, counters)
     val supply = options.paging match {
-      case chained: ChainedPagination => new ChainSupply(options, chained, journal, counters, clock, ahead, maxGaps)
+      case chained: ChainedPagination =>
+        new ChainSupply(options, chained, journal, counters, clock, ahead, feeding, maxGaps)
       case _ if options.journal =>
-        new CountedSupply(options, frontier, journal, counters, options.numPartitions.getOrElse(parts), ahead)
+        val connections = options.numPartitions.getOrElse(parts)
+        new CountedSupply(options, frontier, journal, counters, connections, ahead, feeding)
       case _ => new LiveSupply(options, frontier, journal, parts)
     }
     options.refresh.interval.fold[Supply[RestPosition]](supply)(new RefreshedSupply(supply, _, clock))
+  }
+
+  /** The supply that receives pages into the journal, of those that do. */
+  def receiver(supply: Supply[RestPosition]): Option[RestReceiver] = supply match {
+    case receiver: RestReceiver     => Some(receiver)
+    case refreshed: RefreshedSupply => receiver(refreshed.supply)
+    case _                          => None
   }
 }
 

@@ -8,7 +8,7 @@ import io.epochal.rest.source.page.PageFront
 import io.epochal.rest.source.paging.RestOptions
 
 /** The records of a task, from the journal: a frame of it is a page. */
-final private[rest] class JournalPages(options: RestOptions, slices: Seq[Slice], store: FileStore)
+final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Slice], store: FileStore)
     extends ScannedPages {
 
   private val format = options.rules.format

@@ -2,7 +2,7 @@ package io.epochal.kit.source.journal
 
 import java.nio.ByteBuffer
 import java.nio.file.Path
-import java.time.Clock
+import java.time.{Clock, Duration}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
@@ -15,7 +15,8 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileStore, Segment, Slice}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.offset.OffsetFormat
-import io.epochal.kit.source.{Extent, InitialOffset, PollBudget, PollBudgets, Source, SourceOffset, SourceStream}
+import io.epochal.kit.source.{Extent, InitialOffset, PollBudget, PollBudgets, SourceOffset, SourceStream}
+import io.epochal.kit.store.HadoopFileStore
 import io.epochal.testkit.{SourceChecks, SourceFixture}
 
 /** All that a source must say which receives its rows: here a feed of numbers. What it does not say is the kit's. */
@@ -50,7 +51,7 @@ final class ReceivedSourceSuite extends SourceChecks {
   }
 }
 
-final private class Feed {
+private class Feed {
   @volatile var size = 0
 
   /** The number, if it is there. */
@@ -66,7 +67,7 @@ private object Feed {
 
 final private case class FeedPosition(rows: Long, journal: Option[Seq[Segment]], next: Int)
 
-private object FeedOffset extends OffsetFormat[FeedPosition](Feed.Format, version = 1) {
+private object NumberOffset extends OffsetFormat[FeedPosition](Feed.Format, version = 1) {
 
   override protected def write(position: FeedPosition, fields: ObjectNode): Unit = {
     fields.put("rows", position.rows).put("next", position.next)
@@ -88,8 +89,12 @@ private object FeedPositions extends JournalPositions[FeedPosition, Int] {
   override def at(like: FeedPosition, row: Long): FeedPosition = FeedPosition(row, None, row.toInt)
 }
 
-final private class FeedSupply(feed: Feed, journal: SourceJournal[FeedPosition, Int], ahead: ReadAhead)
-    extends JournalledSupply[FeedPosition, Int](journal, ahead) {
+final private class FeedSupply(
+    feed: Feed,
+    journal: SourceJournal[FeedPosition, Int],
+    ahead: ReadAhead,
+    feeding: Feeding[FeedPosition]
+) extends JournalledSupply[FeedPosition, Int](journal, ahead, Some(feeding)) {
 
   @volatile private var seen = Option.empty[Extent]
 
@@ -112,34 +117,49 @@ final private class FeedSupply(feed: Feed, journal: SourceJournal[FeedPosition, 
 }
 
 final private class FeedSource(source: String, feed: Feed, initial: InitialOffset, parts: Int)
-    extends Source[FeedPosition] {
-  private val store = initial.beside("journal")
+    extends JournalledSource[FeedPosition] {
+  val store: HadoopFileStore = initial.beside("journal")
+  val log: FeedLog = new FeedLog(store, source)
   private val journal = new SourceJournal(store, source, FeedPositions, Feed.lost(_, _, _), parts)
+  private val ahead = new ReadAhead(PollBudgets.Unbounded)
 
   override def name: String = Feed.Format
   override def limit: ReadLimit = ReadLimit.Unlimited
   override def first: FeedPosition = FeedPosition(0, None, 0)
-  override def toJson(position: FeedPosition): String = FeedOffset.toJson(source, position)
-  override def fromJson(json: String): Either[EpochalException, FeedPosition] = FeedOffset.fromJson(source, json)
-  override val supply: FeedSupply = new FeedSupply(feed, journal, new ReadAhead(PollBudgets.Unbounded))
-  override val readerFactory: PartitionReaderFactory = new FeedReaderFactory(source, store)
+  override def toJson(position: FeedPosition): String = NumberOffset.toJson(source, position)
+  override def fromJson(json: String): Either[EpochalException, FeedPosition] = NumberOffset.fromJson(source, json)
+  override val supply: FeedSupply = new FeedSupply(feed, journal, ahead, Feeding(log, this, Duration.ofMillis(10)))
+  override protected def journalled: FeedSupply = supply
+  override val feedRows: NumberReaderFactory = new NumberReaderFactory(source, store)
+  override def readerFactory: PartitionReaderFactory = feedRows
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = Map.empty
 }
 
-final private class FeedReaderFactory(source: String, store: FileStore with Serializable)
-    extends PartitionReaderFactory {
+final private class NumberReaderFactory(override val source: String, override val store: HadoopFileStore)
+    extends PartitionReaderFactory
+    with FeedRows {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => new FeedReader(slices, store, source)
+    case JournalPartition(slices) => rows(slices.iterator)
     case other                    => throw new IllegalArgumentException(s"not a partition of a feed: $other")
   }
+  override def rows(slices: Iterator[Slice]): NumberReader = new NumberReader(slices, store, source)
+  override def lost(from: Long, until: Long, reason: String): String = Feed.lost(from, until, reason)
 }
 
-final private class FeedReader(slices: Seq[Slice], store: FileStore, source: String)
-    extends PartitionReader[InternalRow] {
+final private class NumberReader(slices: Iterator[Slice], store: FileStore, source: String)
+    extends PartitionReader[InternalRow]
+    with JournalRows {
   private val frames = new JournalFrames(slices, store, source, Feed.lost(_, _, _))
   private val bytes = new Array[Byte](4)
+  private var at = -1L
 
-  override def next(): Boolean = frames.next(_ => bytes).nonEmpty
-  override def get(): InternalRow = InternalRow(ByteBuffer.wrap(bytes).getInt.toLong)
+  override def next(): Boolean = {
+    val found = frames.next(_ => bytes)
+    found.foreach(slice => at = slice.first)
+    found.nonEmpty
+  }
+  override def get(): InternalRow = row
+  override def row: InternalRow = InternalRow(ByteBuffer.wrap(bytes).getInt.toLong)
+  override def number: Long = at
   override def close(): Unit = frames.close()
 }

@@ -2,6 +2,8 @@ package io.epochal.rest.http.transport
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.epochal.kit.tls.{Pem, PemException}
+
 final class PemSuite extends AnyFunSuite {
 
   private lazy val client = new TestCertificates("client")

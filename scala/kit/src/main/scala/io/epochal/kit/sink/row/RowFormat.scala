@@ -2,6 +2,7 @@ package io.epochal.kit.sink.row
 
 import scala.util.control.NoStackTrace
 
+import io.epochal.core.annotation.Stable
 import io.epochal.kit.engine.memory.BinaryRow
 
 /** How a task turns rows into bytes for its system. Travels to the tasks. */
@@ -23,6 +24,7 @@ abstract class RowEncoder {
   * @param column
   *   place in the query's rows
   */
+@Stable
 final class BadValue(val column: Int, val reason: String) extends RuntimeException(reason) with NoStackTrace
 
 object BadValue {

@@ -15,22 +15,23 @@ import io.epochal.kit.engine.QueryStop
 /** The frames of a task's slices, in order, on an executor. A frame that is not what was written is a loss of its rows. A segment
   * that cannot be opened is none: the driver saw it when it planned the task.
   *
+  * @param slices
+  *   may have more when it had none: what follows an end reads on then
   * @param source
   *   the identity that offsets carry
   * @param lost
   *   as in [[SourceJournal]]
   */
 final class JournalFrames(
-    slices: Seq[Slice],
+    slices: Iterator[Slice],
     store: FileStore,
     source: String,
     lost: (Long, Long, String) => String
 ) extends AutoCloseable {
 
-  private val remaining = slices.iterator
   private var file = Option.empty[(String, FileInput)]
 
-  /** Reads the next frame that is whole; None after the last.
+  /** Reads the next frame that is whole; None where there is none now.
     *
     * @param into
     *   gives an array with room for so many bytes
@@ -39,9 +40,12 @@ final class JournalFrames(
     */
   @scala.annotation.tailrec
   def next(into: Int => Array[Byte]): Option[Slice] =
-    if (!remaining.hasNext) None
-    else {
-      val slice = remaining.next()
+    if (!slices.hasNext) {
+      // One that is still written to is longer when it is opened again.
+      close()
+      None
+    } else {
+      val slice = slices.next()
       if (isRead(slice, into)) Some(slice) else next(into)
     }
 

@@ -6,20 +6,23 @@ import io.epochal.core.journal.{Segment, SegmentWriter}
   *
   * @param start
   *   the position
+  * @param known
+  *   what a feed has received behind it, if one did
   * @param segmentBytes
   *   a segment that is longer is ended
   */
 final class JournalTail[P, C](
     journal: SourceJournal[P, C],
     val start: P,
+    known: Option[Ahead[C]] = None,
     segmentBytes: Long = JournalTail.SegmentBytes
 ) {
   import journal.positions
 
   private val startRow = positions.rows(start)
-  private var segments = positions.needed(start)
+  private var segments = known.fold(positions.needed(start))(_.segments)
   private var open = Option.empty[SegmentWriter]
-  private var at = positions.cursor(start)
+  private var at = known.fold(positions.cursor(start))(_.cursor)
   private var taken = Option.empty[P]
 
   /** The row after the last one received. */
@@ -60,7 +63,7 @@ final class JournalTail[P, C](
   /** The tail after the position where the next batch starts; None where that is not one that this tail gave. */
   def after(position: P): Option[JournalTail[P, C]] =
     if (position == start) Some(this)
-    else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes))
+    else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes = segmentBytes))
     else None
 
   /** Removes what no offset was given for. Segments that an offset could name stay: who knows whether Spark has logged it. */

@@ -14,10 +14,19 @@ import io.epochal.kit.source.{PollBudget, Supply}
   * list is delivered in pieces while it is read. Receiving then goes on while the batch runs, up to the same limit and bounds
   * again: the next poll finds what came.
   *
+  * In continuous and real-time queries a [[JournalFeed]] receives instead, in a thread of its own. What it has received, and no offset
+  * names, a later run delivers before it asks the origin for more, in whatever mode.
+  *
+  * @param feeding
+  *   None: there are no such queries
   * @tparam C
   *   where the origin is asked next, and what else a position must say of it: see [[JournalPositions]]
   */
-abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadAhead) extends Supply[P] {
+abstract class JournalledSupply[P, C](
+    journal: SourceJournal[P, C],
+    ahead: ReadAhead,
+    feeding: Option[Feeding[P]] = None
+) extends Supply[P] {
   import journal.positions
 
   /** Receives rows after the last one of `tail`, until there are `most` after its start, no more come, or the budget is spent.
@@ -51,6 +60,9 @@ abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadA
   /** What is received while the batch before it runs. Nothing else is received meanwhile. */
   private var following = Option.empty[(JournalTail[P, C], WorkAhead)]
 
+  /** What receives in a continuous or real-time query. */
+  private var feed = Option.empty[JournalFeed[P, C]]
+
   final override def available(start: P, most: Long): Long = {
     val aheadOfIt = joined(start)
     val now = tailAfter(start)
@@ -80,7 +92,48 @@ abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadA
     journal.partitions(start, end)
   }
 
-  final override def release(end: P): Unit = journal.release(end)
+  override def release(end: P): Unit = {
+    feed.foreach { running =>
+      if (positions.rows(end) > 0) sweep(end)
+      running.delivered(end)
+    }
+    journal.release(end)
+  }
+
+  /** Receives from now on without being asked, behind a position from which a task reads on.
+    *
+    * @return
+    *   the row at which the task begins
+    */
+  def follow(start: P): Long = {
+    polled = Some(start)
+    feed.foreach(_.check())
+    if (!feed.exists(_.holds(start))) {
+      discard()
+      feed = feeding.map(begin(start, _))
+    }
+    positions.rows(start)
+  }
+
+  /** The position at a row that a task has read up to. */
+  def followedTo(row: Long): P =
+    feed.getOrElse(throw new IllegalStateException("nothing is received for tasks without an end")).end(row)
+
+  /** Whether a feed receives, in a thread of its own. */
+  final protected def isFed: Boolean = feed.nonEmpty
+
+  private def begin(start: P, feeding: Feeding[P]): JournalFeed[P, C] = {
+    feeding.log.claim()
+    val begun = new JournalFeed(journal, feeding, start, received(start), receive(_, _, _))
+    if (unswept.isEmpty) unswept = Some(begun.begun)
+    begun.begin()
+    LiveFeeds.add(journal.place, begun)
+    begun
+  }
+
+  /** What an earlier feed has received behind a position. */
+  private def received(start: P): Option[Ahead[C]] =
+    feeding.flatMap(given => given.log.takeOver().flatMap(JournalFeed.ahead(positions, given.codec, start, _)))
 
   override def close(): Unit = {
     ahead.close()
@@ -90,7 +143,7 @@ abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadA
   /** Spark plans what it has logged: with an offset of this run in its log, no run before can log one any more. */
   private def sweep(end: P): Unit = if (!swept) {
     swept = true
-    unswept.foreach(journal.sweep(_, end))
+    unswept.foreach(journal.sweep(_, end, feeding.forall(_.log.isOwn)))
   }
 
   /** No further than to an end that was seen. */
@@ -127,7 +180,7 @@ abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadA
   private def tailAfter(start: P): JournalTail[P, C] = {
     val now = tail.filter(_ => following.isEmpty).flatMap(_.after(start)).getOrElse {
       discard()
-      new JournalTail(journal, start)
+      new JournalTail(journal, start, received(start))
     }
     if (unswept.isEmpty) unswept = Some(now.until)
     polled = Some(start)
@@ -144,6 +197,11 @@ abstract class JournalledSupply[P, C](journal: SourceJournal[P, C], ahead: ReadA
     }
 
   private def discard(): Unit = {
+    feed.foreach { ended =>
+      LiveFeeds.remove(journal.place, ended)
+      ended.close()
+    }
+    feed = None
     following.foreach { case (next, work) =>
       work.cancel()
       next.discard()

@@ -53,12 +53,15 @@ final case class JournalPartition(slices: Seq[Slice]) extends InputPartition
   */
 final class SourceJournal[P, C](
     store: FileStore,
-    source: String,
+    val source: String,
     val positions: JournalPositions[P, C],
     lost: (Long, Long, String) => String,
     parts: => Int
 ) {
   private val journal = new Journal(store, source)
+
+  /** Where it is. */
+  def place: String = store.toString
 
   /** @throws io.epochal.core.error.EpochalException
     *   JOURNAL_UNWRITABLE, as all that writes
@@ -106,6 +109,27 @@ final class SourceJournal[P, C](
     }
   }
 
+  /** One segment in place of several that follow each other, with the same frames; None where some are lost. */
+  def joined(segments: Seq[Segment]): Option[Segment] = {
+    val writer = begin(segments.head.from)
+    try {
+      var bytes = Array.emptyByteArray
+      def into(size: Int): Array[Byte] = {
+        if (bytes.length < size) bytes = new Array[Byte](size)
+        bytes
+      }
+      read(segments, segments.head.from, segments.last.until, "they were received just now")(into)(slice =>
+        append(writer, slice.frame.rows, bytes, 0, slice.frame.length))
+      val isWhole = writer.until == segments.last.until
+      if (!isWhole) writer.giveUp()
+      Option.when(isWhole)(seal(writer))
+    } catch {
+      case e: Throwable =>
+        writer.giveUp()
+        throw e
+    }
+  }
+
   def release(end: P): Unit =
     try positions.segments(end).foreach(journal.release(positions.rows(end), _))
     catch {
@@ -115,9 +139,13 @@ final class SourceJournal[P, C](
           s"Old segments of the journal in $store could not be removed, a later commit does it: $e")
     }
 
-  /** Removes what earlier runs received behind a row and never logged. An offset of this run is in Spark's log already. */
-  def sweep(behind: Long, logged: P): Unit =
-    try journal.sweepOrphans(behind, positions.segments(logged).getOrElse(Nil))
+  /** Removes what earlier runs received behind a row and never logged. An offset of this run is in Spark's log already.
+    *
+    * @param isLast
+    *   whether no later run has begun
+    */
+  def sweep(behind: Long, logged: P, isLast: => Boolean): Unit =
+    try journal.sweepOrphans(behind, positions.segments(logged).getOrElse(Nil), isLast)
     catch {
       case NonFatal(e) =>
         SourceJournal.log.warn(s"What earlier runs left in $store could not be removed, a later run does it: $e")
@@ -125,7 +153,8 @@ final class SourceJournal[P, C](
 
   private def warn(from: Long, until: Long, reason: String): Unit = SourceJournal.log.warn(lost(from, until, reason))
 
-  private def writing[A](body: => A): A =
+  /** Does what writes into the journal's directory. */
+  private[journal] def writing[A](body: => A): A =
     try body
     catch {
       case e: IOException =>

@@ -1,0 +1,54 @@
+"""Where a running query listens."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from epochal.errors import ModeError, named
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FORMAT = "epochal-ingest"
+_PAUSE = 0.05
+
+
+def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
+    """Host and port that a query's ``epochal-ingest`` source listens on, as the query's progress names them.
+
+    Waits for the first progress. Works on classic and on Connect sessions.
+
+    Args:
+        query: a query that was started.
+        timeout: seconds to wait at the most.
+
+    Returns:
+        The first such source's host and port, for ``socket.create_connection``.
+
+    Raises:
+        ModeError: the query has no such source, or did not say where it listens in time (``MODE_UNSUPPORTED``).
+        EpochalError: why the query failed, such as ``PORT_UNAVAILABLE``.
+    """
+    end = time.monotonic() + timeout
+    while True:
+        progress: Any = query.lastProgress
+        if progress is not None:
+            for source in progress["sources"]:
+                metrics = source["metrics"] or {}
+                if source["description"].startswith(_FORMAT) and "port" in metrics:
+                    return metrics["address"], int(metrics["port"])
+            raise ModeError(
+                "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Give a query that reads from one."
+            )
+        if not query.isActive:
+            with named():
+                query.awaitTermination()
+            raise ModeError("MODE_UNSUPPORTED", "The query has ended.", "Start it, and ask while it runs.")
+        if time.monotonic() > end:
+            raise ModeError(
+                "MODE_UNSUPPORTED",
+                f"The query has made no progress within {timeout} s.",
+                "Look at query.status, or raise timeout.",
+            )
+        time.sleep(_PAUSE)

@@ -1,0 +1,1 @@
+"""``epochal.testing``: which promises of exactly-once reading a source keeps."""

@@ -1,0 +1,29 @@
+"""What belongs together of records that clients send, for ``epochal.read.ingest``.
+
+Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
+the jar holds.
+
+================  ==============================
+``protocol=``     ``Tcp``, ``Http``
+``records=``      ``Text``, ``Json``, ``Csv``
+``journal=``      ``Journal``
+``Http(auth=)``   ``Bearer``, ``Basic``, ``Signature``
+``Http(tls=)``    ``Tls``
+================  ==============================
+
+``address`` tells where a running query listens.
+
+>>> from epochal import ingest
+>>> ingest.Tcp(0, ack=True)
+ingest.Tcp(port=0, ack=True)
+"""
+
+from epochal._ingest import address
+from epochal._values.ingest import Csv, Journal, Json, Tcp, Text
+from epochal._values.ingest_http import Basic, Bearer, Http, Signature, Tls
+
+__all__ = ["Basic", "Bearer", "Csv", "Http", "Journal", "Json", "Signature", "Tcp", "Text", "Tls", "address"]
+
+
+def __dir__() -> list[str]:
+    return __all__

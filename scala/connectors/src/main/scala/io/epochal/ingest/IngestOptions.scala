@@ -1,0 +1,239 @@
+package io.epochal.ingest
+
+import java.net.InetAddress
+import java.time.Duration
+
+import scala.util.Try
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
+import io.epochal.ingest.http.{HttpSettings, IngestHttpOptions}
+import io.epochal.ingest.intake.IntakeSettings
+import io.epochal.ingest.tcp.TcpSettings
+import io.epochal.kit.access.{Secret, SecretOption}
+
+/** What a query asked of the source, checked.
+  *
+  * @param transport
+  *   how records come
+  * @param records
+  *   what is made of them; None: rows of text
+  * @param replacesInvalid
+  *   whether bytes that are not UTF-8 become U+FFFD in rows of text
+  * @param source
+  *   the identity that offsets carry
+  */
+final case class IngestOptions(
+    transport: IngestTransport,
+    records: Option[IngestRecords],
+    schema: Option[String],
+    replacesInvalid: Boolean,
+    intake: IntakeSettings,
+    numPartitions: Option[Int],
+    limit: ReadLimit,
+    failOnDataLoss: Boolean,
+    source: String,
+    eventTimeColumn: Option[String]
+) {
+
+  /** What is logged of rows that are gone.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   DATA_LOSS
+    */
+  def lost(from: Long, until: Long, reason: String): String = {
+    val error = Conditions.DataLoss("source" -> source, "from" -> from, "until" -> until, "reason" -> reason)
+    if (failOnDataLoss) throw error
+    s"${error.problem} They are skipped (failOnDataLoss=false)."
+  }
+}
+
+/** How records come. */
+sealed trait IngestTransport extends Serializable
+
+object IngestTransport {
+
+  /** Clients write lines. */
+  final case class TcpListen(settings: TcpSettings) extends IngestTransport
+
+  /** Lines are read from a server. */
+  final case class TcpConnect(settings: TcpSettings) extends IngestTransport
+
+  /** Clients make requests.
+    *
+    * @param settings
+    *   of the driver alone: they have secrets, and do not travel
+    */
+  final case class HttpListen(host: String, port: Int, @transient settings: HttpSettings) extends IngestTransport
+}
+
+object IngestOptions {
+  val Format = "epochal-ingest"
+
+  val Protocol: OptionSpec[String] =
+    OptionSpec(
+      "protocol",
+      OptionType.oneOf("tcp", "http"),
+      "How records come: tcp, as lines; http, by POST.",
+      Some("tcp"))
+  val Mode: OptionSpec[String] = OptionSpec(
+    "mode",
+    OptionType.oneOf("listen", "connect"),
+    "Who connects: listen takes connections of any number of clients, connect reads from one server, as Spark's socket source does (protocol=tcp).",
+    Some("listen"))
+  val Host: OptionSpec[String] = OptionSpec(
+    "host",
+    OptionType.string,
+    "The address of the driver to listen on, or the server to connect to. Other machines than the driver's reach an address that is not loopback only with a token or, with protocol=http, a credential or TLS.",
+    Some("127.0.0.1"))
+  val Port: OptionSpec[Int] = OptionSpec(
+    "port",
+    OptionType.int(0, 65535),
+    "The port to listen on (0: any that is free; the query's progress names it), or of the server.",
+    required = true,
+    sample = Some("9999"))
+  val Token: SecretOption =
+    SecretOption(
+      "token",
+      "Token that the first line of each connection must name, as TOKEN and the token (protocol=tcp)")
+  val Ack: OptionSpec[Boolean] = OptionSpec(
+    "ack",
+    OptionType.boolean,
+    "Whether clients get acknowledgements: a line OK and a number says how many lines of their connection are stored and synced (protocol=tcp, mode=listen).",
+    Some(false))
+  val MaxLineBytes: OptionSpec[Long] = OptionSpec(
+    "maxLineBytes",
+    OptionType.bytes,
+    "Largest line. A client that sends a larger one gets an error, and its connection is closed (protocol=tcp).",
+    Some(1L << 20))
+  val IdleTimeout: OptionSpec[Duration] = OptionSpec(
+    "idleTimeout",
+    OptionType.duration,
+    "How long a connection may send nothing before it is closed; 0s: for ever. Unset with protocol=http: 1m.",
+    Some(Duration.ofHours(1)))
+  val MaxConnections: OptionSpec[Int] =
+    OptionSpec(
+      "maxConnections",
+      OptionType.int(1, 100000),
+      "Maximum connections; further ones are closed, or with protocol=http wait.",
+      Some(1000))
+  val MaxJournalBytes: OptionSpec[Long] = OptionSpec(
+    "maxJournalBytes",
+    OptionType.bytes,
+    "What may be stored and not yet delivered. When there is as much, nothing more is taken: clients over TCP wait, those of HTTP get status 429.",
+    Some(1L << 30))
+  val DedupWindow: OptionSpec[Duration] = OptionSpec(
+    "dedupWindow",
+    OptionType.duration,
+    "How long an idempotency key is known: a record that comes again under it is acknowledged and not stored again.",
+    Some(Duration.ofMinutes(10)))
+  val MaxBytes: OptionSpec[Long] = OptionSpec(
+    "maxBytesPerBatch",
+    OptionType.bytes,
+    "Maximum bytes of records in a micro-batch. Unset: all that are available.",
+    sample = Some("64m"))
+  val NumPartitions: OptionSpec[Int] =
+    OptionSpec("numPartitions", OptionType.int(1), "Partitions of a batch. Unset: Spark's default parallelism.")
+  val InvalidUtf8: OptionSpec[String] = OptionSpec(
+    "invalidUtf8",
+    OptionType.oneOf("replace", "keep"),
+    "What becomes of bytes that are not UTF-8 in the column value: replaced by U+FFFD, or kept as they came (format=text).",
+    Some("replace"))
+
+  val group: OptionGroup = OptionGroup(
+    Format,
+    "Records that clients send over TCP or HTTP, in a durable journal before they are acknowledged. Micro-batch, continuous and real-time reads.",
+    Seq(Protocol, Mode, Host, Port) ++ Token.all ++ Seq(Ack, MaxLineBytes, IdleTimeout, MaxConnections) ++
+      Seq(MaxJournalBytes, DedupWindow) ++ IngestHttpOptions.all ++ IngestRecords.options ++
+      Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
+  )
+
+  def read(raw: Map[String, String]): Either[EpochalException, IngestOptions] =
+    for {
+      values <- group.parse(raw)
+      records <- IngestRecords.read(values)
+      token <- Token.of(values)
+      _ <- Either.cond(
+        values(MaxLineBytes) <= Largest,
+        (),
+        values.group.invalid(MaxLineBytes, s"${values(MaxLineBytes)}", "at most 256m"))
+      transport <- if (values(Protocol) == "http") http(values) else tcp(values, token, blanks = records.isEmpty)
+    } yield IngestOptions(
+      transport,
+      records,
+      values.get(IngestRecords.Schema),
+      values(InvalidUtf8) == "replace",
+      IntakeSettings(values(MaxJournalBytes), values(DedupWindow)),
+      values.get(NumPartitions),
+      ReadLimit.all(SourceOptions.limit(values) +: values.get(MaxBytes).map(ReadLimit.MaxBytes(_)).toSeq),
+      values(SourceOptions.FailOnDataLoss),
+      values.get(SourceOptions.SourceId).getOrElse(identity(values)),
+      values.get(SourceOptions.EventTimeColumn)
+    )
+
+  private val Largest = 256L << 20
+
+  /** The options that TCP alone has. */
+  private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
+
+  private def http(values: OptionValues): Either[EpochalException, IngestTransport] = {
+    val idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
+    for {
+      _ <- ofTcp.find(values.isSet(_)).map(stray(values, _, "tcp")).toLeft(())
+      _ <- Either.cond(
+        values(Mode) == "listen",
+        (),
+        values.conflict("mode=connect, protocol=http", "Leave mode out: an API is read by the format epochal-rest."))
+      settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
+      _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
+    } yield IngestTransport.HttpListen(values(Host), values(Port), settings)
+  }
+
+  private def stray(values: OptionValues, spec: OptionSpec[_], protocol: String): EpochalException =
+    values.conflict(s"${spec.name} without protocol=$protocol", s"Set protocol=$protocol, or leave ${spec.name} out.")
+
+  /** Whether everybody could write from anywhere. */
+  private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
+    Either.cond(
+      isProtected || isLoopback(values(Host)),
+      (),
+      Conditions.ListenerExposed(
+        "format" -> Format,
+        "address" -> s"${values(Host)}:${values(Port)}",
+        "protection" -> protection))
+
+  private def tcp(
+      values: OptionValues,
+      token: Option[Secret],
+      blanks: Boolean): Either[EpochalException, IngestTransport] = {
+    val settings = TcpSettings(
+      values(Host),
+      values(Port),
+      token,
+      values(Ack),
+      values(MaxLineBytes).toInt,
+      values(IdleTimeout),
+      values(MaxConnections),
+      blanks)
+    val strays = IngestHttpOptions.all.find(values.isSet(_)).map(stray(values, _, "http"))
+    if (strays.nonEmpty) Left(strays.get)
+    else if (values(Mode) == "listen")
+      exposed(values, "token, tokenFile or tokenEnv", token.nonEmpty).map(_ => IngestTransport.TcpListen(settings))
+    else
+      for {
+        _ <- Seq(Ack, MaxConnections, IdleTimeout)
+          .find(values.isSet(_))
+          .map(spec =>
+            values.conflict(s"${spec.name}, mode=connect", s"Leave ${spec.name} out: it is for mode=listen."))
+          .toLeft(())
+        _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
+      } yield IngestTransport.TcpConnect(settings)
+  }
+
+  private def isLoopback(host: String): Boolean = Try(InetAddress.getByName(host).isLoopbackAddress).getOrElse(false)
+
+  /** Clients may come by another address tomorrow, and their records are of the same journal. */
+  private def identity(values: OptionValues): String =
+    if (values(Mode) == "connect") s"tcp://${values(Host)}:${values(Port)}" else "clients"
+}

@@ -1,0 +1,137 @@
+package io.epochal.ingest.http
+
+import java.io.IOException
+import java.net.InetSocketAddress
+import java.time.Clock
+
+import org.eclipse.jetty.server.{
+  HttpConfiguration,
+  HttpConnectionFactory,
+  NetworkConnectionLimit,
+  SecureRequestCustomizer,
+  Server,
+  ServerConnector,
+  SslConnectionFactory
+}
+import org.eclipse.jetty.util.ssl.SslContextFactory
+import org.eclipse.jetty.util.thread.QueuedThreadPool
+
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.intake.{Intake, Listener}
+import io.epochal.ingest.tls.ListenerTls
+
+/** Receives records over HTTP/1.1: `POST /` and `POST /{stream}`, with `GET /health` and `GET /metrics` beside them. It listens
+  * from its making to `close`.
+  *
+  * A request is acknowledged, with status 200, when the intake has stored it. It was not when any other status comes, or none:
+  * a client that repeats it sends the same `Idempotency-Key`. At `close`, requests in flight get no response.
+  *
+  * @param bind
+  *   port 0: any that is free
+  * @param gauges
+  *   what else `/metrics` shows: name, description, value
+  * @throws io.epochal.core.error.EpochalException
+  *   LISTENER_EXPOSED, PORT_UNAVAILABLE
+  */
+final private[ingest] class HttpListener(
+    settings: HttpSettings,
+    bind: InetSocketAddress,
+    intake: Intake,
+    clock: Clock,
+    gauges: () => Seq[(String, String, Long)] = () => Nil)
+    extends Listener {
+
+  private val threads = HttpListener.threads()
+  private val shared = new Shared(settings, intake, threads, clock)
+  private val server = new Server(threads)
+  private val connector = makeConnector()
+  private val slow = new SlowClients(settings.limits.headTimeout.toNanos, connector.getScheduler, shared.counters)
+  private val text = new HttpMetrics(shared, () => slow.open, gauges)
+
+  start()
+
+  override def address: InetSocketAddress = new InetSocketAddress(bind.getAddress, connector.getLocalPort)
+
+  override def metrics: Map[String, String] = text.ofProgress
+
+  override def close(): Unit = {
+    slow.stop()
+    // A stop that is interrupted is a stop all the same.
+    val interrupted = Thread.interrupted()
+    try server.stop()
+    finally if (interrupted) Thread.currentThread.interrupt()
+  }
+
+  private def start(): Unit = {
+    if (!bind.getAddress.isLoopbackAddress && !settings.isProtected)
+      throw Conditions.ListenerExposed(
+        "format" -> HttpListener.Format,
+        "address" -> bind.getHostString,
+        "protection" -> IngestHttpOptions.Protection)
+    connector.addBean(slow): Unit
+    server.addConnector(connector)
+    server.addBean(new NetworkConnectionLimit(settings.limits.maxConnections, connector)): Unit
+    server.setErrorHandler(new BadRequests(shared.counters))
+    server.setHandler(new IngestHandler(shared, slow, bind.getAddress.isLoopbackAddress, () => text.prometheus))
+    try {
+      connector.open()
+      server.start()
+      slow.start()
+    } catch {
+      case e: IOException =>
+        close()
+        val reason = Option(e.getCause).getOrElse(e).getMessage
+        throw Conditions.PortUnavailable.because(e)(
+          "format" -> HttpListener.Format,
+          "address" -> s"${bind.getHostString}:${bind.getPort}",
+          "reason" -> reason)
+    }
+  }
+
+  private def makeConnector(): ServerConnector = {
+    val http = new HttpConnectionFactory(HttpListener.configuration(settings.limits))
+    val factories = settings.tls.fold(Seq[org.eclipse.jetty.server.ConnectionFactory](http)) { tls =>
+      // Jetty would add one that refuses a Host which the certificate does not name: that is for the client to judge.
+      http.getHttpConfiguration.addCustomizer(new SecureRequestCustomizer(false))
+      Seq(new SslConnectionFactory(HttpListener.tls(tls), http.getProtocol), http)
+    }
+    // No thread of its own accepts: the one that selects does.
+    val connector = new ServerConnector(server, 0, 1, factories: _*)
+    connector.setHost(bind.getAddress.getHostAddress)
+    connector.setPort(bind.getPort)
+    connector.setIdleTimeout(settings.limits.idleTimeout.toMillis)
+    connector
+  }
+}
+
+private object HttpListener {
+  private val Format = "epochal-ingest"
+
+  /** Few: nothing waits in them. */
+  private def threads(): QueuedThreadPool = {
+    val most = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
+    val pool = new QueuedThreadPool(most, 2)
+    pool.setReservedThreads(0)
+    pool.setName("epochal-http")
+    pool.setDaemon(true)
+    pool
+  }
+
+  private def configuration(limits: HttpLimits): HttpConfiguration = {
+    val http = new HttpConfiguration
+    http.setRequestHeaderSize(limits.maxHeaderBytes)
+    http.setSendServerVersion(false)
+    http.setSendDateHeader(false)
+    http.setOutputBufferSize(4 << 10)
+    http.setHeaderCacheSize(1 << 10)
+    http
+  }
+
+  private def tls(tls: ListenerTls): SslContextFactory.Server = {
+    val factory = new SslContextFactory.Server
+    factory.setSslContext(tls.context())
+    factory.setIncludeProtocols(ListenerTls.Protocols: _*)
+    factory.setRenegotiationAllowed(false)
+    factory
+  }
+}

@@ -1,0 +1,136 @@
+package io.epochal.ingest.http
+
+import java.io.ByteArrayOutputStream
+import java.net.{InetSocketAddress, SocketAddress}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.eclipse.jetty.http.HttpHeader
+import org.eclipse.jetty.server.Request
+
+import io.epochal.ingest.http.auth.DeliveryId
+import io.epochal.ingest.http.body.{BodyFormat, Refusal, Refused}
+import io.epochal.kit.json.Json
+
+/** What the head of a request with records says.
+  *
+  * @param stream
+  *   empty: the path names none
+  */
+final private[http] class Inbound private (
+    val stream: String,
+    val format: BodyFormat,
+    val isGzip: Boolean,
+    idempotencyKey: Option[String],
+    request: Request,
+    settings: HttpSettings) {
+
+  /** The value of a header; None where there is none of that name, or several. */
+  def header(name: String): Option[String] = Inbound.header(request, name)
+
+  /** Address and port of the client. */
+  def remote: String =
+    forwarded.getOrElse(Inbound.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+
+  /** The headers that rows have; null where none of them came. */
+  def headersJson: String = {
+    val found = settings.headers.flatMap { name =>
+      val values = request.getHeaders.getValuesList(name).asScala
+      Option.when(values.nonEmpty)(name -> values.mkString(", "))
+    }
+    if (found.isEmpty) null
+    else {
+      val bytes = new ByteArrayOutputStream
+      Using.resource(Json.factory.createGenerator(bytes)) { out =>
+        out.writeStartObject()
+        found.foreach { case (name, value) => out.writeStringField(name, value) }
+        out.writeEndObject()
+      }
+      bytes.toString(UTF_8)
+    }
+  }
+
+  /** What a repeated request is known by, among those of its stream: the key that the client gave, else the name that the
+    * sender of webhooks gave to what it delivers.
+    *
+    * @param record
+    *   the only one of the request
+    */
+  def key(record: Option[Array[Byte]]): Option[String] =
+    idempotencyKey
+      .orElse(delivery.of(header, record).filter(Inbound.isKey))
+      .map(key => s"$stream/$key")
+
+  /** Whether the journal may know the request from before: it has a key. */
+  def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery != DeliveryId.Unnamed
+
+  private def delivery: DeliveryId = settings.admission.fold[DeliveryId](DeliveryId.Unnamed)(_.delivery)
+
+  /** The address that the nearest proxy saw. */
+  private def forwarded: Option[String] =
+    if (!settings.trustForwarded) None
+    else
+      request.getHeaders
+        .getValuesList("X-Forwarded-For")
+        .asScala
+        .lastOption
+        .map(_.split(',').last.trim)
+        .filter(text => text.nonEmpty && text.length <= Inbound.MaxAddress && text.forall(c => c > ' ' && c < 127))
+}
+
+private[http] object Inbound {
+
+  /** @throws Refused
+    *   before the body is read: it would not be taken
+    */
+  def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
+    val format = BodyFormat
+      .of(header(request, "Content-Type"))
+      .getOrElse(
+        throw new Refused(unreadable(s"Content-Type is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")))
+    val isGzip = header(request, "Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
+      case None | Some("identity")       => false
+      case Some("gzip") | Some("x-gzip") => true
+      case _                             => throw new Refused(unreadable("Content-Encoding is gzip, or none"))
+    }
+    val limit = settings.limits.maxRequestBytes
+    if (request.getLength > limit) throw new Refused(Refusal.tooLarge(s"the body is larger than $limit bytes"))
+    new Inbound(stream, format, isGzip, idempotencyKey(request), request, settings)
+  }
+
+  def header(request: Request, name: String): Option[String] = {
+    val values = request.getHeaders.getValuesList(name)
+    Option.when(values.size == 1)(values.get(0))
+  }
+
+  private def idempotencyKey(request: Request): Option[String] =
+    Option.when(request.getHeaders.contains(Key)) {
+      header(request, Key)
+        .filter(isKey)
+        .getOrElse(
+          throw new Refused(Refusal(400, "bad_key", s"$Key is one header of 1 to $MaxKey printable ASCII characters")))
+    }
+
+  private def isKey(text: String): Boolean =
+    text.nonEmpty && text.length <= MaxKey && text.forall(c => c > ' ' && c < 127)
+
+  private def unreadable(error: String) = Refusal(
+    415,
+    "media_type",
+    error,
+    headers = Seq(HttpHeader.ACCEPT.asString -> BodyFormat.Accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
+
+  private def shown(address: SocketAddress): String = address match {
+    case inet: InetSocketAddress if inet.getAddress != null =>
+      val host = inet.getAddress.getHostAddress
+      if (host.contains(':')) s"[$host]:${inet.getPort}" else s"$host:${inet.getPort}"
+    case other => String.valueOf(other)
+  }
+
+  private val Key = "Idempotency-Key"
+  private val MaxKey = 255
+  private val MaxAddress = 64
+}

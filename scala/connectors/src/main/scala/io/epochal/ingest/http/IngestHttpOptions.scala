@@ -1,0 +1,164 @@
+package io.epochal.ingest.http
+
+import java.time.Duration
+import java.util.Locale
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
+import io.epochal.ingest.tls.{ListenerTls, ListenerTlsOptions}
+
+/** What the options say of an HTTP listener. Prints without secrets.
+  *
+  * @param headers
+  *   the headers that the column `headers` has
+  * @param trustForwarded
+  *   whether a proxy's `X-Forwarded-For` names the client
+  * @param openStatus
+  *   whether `/health` and `/metrics` need no credentials where the listener is not on loopback
+  */
+final private[ingest] case class HttpSettings(
+    limits: HttpLimits,
+    keepMalformed: Boolean,
+    headers: Seq[String],
+    trustForwarded: Boolean,
+    openStatus: Boolean,
+    admission: Option[AdmissionSettings],
+    tls: Option[ListenerTls]) {
+
+  /** Whether an address that others can reach may be listened on. */
+  def isProtected: Boolean = admission.nonEmpty || tls.nonEmpty
+}
+
+/** The options of `protocol=http`. */
+private[ingest] object IngestHttpOptions {
+
+  val MaxRequestBytes: OptionSpec[Long] = OptionSpec(
+    "maxRequestBytes",
+    OptionType.bytes,
+    "Largest body of a request, before decompression and after it; up to 1g.",
+    Some(8L << 20))
+  val MaxRecordBytes: OptionSpec[Long] =
+    OptionSpec("maxRecordBytes", OptionType.bytes, "Largest record.", Some(1L << 20))
+  val MaxRecordsPerRequest: OptionSpec[Int] =
+    OptionSpec("maxRecordsPerRequest", OptionType.int(1), "Maximum records of a request.", Some(100000))
+  val MaxBufferedBytes: OptionSpec[Long] = OptionSpec(
+    "maxBufferedBytes",
+    OptionType.bytes,
+    "Memory for the bodies of all requests that are being received or stored; beyond it requests get status 503.",
+    Some(64L << 20))
+  val MaxHeaderBytes: OptionSpec[Long] = OptionSpec(
+    "maxHeaderBytes",
+    OptionType.bytes,
+    "Largest head of a request: its line and its headers; up to 1m.",
+    Some(16L << 10))
+  val HeadTimeout: OptionSpec[Duration] = OptionSpec(
+    "headTimeout",
+    OptionType.duration,
+    "How long a client may take for a request's head: from the connection, or from the first byte of a later request. Then the connection is closed.",
+    Some(Duration.ofSeconds(15)))
+  val MinBytesPerSecond: OptionSpec[Long] = OptionSpec(
+    "minBytesPerSecond",
+    OptionType.bytes,
+    "Bytes of a body that must come each second, on average from its first 10 seconds on; the connection of a slower client is closed.",
+    Some(1L << 10))
+  val Malformed: OptionSpec[String] = OptionSpec(
+    "malformed",
+    OptionType.oneOf("refuse", "keep"),
+    "What becomes of a body that is not what its Content-Type says: refuse answers 400 and keeps nothing of the request; " +
+      "keep stores the whole body as one record, of NDJSON only the lines at fault as they are.",
+    Some("refuse"))
+  val Headers: OptionSpec[Seq[String]] = OptionSpec(
+    "headers",
+    OptionType.names,
+    "Request headers for the column headers. Those with credentials or signatures are refused. Unset: none.",
+    sample = Some("User-Agent,X-GitHub-Event"))
+  val TrustForwarded: OptionSpec[Boolean] = OptionSpec(
+    "trustForwarded",
+    OptionType.boolean,
+    "Whether the last address in X-Forwarded-For is the client's, as a proxy in front sets it. Without a proxy any client could set it.",
+    Some(false))
+  val OpenStatus: OptionSpec[Boolean] = OptionSpec(
+    "openStatus",
+    OptionType.boolean,
+    "Whether GET /health and GET /metrics need no credentials. On loopback they never do.",
+    Some(false))
+
+  /** The options that protect a listener. */
+  val Protection: String = "tls.certFile, bearerToken, user and password, or signature"
+
+  /** The options that HTTP alone has, but for credentials and TLS. */
+  val own: Seq[OptionSpec[_]] = Seq(
+    MaxRequestBytes,
+    MaxRecordBytes,
+    MaxRecordsPerRequest,
+    MaxBufferedBytes,
+    MaxHeaderBytes,
+    HeadTimeout,
+    MinBytesPerSecond,
+    Malformed,
+    Headers,
+    TrustForwarded,
+    OpenStatus)
+
+  val all: Seq[OptionSpec[_]] = own ++ AdmissionOptions.all ++ ListenerTlsOptions.all
+
+  /** @param maxConnections
+    *   as the option says that all listeners have
+    * @param idleTimeout
+    *   likewise
+    */
+  def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =
+    for {
+      admission <- AdmissionOptions.read(values)
+      tls <- ListenerTlsOptions.read(values)
+      _ <- atMost(values, MaxRequestBytes, 1L << 30, "1g")
+      _ <- atMost(values, MaxHeaderBytes, 1L << 20, "1m")
+      _ <- harmless(values)
+    } yield HttpSettings(
+      HttpLimits(
+        values(MaxRequestBytes).toInt,
+        math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt,
+        values(MaxRecordsPerRequest),
+        values(MaxBufferedBytes),
+        values(MaxHeaderBytes).toInt,
+        maxConnections,
+        values(HeadTimeout),
+        idleTimeout,
+        values(MinBytesPerSecond)
+      ),
+      values(Malformed) == "keep",
+      values.get(Headers).getOrElse(Nil),
+      values(TrustForwarded),
+      values(OpenStatus),
+      admission,
+      tls
+    )
+
+  private def atMost(
+      values: OptionValues,
+      spec: OptionSpec[Long],
+      most: Long,
+      text: String): Either[EpochalException, Unit] =
+    Either.cond(values(spec) <= most, (), values.group.invalid(spec, s"${values(spec)}", s"at most $text"))
+
+  /** Rows must have no credentials. */
+  private def harmless(values: OptionValues): Either[EpochalException, Unit] = {
+    val signature = values.get(AdmissionOptions.SignatureHeader).toSeq
+    val secret = (Credentials ++ signature).map(_.toLowerCase(Locale.ROOT)).toSet
+    values
+      .get(Headers)
+      .flatMap(_.find(name => secret(name.toLowerCase(Locale.ROOT))))
+      .map(name => values.group.invalid(Headers, name, "a header without credentials or a signature"))
+      .toLeft(())
+  }
+
+  private val Credentials = Seq(
+    "Authorization",
+    "Proxy-Authorization",
+    "Cookie",
+    "X-Hub-Signature",
+    "X-Hub-Signature-256",
+    "Stripe-Signature",
+    "X-Slack-Signature")
+}

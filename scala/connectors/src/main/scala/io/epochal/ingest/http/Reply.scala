@@ -1,0 +1,50 @@
+package io.epochal.ingest.http
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.eclipse.jetty.http.{HttpFields, HttpHeader, HttpStatus}
+import org.eclipse.jetty.server.handler.ErrorHandler
+import org.eclipse.jetty.server.{Request, Response}
+import org.eclipse.jetty.util.Callback
+
+import io.epochal.ingest.http.body.Refusal
+
+/** The response to one request, which is sent once. */
+final private[http] class Reply(response: Response, callback: Callback, counters: HttpCounters) {
+
+  def json(status: Int, body: String): Unit = send(status, "application/json", body.getBytes(UTF_8))
+
+  def text(contentType: String, body: String): Unit = send(HttpStatus.OK_200, contentType, body.getBytes(UTF_8))
+
+  def refuse(refusal: Refusal): Unit = {
+    counters.refused(refusal.reason)
+    // What is left of the body stands before the next request: the connection ends with this one.
+    if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
+    refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
+    refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
+    send(refusal.status, "application/json", refusal.json)
+  }
+
+  private def send(status: Int, contentType: String, body: Array[Byte]): Unit = {
+    counters.answered(status)
+    response.setStatus(status)
+    response.getHeaders.put(HttpHeader.CONTENT_TYPE, contentType): Unit
+    response.getHeaders.put(HttpHeader.CONTENT_LENGTH, body.length.toLong): Unit
+    response.write(true, ByteBuffer.wrap(body), callback)
+  }
+}
+
+/** What Jetty itself refuses: heads and chunks that are no HTTP. Tells nothing of the request. */
+final private[http] class BadRequests(counters: HttpCounters) extends Request.Handler {
+
+  override def handle(request: Request, response: Response, callback: Callback): Boolean = {
+    val status = request.getAttribute(ErrorHandler.ERROR_STATUS) match {
+      case status: Integer => status.intValue
+      case _               => HttpStatus.BAD_REQUEST_400
+    }
+    new Reply(response, callback, counters).refuse(
+      Refusal(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
+    true
+  }
+}

@@ -1,0 +1,148 @@
+package io.epochal.ingest.http
+
+import java.util.concurrent.TimeoutException
+
+import scala.util.control.NonFatal
+
+import org.eclipse.jetty.http.HttpException
+import org.eclipse.jetty.io.Content
+import org.eclipse.jetty.server.Request
+import org.slf4j.LoggerFactory
+
+import io.epochal.ingest.http.body.{Inflated, Refusal, Refused}
+import io.epochal.ingest.intake.{Arrival, Receipt}
+
+/** One request that brings records: reads its body as it comes, without a thread that waits, hands its records to the intake,
+  * and answers when they are stored.
+  *
+  * @param inbound
+  *   what its head says
+  */
+final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
+  private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
+  private val began = System.nanoTime()
+  @volatile private var isReading = true
+
+  /** Whether the client has been too slow so far. */
+  def isTooSlow(now: Long): Boolean = {
+    val seconds = (now - began) / 1000000000L
+    isReading && seconds >= Upload.GraceSeconds && buffer.length / seconds < shared.settings.limits.minBytesPerSecond
+  }
+
+  /** Closes the connection under the request: reading then ends with a failure. */
+  def abort(): Unit = {
+    shared.counters.refused("too_slow")
+    request.getConnectionMetaData.getConnection.getEndPoint.close()
+  }
+
+  /** Gives the memory back. */
+  def close(): Unit = buffer.close()
+
+  /** Reads what has come. Called again by Jetty when there is more. */
+  override def run(): Unit =
+    try read()
+    catch {
+      case refused: Refused => refuse(refused.refusal)
+      case NonFatal(e)      => failed(e)
+    }
+
+  @scala.annotation.tailrec
+  private def read(): Unit = {
+    val chunk = request.read()
+    if (chunk == null) request.demand(this)
+    else if (Content.Chunk.isFailure(chunk)) broken(chunk.getFailure)
+    else {
+      val last = chunk.isLast
+      try if (chunk.hasRemaining) buffer.append(chunk.getByteBuffer)
+      finally chunk.release(): Unit
+      if (last) whole() else read()
+    }
+  }
+
+  /** The body is there. */
+  private def whole(): Unit = {
+    isReading = false
+    val complete = System.nanoTime()
+    // From here on the client waits for the journal, however long that takes.
+    request.addIdleTimeoutListener((_: TimeoutException) => false)
+    shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(refusal => throw new Refused(refusal))
+    val split = splitBody()
+    val key = inbound.key(Option.when(split.records == 1)(split.bytes))
+    if (split.records == 0) acknowledge(complete, """{"records":0}""")
+    else {
+      val arrival =
+        Arrival(inbound.stream, inbound.remote, shared.nowMicros, inbound.headersJson, split.bytes, split.ends, key)
+      shared.intake
+        .accept(arrival)
+        .whenCompleteAsync(
+          (receipt: Receipt, error: Throwable) => answer(arrival, complete, receipt, error),
+          shared.executor): Unit
+    }
+  }
+
+  private def splitBody() = {
+    val limits = shared.settings.limits
+    if (inbound.isGzip) {
+      val plain = shared.budget.newBuffer(limits.maxRequestBytes)
+      try {
+        Inflated.into(buffer, plain)
+        inbound.format.split(plain.bytes, plain.length, limits.records, shared.settings.keepMalformed)
+      } finally plain.close()
+    } else inbound.format.split(buffer.bytes, buffer.length, limits.records, shared.settings.keepMalformed)
+  }
+
+  private def answer(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =
+    try
+      receipt match {
+        case Receipt.Stored(records) =>
+          shared.counters.records.add(records.toLong)
+          shared.counters.bytes.add(arrival.bytes.length.toLong)
+          acknowledge(complete, s"""{"records":$records}""")
+        case Receipt.Duplicate =>
+          shared.counters.duplicates.increment()
+          acknowledge(complete, s"""{"records":${arrival.records},"duplicate":true}""")
+        case Receipt.Full(seconds) => refuse(Upload.full(seconds))
+        case Receipt.Failed(reason) =>
+          Upload.log.warn("Nothing of a request was acknowledged: {}", reason.problem)
+          refuse(Upload.notStored)
+        case null => failed(error)
+      }
+    catch { case NonFatal(e) => failed(e) }
+
+  private def acknowledge(complete: Long, body: String): Unit = {
+    buffer.close()
+    shared.counters.acknowledged(System.nanoTime() - complete)
+    reply.json(200, body)
+  }
+
+  /** The client broke off, or what it sends is no HTTP. */
+  private def broken(failure: Throwable): Unit = failure match {
+    case bad: HttpException  => refuse(Refusal(bad.getCode, "bad_http", "the body is not HTTP"))
+    case _: TimeoutException => refuse(Refusal(408, "timeout", "the body did not come"))
+    case _                   => refuse(Refusal(400, "broken_off", "the request was broken off"))
+  }
+
+  private def failed(error: Throwable): Unit = {
+    Upload.log.warn("A request failed", error)
+    refuse(Refusal(500, "failed", "internal error"))
+  }
+
+  private def refuse(refusal: Refusal): Unit = {
+    isReading = false
+    buffer.close()
+    reply.refuse(refusal)
+  }
+}
+
+private object Upload {
+  private val log = LoggerFactory.getLogger("io.epochal.ingest.http.Upload")
+
+  /** How long no rate is asked for. */
+  private val GraceSeconds = 10L
+
+  def full(seconds: Int): Refusal =
+    Refusal(429, "full", "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
+
+  private val notStored =
+    Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1))
+}

@@ -1,0 +1,65 @@
+package io.epochal.ingest.http.body
+
+import java.io.ByteArrayOutputStream
+
+import scala.util.Using
+import scala.util.control.NoStackTrace
+
+import io.epochal.kit.json.Json
+
+/** Why a request is not taken. Nothing of it is kept.
+  *
+  * @param status
+  *   of the response
+  * @param reason
+  *   a stable word, for metrics
+  * @param error
+  *   what the client is told; nothing of the driver, and no secret
+  * @param record
+  *   the record at fault, counted from 0
+  * @param position
+  *   the byte at fault, counted from 0 in the body after decompression
+  * @param retryAfterSeconds
+  *   where the same request may be taken later
+  * @param headers
+  *   of the response, besides
+  */
+final private[ingest] case class Refusal(
+    status: Int,
+    reason: String,
+    error: String,
+    record: Option[Int] = None,
+    position: Option[Int] = None,
+    retryAfterSeconds: Option[Int] = None,
+    headers: Seq[(String, String)] = Nil) {
+
+  /** The response's body. */
+  def json: Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    Using.resource(Json.factory.createGenerator(bytes)) { out =>
+      out.writeStartObject()
+      out.writeStringField("error", error)
+      record.foreach(out.writeNumberField("record", _))
+      position.foreach(out.writeNumberField("position", _))
+      out.writeEndObject()
+    }
+    bytes.toByteArray
+  }
+}
+
+private[ingest] object Refusal {
+
+  val Malformed = "malformed"
+
+  def malformed(error: String, record: Option[Int], position: Option[Int]): Refusal =
+    Refusal(400, Malformed, error, record, position)
+
+  def tooLarge(error: String, record: Option[Int] = None, position: Option[Int] = None): Refusal =
+    Refusal(413, "too_large", error, record, position)
+
+  /** The listener has no memory left for another body. */
+  def busy: Refusal = Refusal(503, "busy", "too many requests at once", retryAfterSeconds = Some(1))
+}
+
+/** Ends the reading of a body by a refusal. */
+final private[http] class Refused(val refusal: Refusal) extends Exception(refusal.error) with NoStackTrace

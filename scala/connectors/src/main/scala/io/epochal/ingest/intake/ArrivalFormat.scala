@@ -1,0 +1,117 @@
+package io.epochal.ingest.intake
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+
+/** The payload of a frame in the journal: arrivals one behind the other. Numbers are big-endian.
+  *
+  * {{{
+  * arrival*  receivedAt   u8, microseconds since 1970
+  *           key          u1: 0 none, 1 there is one; then 16 bytes, see [[KeyDigest]]
+  *           stream       u4 bytes, then so many of UTF-8
+  *           remote       as stream
+  *           headers      as stream; a length of -1: there are none
+  *           records      u4
+  *           ends         u4 each
+  *           bytes        of the records
+  * }}}
+  */
+private[epochal] object ArrivalFormat {
+
+  /** The arrival at a position of a payload. The bytes are shared with it. */
+  def read(payload: Array[Byte], at: Int, until: Int): StoredArrival = {
+    val buffer = ByteBuffer.wrap(payload, at, until - at)
+    val receivedAt = buffer.getLong()
+    val key = Option.when(buffer.get() != 0)(KeyDigest(buffer.getLong(), buffer.getLong()))
+    val (stream, remote, headers) = (text(buffer), text(buffer), text(buffer))
+    val records = buffer.getInt()
+    val ends = buffer.position()
+    val bytes = ends + 4 * records
+    val size = if (records == 0) 0 else buffer.getInt(bytes - 4)
+    StoredArrival(receivedAt, key, stream, remote, headers, payload, records, ends, bytes, bytes + size)
+  }
+
+  /** All arrivals of a payload. */
+  def all(payload: Array[Byte], length: Int): Iterator[StoredArrival] =
+    Iterator.unfold(0)(at =>
+      Option.when(at < length) {
+        val arrival = read(payload, at, length)
+        arrival -> arrival.until
+      })
+
+  private def text(buffer: ByteBuffer): String = {
+    val length = buffer.getInt()
+    if (length < 0) null
+    else {
+      val text = new String(buffer.array, buffer.position(), length, UTF_8)
+      buffer.position(buffer.position() + length)
+      text
+    }
+  }
+}
+
+/** An arrival with its texts in bytes: how long it is in the journal is known before it is written. */
+final private[intake] class EncodedArrival(arrival: Arrival) {
+  private val stream = arrival.stream.getBytes(UTF_8)
+  private val remote = arrival.remote.getBytes(UTF_8)
+  private val headers = Option(arrival.headers).map(_.getBytes(UTF_8))
+  private val size = arrival.ends(arrival.ends.length - 1)
+
+  val key: Option[KeyDigest] = arrival.key.map(KeyDigest.of)
+
+  def records: Int = arrival.records
+
+  def receivedAt: Long = arrival.receivedAt
+
+  val length: Int = Math.toIntExact(
+    8L + 1 + (if (key.isEmpty) 0 else 16) + 16 + stream.length + remote.length + headers.fold(0)(_.length) +
+      4L * arrival.ends.length + size)
+
+  def write(into: ByteBuffer): Unit = {
+    into.putLong(arrival.receivedAt)
+    into.put((if (key.isEmpty) 0 else 1).toByte)
+    key.foreach(digest => into.putLong(digest.high).putLong(digest.low))
+    into.putInt(stream.length).put(stream)
+    into.putInt(remote.length).put(remote)
+    into.putInt(headers.fold(-1)(_.length))
+    headers.foreach(into.put(_))
+    into.putInt(arrival.ends.length)
+    var record = 0
+    while (record < arrival.ends.length) {
+      into.putInt(arrival.ends(record))
+      record += 1
+    }
+    into.put(arrival.bytes, 0, size): Unit
+  }
+}
+
+/** An arrival in the payload of a frame.
+  *
+  * @param headers
+  *   JSON text, or null
+  * @param ends
+  *   where in the payload the ends of the records are
+  * @param bytes
+  *   where in it the first record begins
+  * @param until
+  *   where in it the arrival ends
+  */
+final private[epochal] case class StoredArrival(
+    receivedAt: Long,
+    key: Option[KeyDigest],
+    stream: String,
+    remote: String,
+    headers: String,
+    payload: Array[Byte],
+    records: Int,
+    ends: Int,
+    bytes: Int,
+    until: Int
+) {
+
+  /** Where in the payload a record ends; of record -1, where the first one begins. */
+  def end(record: Int): Int = bytes + (if (record < 0) 0 else intAt(ends + 4 * record))
+
+  private def intAt(at: Int): Int =
+    (payload(at) & 0xff) << 24 | (payload(at + 1) & 0xff) << 16 | (payload(at + 2) & 0xff) << 8 | payload(at + 3) & 0xff
+}

@@ -1,0 +1,102 @@
+package io.epochal.ingest.tcp
+
+import java.util.Arrays
+
+/** Cuts what one connection sends into lines, which end in `\n` or `\r\n`. One thread at a time.
+  *
+  * @param maxLine
+  *   bytes of a line at the most, without its end
+  * @param blanks
+  *   whether an empty line is a record; if not, it is counted as a line all the same
+  */
+final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
+  import LineBuffer._
+
+  private var bytes = new Array[Byte](FirstSize)
+  private var size = 0
+  private var ends = new Array[Int](FirstLines)
+  private var records = 0
+  private var lineCount = 0
+  private var lineStart = 0
+  private var overflow = false
+
+  /** Of whole lines, and of the one that has begun. */
+  def length: Int = size
+
+  /** Whole lines that were not taken yet. */
+  def lines: Int = lineCount
+
+  /** Whether a line was too long: nothing is added any more, and the lines before it can be taken. */
+  def tooLong: Boolean = overflow
+
+  /** Whether a line has begun and not ended. */
+  def isOpen: Boolean = size > lineStart
+
+  /** Adds what came. */
+  def add(block: Array[Byte], from: Int, until: Int): Unit = {
+    var at = from
+    while (at < until && !overflow) {
+      var end = at
+      while (end < until && block(end) != '\n') end += 1
+      append(block, at, end)
+      if (end < until && !overflow) endLine()
+      at = end + 1
+    }
+  }
+
+  /** The connection was ended by its client: what it sent last is a line, with an end or without. */
+  def finish(): Unit = if (isOpen && !overflow) endLine()
+
+  /** Takes all whole lines; the one that has begun stays. */
+  def take(): Lines = {
+    val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
+    val taken = Lines(all, Arrays.copyOf(ends, records), lineCount)
+    bytes = if (rest.length < FirstSize) Arrays.copyOf(rest, FirstSize) else Arrays.copyOf(rest, rest.length * 2)
+    size = rest.length
+    records = 0
+    lineCount = 0
+    lineStart = 0
+    taken
+  }
+
+  private def append(block: Array[Byte], from: Int, until: Int): Unit = {
+    val length = until - from
+    // A carriage return at its end does not count.
+    if (size - lineStart + length > maxLine + 1) overflow = true
+    else {
+      if (size + length > bytes.length) bytes = Arrays.copyOf(bytes, math.max(size + length, bytes.length * 2))
+      System.arraycopy(block, from, bytes, size, length)
+      size += length
+    }
+  }
+
+  private def endLine(): Unit = {
+    if (size > lineStart && bytes(size - 1) == '\r') size -= 1
+    if (size - lineStart > maxLine) overflow = true
+    else {
+      lineCount += 1
+      if (blanks || size > lineStart) {
+        if (records == ends.length) ends = Arrays.copyOf(ends, records * 2)
+        ends(records) = size
+        records += 1
+      }
+      lineStart = size
+    }
+  }
+}
+
+private[tcp] object LineBuffer {
+  private val FirstSize = 16 << 10
+  private val FirstLines = 256
+}
+
+/** Whole lines.
+  *
+  * @param bytes
+  *   begins with them, without their ends
+  * @param ends
+  *   of those that are records
+  * @param count
+  *   of all lines
+  */
+final private[tcp] case class Lines(bytes: Array[Byte], ends: Array[Int], count: Int)

@@ -1,0 +1,177 @@
+package io.epochal.ingest.tcp
+
+import java.nio.ByteBuffer
+import java.nio.channels.{SelectionKey, SocketChannel}
+import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
+import java.security.MessageDigest
+
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.intake.{Arrival, Receipt}
+
+/** One client. Only the listener's thread touches it.
+  *
+  * One arrival of it is under way at a time: what comes meanwhile is the next one. So its lines are stored in their order, also where
+  * the journal fails for a while and an arrival is offered again.
+  */
+final private[tcp] class TcpConnection(
+    val channel: SocketChannel,
+    key: SelectionKey,
+    settings: TcpSettings,
+    val remote: String,
+    token: Option[Array[Byte]]
+) {
+  import TcpConnection._
+
+  private val buffer = new LineBuffer(settings.maxLineBytes, settings.blanks)
+  private var underWay = Option.empty[(Arrival, Int)]
+  private var offeredAgainAt = Long.MaxValue
+  private var failures = 0
+  private var acknowledged = 0L
+  private var told = 0L
+  private var lastRead = System.nanoTime()
+  private var ended = false
+  private var farewell = Option.empty[String]
+  private var output = ByteBuffer.allocate(0)
+  private var greeting = token.map(_ => new Array[Byte](0))
+
+  /** Takes what came.
+    *
+    * @param count
+    *   -1: the client sends no more
+    */
+  def received(block: Array[Byte], count: Int): Unit = {
+    lastRead = System.nanoTime()
+    if (count < 0) {
+      ended = true
+      if (greeting.isEmpty) buffer.finish()
+    } else {
+      val from = greet(block, count)
+      buffer.add(block, from, count)
+    }
+  }
+
+  /** What is to be stored next; None: nothing, or something is under way. */
+  def next(now: Long): Option[Arrival] =
+    if (underWay.nonEmpty || buffer.lines == 0) None
+    else {
+      val lines = buffer.take()
+      if (lines.ends.isEmpty) {
+        acknowledged += lines.count.toLong
+        None
+      } else {
+        val arrival = Arrival("", remote, now, null, lines.bytes, lines.ends, None)
+        underWay = Some(arrival -> lines.count)
+        Some(arrival)
+      }
+    }
+
+  /** What was not stored and is due to be offered again. */
+  def again(nanos: Long): Option[Arrival] =
+    if (nanos < offeredAgainAt) None
+    else {
+      offeredAgainAt = Long.MaxValue
+      underWay.map(_._1)
+    }
+
+  /** Takes what became of the arrival that is under way. */
+  def stored(receipt: Receipt, nanos: Long): Unit = receipt match {
+    case Receipt.Stored(_) | Receipt.Duplicate =>
+      acknowledged += underWay.fold(0L)(_._2.toLong)
+      underWay = None
+      failures = 0
+    case Receipt.Failed(error) if Final(error.condition) =>
+      underWay = None
+      refuse(error.problem)
+    case _ =>
+      failures += 1
+      offeredAgainAt = nanos + math.min(LongestPause, FirstPause << math.min(failures - 1, 6))
+  }
+
+  /** Ends the connection, and says why. */
+  def refuse(reason: String): Unit = if (farewell.isEmpty) farewell = Some(s"ERR $reason\n")
+
+  /** Whether nothing came for too long. */
+  def isIdle(nanos: Long): Boolean =
+    settings.idleTimeout.toNanos > 0 && underWay.isEmpty && nanos - lastRead > settings.idleTimeout.toNanos
+
+  /** Whether it was to be ended for its idleness, and does not even take what it is told. */
+  def isStuck(nanos: Long): Boolean = output.hasRemaining && isIdle(nanos - settings.idleTimeout.toNanos)
+
+  def hasUnderWay: Boolean = underWay.nonEmpty
+
+  def lineTooLong: Boolean = buffer.tooLong
+
+  /** Writes what the client is to know, and asks for what it can be asked for.
+    *
+    * @param room
+    *   whether more is to be read
+    * @return
+    *   whether all is done, and the connection is to be closed
+    */
+  def proceed(room: Boolean): Boolean = {
+    if (buffer.tooLong && underWay.isEmpty && buffer.lines == 0)
+      refuse(Conditions.LineTooLong("remote" -> remote, "limit" -> settings.maxLineBytes).problem)
+    tell()
+    val finished = underWay.isEmpty && buffer.lines == 0 && (ended || farewell.nonEmpty)
+    val done = finished && !output.hasRemaining
+    if (!done) {
+      val reads = room && !ended && farewell.isEmpty && !buffer.tooLong && buffer.length < Pending
+      val read = if (reads) SelectionKey.OP_READ else 0
+      val write = if (output.hasRemaining) SelectionKey.OP_WRITE else 0
+      if (key.interestOps != (read | write)) key.interestOps(read | write): Unit
+    }
+    done
+  }
+
+  private def tell(): Unit = {
+    if (!output.hasRemaining) {
+      val last = farewell.filter(_ => underWay.isEmpty && buffer.lines == 0)
+      val counts = if (settings.acknowledges && acknowledged > told) s"OK $acknowledged\n" else ""
+      told = acknowledged
+      val text = counts + last.getOrElse("")
+      if (last.nonEmpty) farewell = Some("")
+      if (text.nonEmpty) output = ByteBuffer.wrap(text.getBytes(UTF_8))
+    }
+    if (output.hasRemaining) channel.write(output): Unit
+  }
+
+  /** Reads the first line, where it must name the token.
+    *
+    * @return
+    *   where in the block the lines begin
+    */
+  private def greet(block: Array[Byte], count: Int): Int = greeting.fold(0) { before =>
+    val end = block.indexOf('\n'.toByte)
+    val until = if (end < 0 || end >= count) count else end
+    val line = before ++ block.slice(0, until)
+    if (until == count && line.length <= LongestGreeting) {
+      greeting = Some(line)
+      count
+    } else {
+      greeting = None
+      val expected = Greeting ++ token.getOrElse(Array.emptyByteArray)
+      val said = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
+      if (MessageDigest.isEqual(said, expected)) math.min(until + 1, count)
+      else {
+        refuse("the first line must be TOKEN and the token")
+        count
+      }
+    }
+  }
+}
+
+private object TcpConnection {
+
+  /** Bytes that wait while others are under way: then the client waits. */
+  val Pending: Int = 256 << 10
+
+  private val Greeting = "TOKEN ".getBytes(US_ASCII)
+  private val LongestGreeting = 8 << 10
+
+  // In nanoseconds.
+  private val FirstPause = 50000000L
+  private val LongestPause = 2000000000L
+
+  /** What does not pass while this run lives. */
+  private val Final = Set(Conditions.JournalFenced, Conditions.IntakeStopped)
+}

@@ -1,0 +1,198 @@
+package io.epochal.ingest.tcp
+
+import java.io.IOException
+import java.net.{InetSocketAddress, StandardSocketOptions}
+import java.nio.ByteBuffer
+import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, ServerSocketChannel, SocketChannel}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.LongAdder
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
+
+/** Takes lines from any number of clients, in one thread: it only moves bytes, and waits for no client and for no disk.
+  *
+  * A client that is slow, or sends nothing, costs its buffer and nothing else. While the intake has no room nothing is read, so that
+  * clients wait in their own `write`. See [[TcpConnection]] for what becomes of a connection's lines.
+  *
+  * @throws io.epochal.core.error.EpochalException
+  *   PORT_UNAVAILABLE
+  */
+final private[epochal] class TcpListener(format: String, settings: TcpSettings, intake: Intake) extends Listener {
+  import TcpListener._
+
+  private val token = settings.token.map(_.read().getBytes(UTF_8))
+  private val selector = Selector.open()
+  private val server = bind()
+  private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
+  private val connections = java.util.concurrent.ConcurrentHashMap.newKeySet[TcpConnection]()
+  private val accepted, refused, linesTooLong = new LongAdder
+  private val block = new Array[Byte](Block)
+  private val blockBuffer = ByteBuffer.wrap(block)
+
+  @volatile private var closing = false
+
+  override val address: InetSocketAddress = server.getLocalAddress.asInstanceOf[InetSocketAddress]
+
+  private val thread = new Thread(() => run(), "epochal-tcp")
+  thread.setDaemon(true)
+  thread.start()
+
+  override def metrics: Map[String, String] = Map(
+    "connections" -> connections.size.toString,
+    "connectionsAccepted" -> accepted.sum.toString,
+    "connectionsRefused" -> refused.sum.toString,
+    "linesTooLong" -> linesTooLong.sum.toString
+  )
+
+  /** What is under way is still acknowledged, where that takes no longer than two seconds. */
+  override def close(): Unit = {
+    closing = true
+    selector.wakeup(): Unit
+    thread.join()
+  }
+
+  private def run(): Unit = {
+    var ticked = System.nanoTime()
+    var closingSince = 0L
+    var running = true
+    while (running)
+      try {
+        selector.select(Tick): Unit
+        val ready = selector.selectedKeys
+        ready.asScala.foreach(key => if (key.isValid) serve(key))
+        ready.clear()
+        Iterator.continually(receipts.poll()).takeWhile(_ != null).foreach { case (connection, receipt) =>
+          guarded(connection)(connection.stored(receipt, System.nanoTime()))
+        }
+        val now = System.nanoTime()
+        if (now - ticked > Tick * 1000000L) {
+          ticked = now
+          connections.forEach(connection => guarded(connection)(tick(connection, now)))
+        }
+        if (closing) {
+          if (closingSince == 0L) {
+            closingSince = now
+            Try(server.close()): Unit
+          }
+          running = connections.asScala.exists(_.hasUnderWay) && now - closingSince < Farewell
+        }
+      } catch {
+        case NonFatal(e) => log.warn(s"$format on $address: ${e.getMessage}", e)
+      }
+    connections.forEach(connection => end(connection))
+    Try(server.close()): Unit
+    Try(selector.close()): Unit
+  }
+
+  private def serve(key: SelectionKey): Unit = key.attachment match {
+    case connection: TcpConnection =>
+      guarded(connection) {
+        if (key.isReadable && !closing) read(connection)
+      }
+    case _ => if (key.isAcceptable) admit()
+  }
+
+  private def admit(): Unit =
+    try {
+      val channel = server.accept()
+      if (channel != null) {
+        accepted.increment()
+        if (connections.size >= settings.maxConnections) {
+          refused.increment()
+          channel.close()
+        } else open(channel)
+      }
+    } catch { case e: IOException => log.warn(s"$format on $address cannot accept a connection: ${e.getMessage}") }
+
+  private def open(channel: SocketChannel): Unit = {
+    channel.configureBlocking(false)
+    channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
+    val from = channel.getRemoteAddress.asInstanceOf[InetSocketAddress]
+    val key = channel.register(selector, SelectionKey.OP_READ)
+    val remote = s"${from.getAddress.getHostAddress}:${from.getPort}"
+    val connection = new TcpConnection(channel, key, settings, remote, token)
+    key.attach(connection)
+    connections.add(connection): Unit
+  }
+
+  private def read(connection: TcpConnection): Unit = {
+    blockBuffer.clear()
+    val count = connection.channel.read(blockBuffer)
+    val knew = connection.lineTooLong
+    if (count != 0) connection.received(block, count)
+    if (connection.lineTooLong && !knew) linesTooLong.increment()
+  }
+
+  private def tick(connection: TcpConnection, now: Long): Unit = {
+    connection.again(now).foreach(offer(connection, _))
+    if (connection.isStuck(now)) throw new IOException("it takes nothing, and sends nothing")
+    if (connection.isIdle(now)) connection.refuse(s"nothing was sent for ${settings.idleTimeout.toSeconds} s")
+  }
+
+  private def offer(connection: TcpConnection, arrival: Arrival): Unit = {
+    val _ = intake.accept(arrival).thenAccept { receipt =>
+      receipts.add(connection -> receipt)
+      selector.wakeup(): Unit
+    }
+  }
+
+  /** Does something for a connection, and what follows of it; one that is broken is ended. */
+  private def guarded(connection: TcpConnection)(body: => Unit): Unit =
+    try {
+      body
+      if (!closing) connection.next(System.currentTimeMillis() * 1000L).foreach(offer(connection, _))
+      if (connection.proceed(!closing && intake.hasRoom)) end(connection)
+    } catch {
+      case _: IOException | _: CancelledKeyException => end(connection)
+      case NonFatal(e) =>
+        log.warn(s"The connection of ${connection.remote} is closed: ${e.getMessage}", e)
+        end(connection)
+    }
+
+  private def end(connection: TcpConnection): Unit = {
+    connections.remove(connection): Unit
+    Try(connection.channel.close()): Unit
+  }
+
+  private def bind(): ServerSocketChannel = {
+    val channel = ServerSocketChannel.open()
+    try {
+      channel.setOption[java.lang.Boolean](StandardSocketOptions.SO_REUSEADDR, true)
+      val wanted = new InetSocketAddress(settings.host, settings.port)
+      if (wanted.isUnresolved) throw new IOException("the host is not known")
+      channel.bind(wanted, Backlog)
+      channel.configureBlocking(false)
+      channel.register(selector, SelectionKey.OP_ACCEPT): Unit
+      channel
+    } catch {
+      case NonFatal(e) =>
+        Try(channel.close()): Unit
+        Try(selector.close()): Unit
+        throw Conditions.PortUnavailable.because(e)(
+          "format" -> format,
+          "address" -> s"${settings.host}:${settings.port}",
+          "reason" -> Option(e.getMessage).getOrElse(e.getClass.getSimpleName))
+    }
+  }
+}
+
+private object TcpListener {
+  private val log = LoggerFactory.getLogger(classOf[TcpListener])
+
+  private val Block = 64 << 10
+  private val Backlog = 128
+
+  /** In milliseconds: how soon what has waited for room is read on. */
+  private val Tick = 20L
+
+  /** In nanoseconds. */
+  private val Farewell = 2000000000L
+}

@@ -1,0 +1,141 @@
+package io.epochal.ingest.tcp
+
+import java.io.IOException
+import java.net.{InetSocketAddress, Socket}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.ThreadLocalRandom
+import java.util.concurrent.atomic.LongAdder
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
+
+/** Reads lines from a server, and connects again when the connection is lost: after 0.1 s at first, up to 30 s, with full jitter.
+  *
+  * Not guaranteed: what the server has sent and this run had not stored when it died. The server cannot be asked for it again.
+  */
+final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, intake: Intake) extends Listener {
+  import TcpReceiver._
+
+  override val address: InetSocketAddress = InetSocketAddress.createUnresolved(settings.host, settings.port)
+
+  private val remote = s"${settings.host}:${settings.port}"
+  private val connects, lost, linesTooLong = new LongAdder
+
+  @volatile private var closing = false
+  @volatile private var socket = Option.empty[Socket]
+  @volatile private var connected = false
+
+  private val thread = new Thread(() => run(), "epochal-tcp-receiver")
+  thread.setDaemon(true)
+  thread.start()
+
+  override def metrics: Map[String, String] = Map(
+    "connected" -> connected.toString,
+    "connects" -> connects.sum.toString,
+    "connectionsLost" -> lost.sum.toString,
+    "linesTooLong" -> linesTooLong.sum.toString
+  )
+
+  override def close(): Unit = {
+    closing = true
+    socket.foreach(open => Try(open.close()))
+    thread.interrupt()
+    thread.join()
+  }
+
+  private def run(): Unit = {
+    var failures = 0
+    while (!closing) {
+      val before = connects.sum
+      try {
+        receive()
+        failures = 0
+      } catch {
+        case _: InterruptedException => ()
+        case NonFatal(_) if closing  => ()
+        case NonFatal(e) =>
+          if (connects.sum > before) failures = 0
+          if (failures == 0) log.warn(s"$format has no connection to $remote, and tries again: $e")
+          lost.increment()
+      }
+      connected = false
+      failures += 1
+      try if (!closing) Thread.sleep(ThreadLocalRandom.current.nextLong(pause(failures) + 1))
+      catch { case _: InterruptedException => () }
+    }
+  }
+
+  private def pause(failures: Int): Long = math.min(LongestPause, FirstPause << math.min(failures - 1, 12))
+
+  /** One connection, to its end. */
+  private def receive(): Unit = {
+    val open = new Socket
+    socket = Some(open)
+    try {
+      open.connect(new InetSocketAddress(settings.host, settings.port), ConnectMillis)
+      connects.increment()
+      connected = true
+      settings.token.foreach { token =>
+        open.getOutputStream.write(s"TOKEN ${token.read()}\n".getBytes(UTF_8))
+        open.getOutputStream.flush()
+      }
+      val in = open.getInputStream
+      val buffer = new LineBuffer(settings.maxLineBytes, settings.blanks)
+      val block = new Array[Byte](Block)
+      var count = in.read(block)
+      while (count >= 0) {
+        buffer.add(block, 0, count)
+        if (in.available() == 0 || buffer.length >= TcpConnection.Pending) store(buffer)
+        if (buffer.tooLong) {
+          store(buffer)
+          linesTooLong.increment()
+          throw Conditions.LineTooLong("remote" -> remote, "limit" -> settings.maxLineBytes)
+        }
+        count = in.read(block)
+      }
+      buffer.finish()
+      store(buffer)
+      throw new IOException("the server has ended the connection")
+    } finally {
+      Try(open.close()): Unit
+      socket = None
+    }
+  }
+
+  /** Returns when all whole lines are stored. Meanwhile the server waits. */
+  private def store(buffer: LineBuffer): Unit = if (buffer.lines > 0) {
+    val lines = buffer.take()
+    if (lines.ends.nonEmpty) {
+      val arrival =
+        Arrival("", remote, System.currentTimeMillis() * 1000L, null, lines.bytes, lines.ends, None)
+      var waits = FirstPause
+      while (!isStored(arrival)) {
+        Thread.sleep(waits)
+        waits = math.min(2 * waits, LongestWait)
+      }
+    }
+  }
+
+  private def isStored(arrival: Arrival): Boolean = intake.accept(arrival).get() match {
+    case Receipt.Stored(_) | Receipt.Duplicate                                           => true
+    case Receipt.Failed(error) if error.condition == Conditions.JournalFenced || closing => throw error
+    case _                                                                               => false
+  }
+}
+
+private object TcpReceiver {
+  private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
+
+  private val Block = 64 << 10
+  private val ConnectMillis = 10000
+
+  // In milliseconds.
+  private val FirstPause = 100L
+  private val LongestPause = 30000L
+  private val LongestWait = 2000L
+}

@@ -1,0 +1,91 @@
+package io.epochal.ingest.tls
+
+import java.io.{ByteArrayInputStream, IOException}
+import java.security.{GeneralSecurityException, KeyStore, SecureRandom}
+import javax.net.ssl.{KeyManagerFactory, SSLContext}
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{DriverFile, SecretOption}
+import io.epochal.kit.tls.CertificateOptions.{file, invalid}
+import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
+
+/** Who a listener is to its clients, as TLS proves it. Prints without its key. */
+final private[ingest] class ListenerTls(keys: KeyManagerFactory) {
+
+  def context(): SSLContext = {
+    val context = SSLContext.getInstance("TLS")
+    context.init(keys.getKeyManagers, null, new SecureRandom)
+    context
+  }
+
+  override def toString: String = s"Tls(${Redaction.Mask})"
+}
+
+private[ingest] object ListenerTls {
+
+  /** The versions that are spoken. */
+  val Protocols: Seq[String] = Seq("TLSv1.3", "TLSv1.2")
+}
+
+/** The certificate of a listener: in PEM, or in a PKCS#12 store. Files are read on the driver, when the query starts. */
+private[ingest] object ListenerTlsOptions {
+
+  private val own = new CertificateOptions("listener", "server")
+  val StoreFile: OptionSpec[String] = OptionSpec(
+    "tls.keyStoreFile",
+    OptionType.string,
+    "File on the driver with the listener's private key and certificates, in PKCS#12, in place of tls.certFile.",
+    sample = Some("/run/secrets/server.p12"))
+  val StorePassword: SecretOption = SecretOption("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
+
+  val all: Seq[OptionSpec[_]] =
+    own.all ++ Seq(StoreFile) ++ StorePassword.all
+
+  /** @return
+    *   None: no TLS
+    */
+  def read(values: OptionValues): Either[EpochalException, Option[ListenerTls]] =
+    for {
+      _ <- values.exclusive("A listener has one certificate: keep one of them.")(own.CertFile, StoreFile)
+      _ <- values.together(
+        StorePassword.isSet(values) && !values.isSet(StoreFile),
+        StorePassword.setName(values),
+        StoreFile.name)
+      pem <- fromPem(values)
+      store <- fromStore(values)
+    } yield pem.orElse(store).map(new ListenerTls(_))
+
+  private def fromPem(values: OptionValues): Either[EpochalException, Option[KeyManagerFactory]] =
+    own.read(values).flatMap { found =>
+      checked(values, own.keySpec(values))(found.map(pem => CertifiedKey.fromPem(pem.chain, pem.key, pem.password)))
+    }
+
+  private def fromStore(values: OptionValues): Either[EpochalException, Option[KeyManagerFactory]] =
+    for {
+      bytes <- file(values, StoreFile)(DriverFile.readBytes)
+      password <- StorePassword.read(values)
+      made <- checked(values, StoreFile)(bytes.map(opened(_, password.getOrElse("").toCharArray)))
+    } yield made
+
+  private def opened(bytes: Array[Byte], password: Array[Char]): KeyManagerFactory = {
+    val store = KeyStore.getInstance("PKCS12")
+    try store.load(new ByteArrayInputStream(bytes), password)
+    catch {
+      case _: IOException => throw new PemException("it is not PKCS#12, or tls.keyStorePassword is wrong")
+    }
+    val names = store.aliases
+    var hasKey = false
+    while (names.hasMoreElements) hasKey = store.isKeyEntry(names.nextElement()) || hasKey
+    if (!hasKey) throw new PemException("it has no private key")
+    CertifiedKey.managers(store, password)
+  }
+
+  private def checked(values: OptionValues, spec: OptionSpec[String])(
+      made: => Option[KeyManagerFactory]): Either[EpochalException, Option[KeyManagerFactory]] =
+    try Right(made)
+    catch {
+      case e: PemException             => Left(invalid(values, spec, e.getMessage))
+      case e: GeneralSecurityException => Left(invalid(values, spec, s"its key cannot be read (${e.getMessage})"))
+    }
+}

@@ -1,0 +1,107 @@
+package io.epochal.jdbc.commit
+
+import java.sql.Connection
+
+import scala.util.control.NonFatal
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.Position
+import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Loaded}
+import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.kit.sink.flush.RowFlush
+import io.epochal.kit.sink.row.EncodedRows
+
+/** Stores rows of a task partition and its progress in one transaction (K12).
+  *
+  * {{{
+  *   begin ── rows into the table ── progress: from → to, if it is at `from` and the run may write ── COMMIT
+  *                                              │ not                                             │ response lost
+  *                                              ▼                                                 ▼
+  *                       fenced, overtaken, failed, other table            lock the row: at `to` it landed, at `from` again
+  * }}}
+  *
+  * Each takes a connection of the pool for as long as it lasts. Prints without secrets.
+  */
+final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, queryId: String) extends RowFlush {
+
+  @transient private lazy val database = new Database(Dialect.of(options.connection.url).get, options, () => ())
+  @transient private lazy val table = new ProgressTable(database.dialect, run.table.trust)
+
+  override def applied(partition: Int): Position =
+    database.transaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
+      known(transaction.connection, partition).applied
+    }
+
+  override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit = {
+    var inDoubt = false
+    database.transaction(s"the flush of partition $partition in epoch $epoch", Some(run.writer)) { transaction =>
+      val connection = transaction.connection
+      val landed = inDoubt && known(connection, partition).applied == to
+      inDoubt = false
+      if (!landed) {
+        store(connection, epoch, rows)
+        if (!table.advance(connection, run, queryId, partition, from, to)) throw refusal(connection, partition, from)
+        Failpoints.reach(Failpoint.BeforeFlushCommit)
+        try {
+          transaction.commit()
+          Failpoints.reach(Failpoint.AfterFlushCommit)
+        } catch {
+          case NonFatal(error) if database.losesConnection(error) =>
+            inDoubt = true
+            throw error
+        }
+      }
+    }
+  }
+
+  private def store(connection: Connection, epoch: Long, rows: EncodedRows): Unit =
+    database.dialect.load(connection, run.table, rows, options.batchSize) match {
+      case Loaded.Rows(stored, expected) =>
+        if (stored != expected) throw Loading.dropped(stored, expected, epoch.toString, run.table.table.name)
+      case Loaded.DuplicateKeys(_) => throw new IllegalStateException("rows that are appended have no keys")
+    }
+
+  /** The partition's row, locked, of a run that may write. */
+  private def known(connection: Connection, partition: Int): PartitionProgress = {
+    val found = table.partition(connection, run.sinkId, queryId, partition)
+    found
+      .filter(row => row.generation == run.generation && row.runId == run.runId)
+      .getOrElse(throw fenced(found))
+  }
+
+  private def refusal(connection: Connection, partition: Int, from: Position): EpochalException = {
+    val row = known(connection, partition)
+    row.failed match {
+      case Some(reason) => Conditions.RunFailed("sinkId" -> run.sinkId, "reason" -> reason)
+      case None if row.applied != from =>
+        Conditions.FlushOvertaken(
+          "partition" -> partition,
+          "sinkId" -> run.sinkId,
+          "found" -> row.applied.rows,
+          "known" -> from.rows)
+      case None => JdbcTarget.replaced(run)
+    }
+  }
+
+  private def fenced(found: Option[PartitionProgress]): EpochalException = Conditions.SinkFenced(
+    "sinkId" -> run.sinkId,
+    "generation" -> run.generation,
+    "current" -> found.fold("none")(_.generation.toString))
+
+  override def diverged(partition: Int, known: Position, found: Position): Nothing =
+    throw Conditions.RowsNotRepeated(
+      "partition" -> partition,
+      "sinkId" -> run.sinkId,
+      "rows" -> known.rows,
+      "known" -> known.hex,
+      "found" -> found.hex)
+
+  override def lost(partition: Int, epoch: Long, delivered: Position, stored: Position): Nothing =
+    throw Conditions.ProgressLost(
+      "sinkId" -> run.sinkId,
+      "epoch" -> epoch,
+      "reason" -> s"partition $partition had delivered ${delivered.rows} rows, of which only ${stored.rows} are stored")
+
+  override def toString: String = s"flushes into ${options.connection.place}"
+}

@@ -1,0 +1,247 @@
+package io.epochal.ingest
+
+import java.net.ServerSocket
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.time.{Millis, Minutes, Span}
+
+import io.epochal.core.error.EpochalException
+import io.epochal.ingest.tcp.TcpClient
+import io.epochal.support.{Collected, Collecting}
+
+/** Whole queries, and clients that write to them. */
+final class IngestQuerySuite extends StreamTest {
+
+  private def ingest(options: (String, String)*): DataFrame = spark.readStream
+    .format("epochal-ingest")
+    .options(Map("port" -> "0", "ack" -> "true", "numPartitions" -> "1") ++ options)
+    .load()
+
+  private def table(name: String): Seq[Row] = Collected.of(name)
+
+  private def start(
+      rows: DataFrame,
+      name: String,
+      checkpoint: String,
+      trigger: Trigger = Trigger.ProcessingTime(0)): StreamingQuery =
+    rows.writeStream
+      .foreach(new Collecting(name))
+      .queryName(name)
+      .option("checkpointLocation", checkpoint)
+      .trigger(trigger)
+      .outputMode("append")
+      .start()
+
+  /** Waits for a claim about a query that runs. */
+  private def until(query: StreamingQuery)(claim: => Any): Unit = {
+    eventually(timeout(Span(5, Minutes)), interval(Span(20, Millis)))(if (query.exception.isEmpty) { claim; () })
+    query.exception.foreach(throw _)
+  }
+
+  private def address(query: StreamingQuery): Int = {
+    until(query)(assert(query.lastProgress != null))
+    query.lastProgress.sources.head.metrics.get("port").toInt
+  }
+
+  private def send(port: Int, lines: String*): Unit = Using.resource(new TcpClient(port)) { client =>
+    client.send(lines.mkString("", "\n", "\n"))
+    client.await(lines.size)
+  }
+
+  private def stopped(query: StreamingQuery)(body: => Any): Unit =
+    try { body; () }
+    finally query.stop()
+
+  test("what clients were acknowledged becomes rows, and a query that is started again goes on") {
+    withTempDir { dir =>
+      val first = start(ingest(), "ingest_first", dir.toString)
+      stopped(first) {
+        send(address(first), "a", "b")
+        until(first)(assert(table("ingest_first").map(_.getString(0)) == Seq("a", "b")))
+        def metrics = first.lastProgress.sources.head.metrics.asScala
+        until(first)(assert(metrics("rowsBehind") == "0" && metrics("acknowledged") == "2"))
+        assert(metrics("address") == "127.0.0.1" && metrics("refusedFull") == "0")
+        val row = table("ingest_first").head
+        assert(row.getAs[String]("remote").startsWith("127.0.0.1:") && row.getAs[String]("stream") == "")
+        assert(row.isNullAt(row.fieldIndex("headers")) && row.getTimestamp(1).getTime > 1600000000000L)
+      }
+      val second = start(ingest(), "ingest_second", dir.toString)
+      stopped(second) {
+        send(address(second), "c")
+        until(second)(assert(table("ingest_second").map(_.getString(0)) == Seq("c")))
+      }
+    }
+  }
+
+  test("AvailableNow delivers what had been journalled, within limits of rows and bytes, and ends") {
+    withTempDir { dir =>
+      val first = start(ingest("maxRowsPerBatch" -> "1"), "ingest_filled", dir.toString)
+      stopped(first) {
+        send(address(first), (1 to 50).map(n => s"line $n"): _*)
+        // A stop while Spark logs its very first batch leaves a checkpoint that cannot be started again.
+        until(first)(assert(table("ingest_filled").nonEmpty))
+      }
+      val delivered = table("ingest_filled").size
+      Seq("maxRowsPerBatch" -> "7", "maxBytesPerBatch" -> "90").foreach { limit =>
+        withTempDir { copy =>
+          org.apache.commons.io.FileUtils.copyDirectory(dir, copy)
+          val name = s"ingest_drained_${limit._1}"
+          val drained = start(ingest(limit), name, copy.toString, Trigger.AvailableNow())
+          stopped(drained) {
+            drained.awaitTermination()
+            val batches = drained.recentProgress.map(_.numInputRows).filter(_ > 0)
+            // The first may be a replay of a batch of one row.
+            assert(batches.drop(1).forall(_ <= 16) && batches.length > 3, batches.toSeq)
+            assert(
+              table(name).map(_.getString(0)).takeRight(50 - delivered) == (delivered + 1 to 50).map(n => s"line $n"))
+          }
+        }
+      }
+    }
+  }
+
+  test("AvailableNow on a fresh checkpoint ends, and so does the next run") {
+    withTempDir { dir =>
+      (1 to 2).foreach { n =>
+        val query = start(ingest(), s"ingest_fresh_$n", dir.toString, Trigger.AvailableNow())
+        stopped(query) {
+          assert(query.awaitTermination(300000))
+          query.exception.foreach(throw _)
+        }
+      }
+    }
+  }
+
+  test("with the journal behind Spark's log no client is acknowledged; with failOnDataLoss=false its line arrives") {
+    withTempDir { dir =>
+      val port = Using.resource(new ServerSocket(0))(_.getLocalPort).toString
+      val first = start(ingest("port" -> port), "ingest_behind", dir.toString)
+      stopped(first) {
+        send(address(first), "a", "b", "c")
+        until(first)(assert(table("ingest_behind").size == 3))
+      }
+      val segments = new java.io.File(dir, "sources/0/ingest").listFiles.filter(_.getName.endsWith(".ack"))
+      assert(segments.nonEmpty && segments.forall(_.delete()))
+
+      def connected(query: StreamingQuery): Option[TcpClient] = Iterator
+        .continually(scala.util.Try(new TcpClient(port.toInt)).toOption)
+        .find(_.nonEmpty || !query.isActive)
+        .flatten
+
+      val second = start(ingest("port" -> port), "ingest_refused", dir.toString)
+      stopped(second) {
+        connected(second).foreach(Using.resource(_) { client =>
+          val said = scala.util.Try { client.send("z\n"); client.line() }.toOption.flatMap(Option(_))
+          assert(!said.exists(_.startsWith("OK")), said)
+        })
+        intercept[Exception](second.awaitTermination()): Unit
+        assert(EpochalException.in(second.exception.get).exists(_.condition.name == "DATA_LOSS"))
+      }
+
+      val third = start(ingest("port" -> port, "failOnDataLoss" -> "false"), "ingest_skipped", dir.toString)
+      stopped(third) {
+        connected(third).foreach(Using.resource(_) { client =>
+          client.send("z\n")
+          client.await(1)
+        })
+        until(third)(assert(table("ingest_skipped").map(_.getString(0)) == Seq("z")))
+      }
+    }
+  }
+
+  test("JSON becomes the schema's columns; what does not fit is kept, and where it came from is told") {
+    withTempDir { dir =>
+      val rows = spark.readStream
+        .format("epochal-ingest")
+        .schema("id INT, name STRING")
+        .options(
+          Map(
+            "port" -> "0",
+            "ack" -> "true",
+            "numPartitions" -> "1",
+            "format" -> "json",
+            "rescuedDataColumn" -> "more"))
+        .load()
+      assert(
+        rows.columns.toSeq == Seq("id", "name", "_corrupt_record", "more", "receivedAt", "remote", "stream", "headers"))
+      val query = start(rows.select("id", "name", "_corrupt_record", "more", "stream"), "ingest_json", dir.toString)
+      stopped(query) {
+        val lines = Seq("""{"id":1,"name":"ä"}""", "", """{"id":"x","name":"b"}""", """{"id":3,"z":[1]}""", "no json")
+        send(address(query), lines: _*)
+        until(query)(assert(table("ingest_json").size == 4))
+        val found = table("ingest_json").map(row => row.toSeq.take(4).map(value => Option(value).fold("-")(_.toString)))
+        assert(
+          found == Seq(
+            Seq("1", "ä", "-", "-"),
+            Seq("-", "b", """{"id":"x","name":"b"}""", "-"),
+            Seq("3", "-", "-", """{"z":[1]}"""),
+            Seq("-", "-", "no json", "-")))
+      }
+    }
+  }
+
+  test("CSV becomes the schema's columns") {
+    withTempDir { dir =>
+      val rows = ingest("format" -> "csv", "schema" -> "id INT, name STRING, day DATE", "sep" -> ";")
+      val query =
+        start(rows.selectExpr("id", "name", "CAST(day AS STRING)", "_corrupt_record"), "ingest_csv", dir.toString)
+      stopped(query) {
+        send(address(query), "1;a;2026-01-02", "2;\"b;c\";", "x;d;2026-01-03")
+        until(query)(assert(table("ingest_csv").size == 3))
+        val found = table("ingest_csv").map(_.toSeq.map(value => Option(value).fold("-")(_.toString)))
+        assert(
+          found == Seq(
+            Seq("1", "a", "2026-01-02", "-"),
+            Seq("2", "b;c", "-", "-"),
+            Seq("-", "d", "2026-01-03", "x;d;2026-01-03")))
+      }
+    }
+  }
+
+  test("lines of a server are read, and it is connected to again when it ends the connection") {
+    Using.resource(new ServerSocket(0)) { server =>
+      withTempDir { dir =>
+        val rows = spark.readStream
+          .format("epochal-ingest")
+          .options(
+            Map("mode" -> "connect", "numPartitions" -> "1", "port" -> server.getLocalPort.toString, "token" -> "t"))
+          .load()
+        val query = start(rows, "ingest_connect", dir.toString)
+        stopped(query) {
+          Seq("a\nb", "c\n").foreach { text =>
+            Using.resource(server.accept()) { socket =>
+              val greeting = new Array[Byte]("TOKEN t\n".length)
+              socket.getInputStream.readNBytes(greeting, 0, greeting.length): Unit
+              assert(new String(greeting) == "TOKEN t\n")
+              socket.getOutputStream.write(text.getBytes)
+            }
+          }
+          until(query)(assert(table("ingest_connect").map(_.getString(0)) == Seq("a", "b", "c")))
+        }
+      }
+    }
+  }
+
+  test("a port that is taken fails the query by name, and a batch read is refused") {
+    Using.resource(new ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress)) { taken =>
+      withTempDir { dir =>
+        val query = start(ingest("port" -> taken.getLocalPort.toString), "ingest_taken", dir.toString)
+        intercept[Exception](query.awaitTermination()): Unit
+        assert(EpochalException.in(query.exception.get).exists(_.condition.name == "PORT_UNAVAILABLE"))
+      }
+    }
+    val error = intercept[EpochalException](spark.read.format("epochal-ingest").option("port", "0").load().collect())
+    assert(error.condition.name == "MODE_UNSUPPORTED" && error.getMessage.contains("readStream"))
+  }
+
+  test("a checkpoint of this release is read for ever") {
+    val json = """{"v":1,"format":"epochal-ingest","source":"clients","row":42}"""
+    val options = IngestOptions.read(Map("port" -> "0")).fold(throw _, identity)
+    assert(IngestOffset.fromJson(options.source, json) == Right(IngestPosition(42)))
+    assert(IngestOffset.toJson(options.source, IngestPosition(42)) == json)
+  }
+}

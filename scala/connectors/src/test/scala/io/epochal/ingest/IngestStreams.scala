@@ -1,0 +1,65 @@
+package io.epochal.ingest
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Path
+import java.time.Clock
+import java.util.concurrent.TimeUnit.SECONDS
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
+import io.epochal.kit.record.RecordReading
+import io.epochal.kit.source.{InitialOffset, SourceStream}
+
+/** A stream as a driver makes it, without a session, and its parts.
+  *
+  * @param begins
+  *   whether it is asked for a first batch, as a query does at its start
+  */
+final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Boolean = true) extends AutoCloseable {
+  private val read = IngestOptions.read(Map("port" -> "0") ++ options).fold(throw _, identity)
+  private val initial = new InitialOffset(checkpoint.toString, new Configuration())
+  private val reading = RecordReading(IngestRun.schema, "UTC")
+
+  val source: IngestSource = IngestSource.start(read, None, reading, initial, 2)
+
+  val stream: SourceStream[IngestPosition] = new SourceStream(source, initial, Clock.systemUTC())
+
+  if (begins) source.supply.available(IngestPosition(0), 0): Unit
+
+  def port: Int = source.listener.address.getPort
+
+  def metric(name: String): String = source.metrics(None)(name)
+
+  /** What is delivered of all that was acknowledged: the column `value`. */
+  def values(): Seq[String] = {
+    val end = IngestPosition(source.intake.journal.until)
+    val factory = stream.createReaderFactory()
+    source.supply.partitions(IngestPosition(0), end).toSeq.flatMap { partition =>
+      val reader = factory.createReader(partition)
+      try Iterator.continually(reader).takeWhile(_.next()).map(_.get().getUTF8String(0).toString).toVector
+      finally reader.close()
+    }
+  }
+
+  override def close(): Unit = stream.stop()
+}
+
+object IngestRun {
+
+  /** Columns whose values can be compared. */
+  val schema: StructType = StructType(IngestProvider.text.filterNot(_.name == "headers"))
+}
+
+object IngestStreams {
+
+  def arrival(records: Seq[String], key: Option[String] = None, receivedAt: Long = 1000000L): Arrival = {
+    val bytes = records.map(_.getBytes(UTF_8))
+    val ends = bytes.scanLeft(0)(_ + _.length).drop(1)
+    Arrival("events", "client:1", receivedAt, "{\"a\":\"1\"}", bytes.flatten.toArray, ends.toArray, key)
+  }
+
+  def store(intake: Intake, records: Seq[String], key: Option[String] = None): Receipt =
+    intake.accept(arrival(records, key)).get(60, SECONDS)
+}

@@ -1,0 +1,212 @@
+package io.epochal.ingest.http
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Files
+import java.time.{Clock, Instant, ZoneOffset}
+import java.util.{Base64, HexFormat}
+import javax.crypto.Mac
+import javax.crypto.spec.SecretKeySpec
+
+import scala.util.Using
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.Conditions
+import io.epochal.ingest.http.auth.CurrentSecrets
+import io.epochal.kit.access.Secret
+
+/** Who may write, and who may ask how the listener is. */
+final class HttpAdmissionSuite extends AnyFunSuite {
+  import ListenerFixture._
+
+  private val text = "Content-Type" -> "text/plain"
+  private val json = "Content-Type" -> "application/json"
+  private val clock = Clock.fixed(Instant.ofEpochSecond(1531420618L), ZoneOffset.UTC)
+
+  private def hmac(algorithm: String, secret: String, signed: String): Array[Byte] = {
+    val mac = Mac.getInstance(algorithm)
+    mac.init(new SecretKeySpec(secret.getBytes(UTF_8), algorithm))
+    mac.doFinal(signed.getBytes(UTF_8))
+  }
+
+  private def hex(secret: String, signed: String): String = HexFormat.of.formatHex(hmac("HmacSHA256", secret, signed))
+
+  private def signed(kind: String, options: (String, String)*)(body: ListenerFixture => Unit): Unit =
+    Using
+      .resource(new ListenerFixture(Map("signature" -> kind, "signatureSecret" -> "hunter2") ++ options, clock))(body)
+
+  test("a bearer token is asked for, the previous one counts while it is named, and nothing is read without one") {
+    listening("bearerToken" -> "new", "previousBearerToken" -> "old") { fixture =>
+      Seq("Bearer new", "bearer new", "Bearer old").foreach(value =>
+        assert(fixture.post("a", "Authorization" -> value).status == 200, value))
+      Seq("Bearer", "Bearer ne", "Bearer newer", "Basic new", "new", "").foreach { value =>
+        val refused = fixture.post("a", "Authorization" -> value)
+        assert(refused.status == 401 && refused.headers("www-authenticate") == "Bearer", value)
+        assert(refused.body == """{"error":"unauthorized"}""")
+      }
+      assert(fixture.post("a", "Authorization" -> "Bearer new", "Authorization" -> "Bearer new").status == 401)
+      Using.resource(fixture.client()) { client =>
+        client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n")
+        assert(client.response().status == 401)
+      }
+      assert(fixture.intake.records.size == 3)
+    }
+  }
+
+  test("a user and password are asked for, in UTF-8") {
+    listening("user" -> "jörg", "password" -> "pass:wörd", "previousPassword" -> "before") { fixture =>
+      def basic(text: String) = "Authorization" -> s"Basic ${Base64.getEncoder.encodeToString(text.getBytes(UTF_8))}"
+      Seq("jörg:pass:wörd", "jörg:before").foreach(login => assert(fixture.post("a", basic(login)).status == 200))
+      Seq("jörg:", "jorg:before", ":", "").foreach(login =>
+        assert(fixture.post("a", basic(login)).status == 401, login))
+    }
+  }
+
+  test("a secret in a file counts as soon as it was changed, and nobody is admitted where it is gone") {
+    val file = Files.createTempFile("token", "")
+    Files.writeString(file, "first\n"): Unit
+    var now = 0L
+    val secrets = new CurrentSecrets(Seq(Secret.InFile("bearerTokenFile", file.toString)), _.getBytes(UTF_8), () => now)
+    def current = secrets.read().map(new String(_, UTF_8))
+    assert(current == Seq("first"))
+    Files.writeString(file, "second"): Unit
+    assert(current == Seq("first"))
+    now += 6000000000L
+    assert(current == Seq("second"))
+    Files.delete(file)
+    now += 6000000000L
+    assert(current.isEmpty)
+  }
+
+  test("GitHub's own example of a signature is right, one of another body or secret is not") {
+    // From "Validating webhook deliveries".
+    val options = Map("signature" -> "github", "signatureSecret" -> "It's a Secret to Everybody")
+    val right = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    Using.resource(new ListenerFixture(options, clock)) { fixture =>
+      def send(body: String, headers: (String, String)*) = fixture.ask("POST", "/", body, text +: headers: _*)
+      assert(send("Hello, World!", "X-Hub-Signature-256" -> right).status == 200)
+      val refused = send("Hello, World?", "X-Hub-Signature-256" -> right)
+      assert(refused.status == 403 && refused.body == """{"error":"forbidden"}""")
+      Seq(right.drop(7), "sha256=", "sha256=zz", right.dropRight(2)).foreach(value =>
+        assert(send("Hello, World!", "X-Hub-Signature-256" -> value).status == 403, value))
+      assert(send("Hello, World!").status == 403)
+      assert(fixture.intake.records == Seq("Hello, World!"))
+    }
+  }
+
+  test("a delivery that GitHub repeats is a duplicate") {
+    signed("github") { fixture =>
+      def send(body: String, id: String) = fixture.ask(
+        "POST",
+        "/",
+        body,
+        json,
+        "X-Hub-Signature-256" -> s"sha256=${hex("hunter2", body)}",
+        "X-GitHub-Delivery" -> id)
+      assert(send("{\"a\":1}", "72d3162e").body == """{"records":1}""")
+      assert(send("{\"a\":1}", "72d3162e").body.contains("duplicate"))
+      assert(send("{\"a\":1}", "another").body == """{"records":1}""")
+    }
+  }
+
+  test("Stripe's signature counts within its tolerance, any of several, and its event's id is the key") {
+    signed("stripe", "previousSignatureSecret" -> "before") { fixture =>
+      val event = "{\"object\":{\"id\":\"no\"},\"id\":\"evt_1\",\"n\":1}"
+      def send(time: Long, secret: String, more: String = "") = fixture.ask(
+        "POST",
+        "/",
+        event,
+        json,
+        "Stripe-Signature" -> s"t=$time,${more}v1=${hex(secret, s"$time.$event")},v0=6ffbb59b")
+      val now = clock.instant.getEpochSecond
+      assert(send(now, "hunter2").body == """{"records":1}""")
+      assert(send(now - 299, "hunter2", more = s"v1=${"ab" * 32},").body == """{"records":1,"duplicate":true}""")
+      assert(send(now + 299, "before").body.contains("duplicate"))
+      Seq(now - 301, now + 301).foreach(time => assert(send(time, "hunter2").status == 403))
+      assert(send(now, "hunter3").status == 403)
+      assert(fixture.intake.arrivals.flatMap(_.key) == Seq("/evt_1"))
+    }
+  }
+
+  test("Slack's own example of a signature is right at its time, and not later") {
+    // From "Verifying requests from Slack".
+    val secret = "8f742231b10e8888abcd99yyyzzz85a5"
+    val body =
+      "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=" +
+        "foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com" +
+        "%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c"
+    val headers = Seq(
+      "Content-Type" -> "application/x-www-form-urlencoded",
+      "X-Slack-Request-Timestamp" -> "1531420618",
+      "X-Slack-Signature" -> "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503")
+    val options = Map("signature" -> "slack", "signatureSecret" -> secret)
+    Using.resource(new ListenerFixture(options, clock)) { fixture =>
+      assert(fixture.ask("POST", "/", body, headers: _*).status == 200)
+      assert(
+        fixture
+          .ask("POST", "/", body, headers.updated(1, "X-Slack-Request-Timestamp" -> "1531420617"): _*)
+          .status == 403)
+      assert(fixture.intake.records.head.contains("\"command\":\"/webhook-collect\""))
+    }
+    Using.resource(new ListenerFixture(options, Clock.offset(clock, java.time.Duration.ofSeconds(301)))) { fixture =>
+      assert(fixture.ask("POST", "/", body, headers: _*).status == 403 && fixture.intake.arrivals.isEmpty)
+    }
+  }
+
+  test("any sender's header is read by its prefix, algorithm and encoding") {
+    signed(
+      "header",
+      "signatureHeader" -> "X-Shop-Hmac",
+      "signaturePrefix" -> "v=",
+      "signatureAlgorithm" -> "HmacSHA512",
+      "signatureEncoding" -> "base64") { fixture =>
+      val right = Base64.getEncoder.encodeToString(hmac("HmacSHA512", "hunter2", "body"))
+      assert(fixture.post("body", "X-Shop-Hmac" -> s"v=$right").status == 200)
+      assert(fixture.post("body", "X-Shop-Hmac" -> right).status == 403)
+      assert(fixture.post("body", "X-Shop-Hmac" -> "v=%%").status == 403)
+    }
+  }
+
+  test("health and metrics are open on loopback; elsewhere they need the credential, or the option that opens them") {
+    listening("bearerToken" -> "t")(fixture => assert(fixture.ask("GET", "/metrics", "").status == 200))
+    listening("bearerToken" -> "t", "host" -> "0.0.0.0") { fixture =>
+      Seq("/health", "/metrics").foreach { path =>
+        assert(fixture.ask("GET", path, "").status == 401)
+        assert(fixture.ask("GET", path, "", "Authorization" -> "Bearer t").status == 200)
+      }
+    }
+    listening("signature" -> "github", "signatureSecret" -> "s", "host" -> "0.0.0.0")(fixture =>
+      assert(fixture.ask("GET", "/health", "").status == 403))
+    listening("bearerToken" -> "t", "host" -> "0.0.0.0", "openStatus" -> "true")(fixture =>
+      assert(fixture.ask("GET", "/health", "").status == 200))
+  }
+
+  test("an address that others can reach is refused without TLS and without a credential") {
+    val error = intercept[io.epochal.core.error.EpochalException](listening("host" -> "0.0.0.0")(_ => ()))
+    assert(error.condition == Conditions.ListenerExposed && error.getMessage.contains("bearerToken"))
+  }
+
+  test("options that contradict each other are refused by name, before anything listens") {
+    assert(refusal("bearerToken" -> "a", "user" -> "u", "password" -> "p").getMessage.contains("bearerToken, user"))
+    Seq(
+      Seq("user" -> "u") -> "password",
+      Seq("password" -> "p") -> "user",
+      Seq("signature" -> "github") -> "signatureSecret",
+      Seq("signatureSecret" -> "s") -> "signature",
+      Seq("previousBearerToken" -> "a") -> "bearerToken",
+      Seq("bearerToken" -> "a", "bearerTokenEnv" -> "B") -> "keep one",
+      Seq("signature" -> "header", "signatureSecret" -> "s") -> "signatureHeader",
+      Seq("signature" -> "github", "signatureSecret" -> "s", "signatureEncoding" -> "hex") -> "signature=header",
+      Seq("bearerTokenFile" -> "/nowhere/token") -> "bearerTokenFile",
+      Seq("headers" -> "Date,authorization") -> "authorization",
+      Seq("maxRequestBytes" -> "2g") -> "1g"
+    ).foreach { case (options, named) =>
+      assert(refusal(options: _*).getMessage.contains(named), options)
+    }
+  }
+
+  test("no text of the settings has a secret") {
+    val settings = ListenerFixture.settings(Map("user" -> "nobody", "password" -> "hunter2"))
+    assert(!settings.toString.contains("hunter2") && !settings.toString.contains("nobody"))
+  }
+}

@@ -1,0 +1,188 @@
+package io.epochal.ingest.http
+
+import java.io.ByteArrayOutputStream
+import java.util.concurrent.CompletableFuture
+import java.util.zip.GZIPOutputStream
+
+import scala.util.Using
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.epochal.ingest.intake.Receipt
+
+/** What clients may take of the driver, however they try; others are served meanwhile. */
+final class HttpLimitsSuite extends AnyFunSuite with Eventually {
+  import ListenerFixture.listening
+
+  implicit override val patienceConfig: PatienceConfig = PatienceConfig(Span(60, Seconds), Span(20, Millis))
+
+  private val Text = "Content-Type: text/plain\r\n"
+
+  private def buffered(fixture: ListenerFixture): String =
+    fixture.ask("GET", "/metrics", "").body.linesIterator.find(_.startsWith("epochal_ingest_http_buffered_bytes ")).get
+
+  test("a body that is too large is refused, announced or in chunks, and after decompression") {
+    listening("maxRequestBytes" -> "100k") { fixture =>
+      assert(fixture.post("x\n" * 51200).status == 200)
+      assert(fixture.post("x\n" * 51201).status == 413)
+      Using.resource(fixture.client()) { client =>
+        client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Transfer-Encoding: chunked\r\n\r\n")
+        client.send("19001\r\n" + "x\n" * 51201)
+        assert(client.response().status == 413)
+        client.awaitEnd()
+      }
+      val bomb = new ByteArrayOutputStream
+      Using.resource(new GZIPOutputStream(bomb))(_.write(new Array[Byte](50 << 20)))
+      val refused =
+        fixture.askBytes("POST", "/", bomb.toByteArray, "Content-Type" -> "text/plain", "Content-Encoding" -> "gzip")
+      assert(refused.status == 413 && fixture.intake.arrivals.size == 1)
+      assert(buffered(fixture).endsWith(" 0"))
+    }
+  }
+
+  test("a head that is too large, or has too many headers, is refused") {
+    listening("maxHeaderBytes" -> "4k") { fixture =>
+      assert(fixture.post("a", "X-Large" -> "x" * 3000).status == 200)
+      assert(fixture.post("a", "X-Large" -> "x" * 5000).status == 431)
+      assert(fixture.post("a", (1 to 1000).map(i => s"X-$i" -> "x"): _*).status == 431)
+      assert(fixture.ask("POST", s"/${"x" * 5000}", "a").status == 414)
+    }
+  }
+
+  test("bodies that wait for the journal share a budget; beyond it requests are put off, and it is given back") {
+    listening("maxBufferedBytes" -> "1m", "maxRequestBytes" -> "600k", "maxRecordBytes" -> "600k") { fixture =>
+      val receipt = new CompletableFuture[Receipt]
+      fixture.intake.instead = _ => Some(receipt)
+      Using.resource(fixture.client()) { client =>
+        client.send(RawClient.request("POST", "/", Array.fill(590 << 10)('x'.toByte), "Content-Type" -> "text/plain"))
+        eventually(assert(buffered(fixture).split(' ').last.toInt > (590 << 10)))
+        val second = fixture.post("y" * (590 << 10))
+        assert(second.status == 503 && second.headers("retry-after") == "1")
+        val _ = receipt.complete(Receipt.Stored(1))
+        assert(client.response().status == 200)
+      }
+      assert(buffered(fixture).endsWith(" 0"))
+      fixture.intake.instead = _ => None
+      assert(fixture.post("y" * (590 << 10)).status == 200)
+    }
+  }
+
+  test("memory is taken for what came, not for what was announced, and given back when the client is gone") {
+    listening("maxBufferedBytes" -> "1m") { fixture =>
+      val clients = Seq.fill(20)(fixture.client())
+      clients.foreach(_.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 8000000\r\n\r\nx"))
+      eventually(assert(buffered(fixture) == s"epochal_ingest_http_buffered_bytes ${20 * (8 << 10)}"))
+      assert(fixture.post("a").status == 200)
+      clients.foreach(_.close())
+      eventually(assert(buffered(fixture).endsWith(" 0")))
+    }
+  }
+
+  test("a head that comes byte by byte ends with its connection, the first one and a later one") {
+    listening("headTimeout" -> "1s") { fixture =>
+      Seq(false, true).foreach { later =>
+        Using.resource(fixture.client()) { client =>
+          if (later) {
+            client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+            assert(client.response().status == 200)
+          }
+          val dripping = new Thread(() =>
+            try
+              while (true) {
+                client.send("X")
+                Thread.sleep(50)
+              }
+            catch { case _: java.io.IOException => () })
+          dripping.start()
+          client.awaitEnd()
+          dripping.join()
+        }
+      }
+      eventually(assert(fixture.ask("GET", "/metrics", "").body.contains("refused_total{reason=\"too_slow\"} 2")))
+    }
+  }
+
+  test("a connection between two requests may be idle for longer than a head may take") {
+    listening("headTimeout" -> "1s") { fixture =>
+      Using.resource(fixture.client()) { client =>
+        def ask() = {
+          client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+          client.response().status
+        }
+        assert(ask() == 200)
+        // Meanwhile another one runs into the timeout, twice: so much time has passed.
+        (1 to 2).foreach(_ => Using.resource(fixture.client())(_.awaitEnd()))
+        assert(ask() == 200)
+      }
+    }
+  }
+
+  test("a body that comes too slowly ends with its connection, and the client beside it is served") {
+    listening("minBytesPerSecond" -> "1k") { fixture =>
+      Using.resource(fixture.client()) { client =>
+        client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 8000000\r\n\r\n")
+        val dripping = new Thread(() =>
+          try
+            while (true) {
+              client.send("x")
+              Thread.sleep(100)
+            }
+          catch { case _: java.io.IOException => () })
+        dripping.start()
+        assert(fixture.post("a").status == 200)
+        client.awaitEnd()
+        dripping.join()
+      }
+      assert(fixture.intake.records == Seq("a"))
+      eventually(assert(buffered(fixture).endsWith(" 0")))
+    }
+  }
+
+  test("a client that stops in the middle of a body is told so, or its connection ends") {
+    listening("idle" -> "500") { fixture =>
+      Using.resource(fixture.client()) { client =>
+        client.send(s"POST / HTTP/1.1\r\nHost: h\r\n${Text}Content-Length: 10\r\n\r\nabc")
+        val told = client.rest()
+        assert(told.isEmpty || told.startsWith("HTTP/1.1 408"), told)
+      }
+      assert(fixture.intake.arrivals.isEmpty)
+    }
+  }
+
+  test("a client that waits for a slow journal longer than it may be idle is answered all the same") {
+    listening("idle" -> "300") { fixture =>
+      val receipt = new CompletableFuture[Receipt]
+      fixture.intake.instead = _ => Some(receipt)
+      Using.resource(fixture.client()) { client =>
+        client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+        // A second connection runs into the idle timeout meanwhile.
+        Using.resource(fixture.client()) { other =>
+          other.send("POST / HTTP/1.1\r\n")
+          other.awaitEnd()
+        }
+        val _ = receipt.complete(Receipt.Stored(1))
+        assert(client.response().status == 200)
+      }
+    }
+  }
+
+  test("connections beyond the maximum wait until others have ended") {
+    listening("connections" -> "3") { fixture =>
+      val open = Seq.fill(3)(fixture.client())
+      open.foreach { client =>
+        client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+        assert(client.response().status == 200)
+      }
+      Using.resource(fixture.client()) { fourth =>
+        fourth.send(RawClient.request("POST", "/", "b".getBytes, "Content-Type" -> "text/plain"))
+        assert(fixture.intake.records.size == 3)
+        open.head.close()
+        assert(fourth.response().status == 200)
+      }
+      open.foreach(_.close())
+      assert(fixture.intake.records == Seq("a", "a", "a", "b"))
+    }
+  }
+}

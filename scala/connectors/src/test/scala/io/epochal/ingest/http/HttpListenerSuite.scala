@@ -1,0 +1,266 @@
+package io.epochal.ingest.http
+
+import java.io.ByteArrayOutputStream
+import java.net.InetSocketAddress
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.Clock
+import java.util.concurrent.CompletableFuture
+import java.util.zip.GZIPOutputStream
+
+import scala.util.Using
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.ingest.intake.{Arrival, Receipt}
+
+/** What a client sends, what it is told, and what the intake gets. */
+final class HttpListenerSuite extends AnyFunSuite with Eventually {
+  import ListenerFixture.listening
+
+  implicit override val patienceConfig: PatienceConfig = PatienceConfig(Span(30, Seconds), Span(20, Millis))
+
+  private def gzip(text: String): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    Using.resource(new GZIPOutputStream(bytes))(_.write(text.getBytes(UTF_8)))
+    bytes.toByteArray
+  }
+
+  test("records of every format are stored and counted, by POST and PUT, for the stream in the path") {
+    listening() { fixture =>
+      assert(fixture.post("a\nb\n").body == """{"records":2}""")
+      assert(fixture.ask("PUT", "/clicks", "[{\"x\":1}, 2]", "Content-Type" -> "application/json").status == 200)
+      assert(fixture.ask("POST", "/clicks.2-a_~", "{}\n1\n", "Content-Type" -> "application/x-ndjson").status == 200)
+      assert(fixture.ask("POST", "/", "a=b", "Content-Type" -> "application/x-www-form-urlencoded").status == 200)
+      assert(fixture.intake.records == Seq("a", "b", "{\"x\":1}", "2", "{}", "1", "{\"a\":\"b\"}"))
+      assert(fixture.intake.arrivals.map(_.stream) == Seq("", "clicks", "clicks.2-a_~", ""))
+      assert(fixture.intake.arrivals.forall(_.remote.matches("127\\.0\\.0\\.1:\\d+")))
+    }
+  }
+
+  test("a request is not acknowledged before its receipt is there") {
+    listening() { fixture =>
+      val receipt = new CompletableFuture[Receipt]
+      fixture.intake.instead = _ => Some(receipt)
+      Using.resource(fixture.client()) { client =>
+        val seen = new CompletableFuture[RawResponse]
+        val reader = new Thread(() => { val _ = seen.complete(client.response()) })
+        client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+        reader.start()
+        // Another request is answered meanwhile: the first one holds no thread.
+        (1 to 30).foreach(_ => assert(fixture.ask("GET", "/health", "").status == 200))
+        assert(!seen.isDone)
+        val _ = receipt.complete(Receipt.Stored(1))
+        assert(seen.get().body == """{"records":1}""")
+        reader.join()
+      }
+    }
+  }
+
+  test("a repeated key of the same stream is acknowledged as a duplicate and not kept") {
+    listening() { fixture =>
+      def send(path: String, key: String) =
+        fixture.ask("POST", path, "a", "Content-Type" -> "text/plain", "Idempotency-Key" -> key)
+      assert(send("/one", "k").body == """{"records":1}""")
+      val again = send("/one", "k")
+      assert(again.status == 200 && again.body == """{"records":1,"duplicate":true}""")
+      assert(send("/two", "k").body == """{"records":1}""")
+      assert(send("/one", "K").body == """{"records":1}""")
+      assert(fixture.intake.arrivals.flatMap(_.key) == Seq("one/k", "two/k", "one/K"))
+      Seq("", "a b", "x" * 256, "ü").foreach(key => assert(send("/", key).status == 400, key))
+      assert(fixture.intake.arrivals.size == 3)
+    }
+  }
+
+  test("a full journal is answered with 429 and when to try again, a failed one with 503 and nothing of the reason") {
+    listening() { fixture =>
+      fixture.intake.instead = _ => Some(CompletableFuture.completedFuture(Receipt.Full(7)))
+      val full = fixture.post("a")
+      assert(full.status == 429 && full.headers("retry-after") == "7")
+      val error = Conditions.JournalUnwritable("source" -> "s", "path" -> "/secret/place", "reason" -> "disk full")
+      fixture.intake.instead = _ => Some(CompletableFuture.completedFuture(Receipt.Failed(error)))
+      val failed = fixture.post("a")
+      assert(failed.status == 503 && failed.headers.contains("retry-after") && !failed.body.contains("place"))
+      fixture.intake.instead = _ => None
+      fixture.intake.room = false
+      assert(fixture.post("a").status == 429)
+      assert(fixture.ask("GET", "/health", "").status == 503)
+      // Only the journal knows whether this one was stored before.
+      assert(fixture.post("a", "Idempotency-Key" -> "k").status == 200)
+    }
+  }
+
+  test("before the query's first batch a request waits, and the health says so") {
+    listening() { fixture =>
+      fixture.intake.open = false
+      val receipt = new CompletableFuture[Receipt]
+      fixture.intake.instead = _ => Some(receipt)
+      Using.resource(fixture.client()) { client =>
+        client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+        val health = fixture.ask("GET", "/health", "")
+        assert(health.status == 503 && health.body.contains("has not asked for a batch"))
+        fixture.intake.open = true
+        val _ = receipt.complete(Receipt.Stored(1))
+        assert(client.response().status == 200 && fixture.ask("GET", "/health", "").status == 200)
+      }
+    }
+  }
+
+  test("a malformed request is told the record and the byte, and nothing of it is kept; the connection goes on") {
+    listening() { fixture =>
+      Using.resource(fixture.client()) { client =>
+        client.send(RawClient.request("POST", "/", "[1,{\"a\" 2}]".getBytes, "Content-Type" -> "application/json"))
+        val refused = client.response()
+        assert(
+          refused.status == 400 && refused.body.matches("\\{\"error\":\"[^\"]+.*\",\"record\":1,\"position\":\\d+}"))
+        client.send(RawClient.request("POST", "/", "[1]".getBytes, "Content-Type" -> "application/json"))
+        assert(client.response().status == 200)
+      }
+      assert(fixture.intake.records == Seq("1"))
+    }
+    listening("malformed" -> "keep") { fixture =>
+      assert(fixture.ask("POST", "/", "{\"a\":1}\n{\n", "Content-Type" -> "application/x-ndjson").status == 200)
+      assert(fixture.intake.records == Seq("{\"a\":1}", "{"))
+    }
+  }
+
+  test("gzip, chunks and Expect: 100-continue are read") {
+    listening() { fixture =>
+      val headers = Seq("Content-Type" -> "text/plain", "Content-Encoding" -> "gzip")
+      assert(fixture.askBytes("POST", "/", gzip("a\nb"), headers: _*).body == """{"records":2}""")
+      assert(fixture.askBytes("POST", "/", gzip("c").dropRight(1), headers: _*).status == 400)
+      assert(fixture.askBytes("POST", "/", "c".getBytes, headers: _*).status == 400)
+      Using.resource(fixture.client()) { client =>
+        client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
+        Seq("2\r\nd\n\r\n", "1\r\ne\r\n", "0\r\n\r\n").foreach(client.send(_: String))
+        assert(client.response().body == """{"records":2}""")
+        client.send(
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+        assert(client.response().status == 100)
+        client.send("f")
+        assert(client.response().status == 200)
+        // What will be refused is refused before it is sent.
+        client.send(
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/html\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+        assert(client.response().status == 415)
+      }
+      assert(fixture.intake.records == Seq("a", "b", "d", "e", "f"))
+    }
+  }
+
+  test("requests that were sent without waiting are stored in their order") {
+    listening() { fixture =>
+      Using.resource(fixture.client()) { client =>
+        val all =
+          (1 to 200).flatMap(i => RawClient.request("POST", "/", s"$i".getBytes, "Content-Type" -> "text/plain"))
+        client.send(all.toArray)
+        (1 to 200).foreach(_ => assert(client.response().status == 200))
+      }
+      assert(fixture.intake.records == (1 to 200).map(_.toString))
+    }
+  }
+
+  test("an empty body of lines is acknowledged without the intake") {
+    listening()(fixture => assert(fixture.post("").body == """{"records":0}""" && fixture.intake.arrivals.isEmpty))
+  }
+
+  test("other types, encodings, methods and paths are refused by their statuses") {
+    listening() { fixture =>
+      val type415 = fixture.ask("POST", "/", "<a/>", "Content-Type" -> "application/xml")
+      assert(
+        type415.status == 415 && type415.body.contains("application/x-ndjson") && type415.headers.contains("accept"))
+      assert(fixture.ask("POST", "/", "a").status == 415)
+      assert(fixture.post("a", "Content-Encoding" -> "br").status == 415)
+      val method405 = fixture.ask("GET", "/", "")
+      assert(method405.status == 405 && method405.headers("allow") == "POST, PUT")
+      assert(fixture.ask("POST", "/health", "").headers("allow") == "GET, HEAD")
+      Seq("/a/b", "/a%2Fb", s"/${"x" * 129}", "/a%20b", "/%00").foreach { path =>
+        val status = fixture.ask("POST", path, "a", "Content-Type" -> "text/plain").status
+        assert(status == 404 || status == 400, path)
+      }
+      assert(fixture.intake.arrivals.isEmpty)
+    }
+  }
+
+  test("rows have the headers that the options name, and the client that a trusted proxy names") {
+    val forwarded = "X-Forwarded-For" -> "6.6.6.6, 10.1.2.3"
+    listening("headers" -> "X-GitHub-Event,X-Many,X-None") { fixture =>
+      fixture.post("a", "x-github-event" -> "pu\"sh", "X-Many" -> "1", "X-Many" -> "2", "Other" -> "3", forwarded): Unit
+      fixture.post("b"): Unit
+      assert(fixture.intake.arrivals.map(_.headers) == Seq("""{"X-GitHub-Event":"pu\"sh","X-Many":"1, 2"}""", null))
+      assert(fixture.intake.arrivals.forall(_.remote.startsWith("127.0.0.1:")))
+    }
+    listening("trustForwarded" -> "true") { fixture =>
+      fixture.post("a", forwarded): Unit
+      assert(fixture.intake.arrivals.map(_.remote) == Seq("10.1.2.3"))
+    }
+  }
+
+  test("what came is timed by the clock, in microseconds") {
+    val clock = Clock.fixed(java.time.Instant.parse("2026-01-02T03:04:05.678901Z"), java.time.ZoneOffset.UTC)
+    Using.resource(new ListenerFixture(Map.empty, clock)) { fixture =>
+      fixture.post("a"): Unit
+      assert(fixture.intake.arrivals.map(_.receivedAt) == Seq(1767323045678901L))
+    }
+  }
+
+  test("the metrics tell what came and what was refused, in the format of Prometheus") {
+    listening() { fixture =>
+      fixture.post("a\nbc"): Unit
+      fixture.post("a", "Idempotency-Key" -> "k"): Unit
+      fixture.post("a", "Idempotency-Key" -> "k"): Unit
+      fixture.ask("POST", "/", "[", "Content-Type" -> "application/json"): Unit
+      val lines = fixture.ask("GET", "/metrics", "").body.linesIterator.toSeq
+      Seq(
+        "epochal_ingest_http_requests_total{status=\"200\"} 3",
+        "epochal_ingest_http_requests_total{status=\"400\"} 1",
+        "epochal_ingest_http_refused_total{reason=\"malformed\"} 1",
+        "epochal_ingest_http_records_total 3",
+        "epochal_ingest_http_bytes_total 4",
+        "epochal_ingest_http_duplicates_total 1",
+        "epochal_ingest_journal_bytes 42",
+        "epochal_ingest_http_ack_seconds_count 3",
+        "epochal_ingest_http_ack_seconds_bucket{le=\"+Inf\"} 3"
+      ).foreach(line => assert(lines.contains(line), lines.mkString("\n")))
+      assert(lines.exists(_.matches("epochal_ingest_http_buffered_bytes 0")), lines)
+      val sample = """[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.eE+-]+""".r
+      assert(lines.filterNot(_.startsWith("# ")).forall(sample.matches), lines)
+      assert(fixture.listener.metrics("acknowledged") == "3" && fixture.listener.metrics("refused") == "1")
+    }
+  }
+
+  test("a port that is taken is an error that names it, and is free again after close, at once") {
+    val first = new ListenerFixture(Map.empty, Clock.systemUTC())
+    val taken = new InetSocketAddress("127.0.0.1", first.port)
+    def again() =
+      new HttpListener(ListenerFixture.settings(Map.empty), taken, new MemoryIntake, Clock.systemUTC())
+    val error = intercept[EpochalException](again())
+    assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains(s"127.0.0.1:${first.port}"))
+    first.post("a"): Unit
+    first.close()
+    val second = again()
+    assert(second.address == taken)
+    second.close()
+    second.close()
+  }
+
+  test("close leaves no thread, ends what is in flight, and keeps the interruption of its caller") {
+    val fixture = new ListenerFixture(Map.empty, Clock.systemUTC())
+    val receipt = new CompletableFuture[Receipt]
+    fixture.intake.instead = (_: Arrival) => Some(receipt)
+    Using.resource(fixture.client()) { client =>
+      client.send(RawClient.request("POST", "/", "a".getBytes, "Content-Type" -> "text/plain"))
+      Thread.currentThread.interrupt()
+      fixture.close()
+      assert(Thread.interrupted())
+      client.awaitEnd()
+    }
+    // The journal may still say what became of it.
+    assert(receipt.complete(Receipt.Stored(1)))
+    eventually {
+      assert(!Thread.getAllStackTraces.keySet.toArray(Array.empty[Thread]).exists(_.getName.startsWith("epochal-http")))
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package io.epochal.ingest.http
+
+import java.net.InetSocketAddress
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.{Clock, Duration}
+import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, ConcurrentLinkedQueue}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.OptionGroup
+import io.epochal.ingest.intake.{Arrival, Intake, Receipt}
+
+/** An intake in memory, which the test can have answer otherwise. */
+final class MemoryIntake extends Intake {
+  private val kept = new ConcurrentLinkedQueue[Arrival]
+  private val keys = ConcurrentHashMap.newKeySet[String]
+
+  /** What becomes of the next arrivals, in place of being kept. */
+  @volatile var instead: Arrival => Option[CompletableFuture[Receipt]] = _ => None
+  @volatile var room = true
+  @volatile var open = true
+
+  def arrivals: Seq[Arrival] = kept.asScala.toSeq
+
+  def records: Seq[String] = arrivals.flatMap(MemoryIntake.records)
+
+  override def accept(arrival: Arrival): CompletableFuture[Receipt] = instead(arrival).getOrElse {
+    val known = arrival.key.exists(key => !keys.add(key))
+    if (!known) kept.add(arrival): Unit
+    CompletableFuture.completedFuture(if (known) Receipt.Duplicate else Receipt.Stored(arrival.records))
+  }
+
+  override def hasRoom: Boolean = room
+
+  override def isOpen: Boolean = open
+}
+
+object MemoryIntake {
+  def records(arrival: Arrival): Seq[String] =
+    (0 +: arrival.ends.toSeq).zip(arrival.ends.toSeq).map { case (from, until) =>
+      new String(arrival.bytes, from, until - from, UTF_8)
+    }
+}
+
+/** A listener on a free port, with an intake in memory. */
+final class ListenerFixture(options: Map[String, String], clock: Clock) extends AutoCloseable {
+  import ListenerFixture._
+
+  val intake = new MemoryIntake
+  val listener =
+    new HttpListener(
+      settings(options),
+      new InetSocketAddress(options.getOrElse("host", "127.0.0.1"), 0),
+      intake,
+      clock,
+      () => Seq(("epochal_ingest_journal_bytes", "Bytes in the journal.", 42L)))
+
+  def port: Int = listener.address.getPort
+
+  def client(): RawClient = new RawClient(port)
+
+  /** The response to one request over a connection of its own. */
+  def ask(method: String, path: String, body: String, headers: (String, String)*): RawResponse =
+    askBytes(method, path, body.getBytes(UTF_8), headers: _*)
+
+  def askBytes(method: String, path: String, body: Array[Byte], headers: (String, String)*): RawResponse =
+    Using.resource(client()) { client =>
+      client.send(RawClient.request(method, path, body, headers: _*))
+      client.response()
+    }
+
+  def post(body: String, headers: (String, String)*): RawResponse =
+    ask(
+      "POST",
+      "/",
+      body,
+      (if (headers.exists(_._1 == "Content-Type")) headers else ("Content-Type" -> "text/plain") +: headers): _*)
+
+  override def close(): Unit = listener.close()
+}
+
+object ListenerFixture {
+  private val group = OptionGroup("epochal-ingest", "", IngestHttpOptions.all)
+
+  def read(options: Map[String, String], connections: Int = 100, idle: Duration = Duration.ofSeconds(20)) =
+    group.parse(options.removedAll(Seq("host"))).flatMap(IngestHttpOptions.read(_, connections, idle))
+
+  def refusal(options: (String, String)*): EpochalException =
+    read(options.toMap).fold(identity, found => throw new AssertionError(s"not refused: $found"))
+
+  def settings(options: Map[String, String]): HttpSettings =
+    read(
+      options.removedAll(Seq("connections", "idle")),
+      options.get("connections").fold(100)(_.toInt),
+      options.get("idle").fold(Duration.ofSeconds(20))(text => Duration.ofMillis(text.toLong)))
+      .fold(throw _, identity)
+
+  def listening[A](options: (String, String)*)(body: ListenerFixture => A): A =
+    Using.resource(new ListenerFixture(options.toMap, Clock.systemUTC()))(body)
+}

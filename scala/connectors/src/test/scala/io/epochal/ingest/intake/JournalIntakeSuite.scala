@@ -1,0 +1,208 @@
+package io.epochal.ingest.intake
+
+import java.time.Duration
+import java.util.concurrent.TimeUnit.SECONDS
+import java.util.concurrent.{CountDownLatch, CyclicBarrier}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.ingest.IngestStreams.{arrival, store}
+import io.epochal.kit.source.ManualClock
+
+final class JournalIntakeSuite extends AnyFunSuite {
+  private val start = java.time.Instant.parse("2026-01-01T00:00:00Z")
+
+  private class Fixture(settings: IntakeSettings = IntakeSettings(1L << 20, Duration.ofMinutes(10))) {
+    val files = new SlowStore
+    private val runs = new SlowStore
+    val clock = new ManualClock(start)
+
+    def run(): JournalIntake =
+      new JournalIntake(
+        AcknowledgedJournal.take(files, runs, "source", settings.segmentBytes),
+        settings,
+        "source",
+        "/journal",
+        clock)
+
+    def keyed(intake: JournalIntake, key: String): Receipt =
+      intake.accept(arrival(Seq(key), Some(key), clock.millis() * 1000L)).get(60, SECONDS)
+  }
+
+  test("arrivals that wait for a slow sync share the next one, and each gets its receipt") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    val entered = new CyclicBarrier(2)
+    fixture.files.beforeSync = () => entered.await(): Unit
+    val first = intake.accept(arrival(Seq("a")))
+    entered.await(60, SECONDS): Unit
+    // The writer is past the barrier and may sync; what comes before it is back waits for one sync in all.
+    val hold = new CountDownLatch(1)
+    fixture.files.beforeSync = () => hold.await()
+    val second = intake.accept(arrival(Seq("b")))
+    assert(first.get(60, SECONDS) == Receipt.Stored(1))
+    while (fixture.files.waiting == 0) Thread.onSpinWait()
+    val others = (0 until 100).map(n => intake.accept(arrival(Seq(s"c$n", s"d$n"))))
+    assert(!second.isDone && others.forall(!_.isDone))
+    fixture.files.beforeSync = () => ()
+    val before = fixture.files.syncs
+    hold.countDown()
+    assert(others.map(_.get(60, SECONDS)).forall(_ == Receipt.Stored(2)))
+    assert(fixture.files.syncs - before <= 2, "the one that was held, and one for all")
+    assert(intake.journal.until == 202)
+    intake.close()
+  }
+
+  test(
+    "a key that was stored is a duplicate: in the same group, later, in the next run, and when its segment is gone") {
+    val fixture = new Fixture
+    val first = fixture.run()
+    first.hold()
+    val together =
+      Seq("k", "k", "l").map(key => first.accept(arrival(Seq(key), Some(key), fixture.clock.millis() * 1000L)))
+    first.resume()
+    assert(together.map(_.get(60, SECONDS)) == Seq(Receipt.Stored(1), Receipt.Duplicate, Receipt.Stored(1)))
+    assert(fixture.keyed(first, "k") == Receipt.Duplicate && first.journal.until == 2)
+    first.close()
+    // Each run begins a segment; four committed epochs later only the last ones are left.
+    (1 to 8).foreach { n =>
+      val next = fixture.run()
+      assert(fixture.keyed(next, "k") == Receipt.Duplicate && fixture.keyed(next, s"m$n") == Receipt.Stored(1))
+      next.journal.release(next.journal.until)
+      next.close()
+    }
+    assert(fixture.files.names().size <= 5)
+    val last = fixture.run()
+    Seq("k", "l", "m1", "m8").foreach(key => assert(fixture.keyed(last, key) == Receipt.Duplicate, key))
+    last.close()
+  }
+
+  test("a key is known for as long as the window, and no longer") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    assert(fixture.keyed(intake, "k") == Receipt.Stored(1))
+    fixture.clock.advance(599)
+    assert(fixture.keyed(intake, "k") == Receipt.Duplicate)
+    fixture.clock.advance(1)
+    assert(fixture.keyed(intake, "k") == Receipt.Stored(1))
+    intake.close()
+  }
+
+  test("a key is not known where its arrival was not stored") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    fixture.files.fails = true
+    assert(failed(fixture.keyed(intake, "k")).contains("JOURNAL_UNWRITABLE"))
+    assert(intake.failure.nonEmpty)
+    fixture.files.fails = false
+    assert(fixture.keyed(intake, "k") == Receipt.Stored(1) && intake.failure.isEmpty)
+    intake.close()
+  }
+
+  test(
+    "what was acknowledged and not delivered fills the journal; what was delivered makes room, before it is removed") {
+    val fixture = new Fixture(IntakeSettings(1000, Duration.ZERO))
+    val intake = fixture.run()
+    val stored = Iterator.continually(store(intake, Seq("x" * 100))).takeWhile(_ == Receipt.Stored(1)).size
+    assert(stored >= 5 && !intake.hasRoom && store(intake, Seq("y")) == Receipt.Full(1))
+    intake.deliveredUntil(stored.toLong)
+    assert(intake.hasRoom && store(intake, Seq("z")) == Receipt.Stored(1))
+    intake.close()
+  }
+
+  test("a full journal knows the keys that it stored, and those that are being stored; no other arrival is taken") {
+    val fixture = new Fixture(IntakeSettings(1000, Duration.ofMinutes(10)))
+    val intake = fixture.run()
+    val stored = Iterator.from(0).map(n => fixture.keyed(intake, s"k$n")).takeWhile(_ == Receipt.Stored(1)).size
+    val rows = intake.journal.until
+    assert(stored >= 5 && rows == stored && !intake.hasRoom)
+    (0 until stored).foreach(n => assert(fixture.keyed(intake, s"k$n") == Receipt.Duplicate, n))
+    assert(fixture.keyed(intake, "new") == Receipt.Full(1) && store(intake, Seq("y")) == Receipt.Full(1))
+    // What it refused it does not know.
+    intake.deliveredUntil(rows)
+    assert(fixture.keyed(intake, "new") == Receipt.Stored(1))
+    assert(fixture.keyed(intake, "k0") == Receipt.Duplicate && intake.journal.until == rows + 1)
+    intake.close()
+  }
+
+  test("a key that was stored is known while nothing can be stored") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    assert(fixture.keyed(intake, "k") == Receipt.Stored(1))
+    fixture.files.fails = true
+    intake.hold()
+    val together = Seq("l", "k", "l").map(key => intake.accept(arrival(Seq(key), Some(key))))
+    intake.resume()
+    val receipts = together.map(_.get(60, SECONDS))
+    assert(receipts(1) == Receipt.Duplicate)
+    assert(Seq(0, 2).forall(n => failed(receipts(n)).contains("JOURNAL_UNWRITABLE")))
+    intake.close()
+  }
+
+  test("a run that is overtaken acknowledges nothing any more, and says why") {
+    val fixture = new Fixture
+    val old = fixture.run()
+    assert(store(old, Seq("a")) == Receipt.Stored(1))
+    val next = fixture.run()
+    assert(failed(store(old, Seq("b"))).contains("JOURNAL_FENCED"))
+    assert(old.failure.exists(_.condition == Conditions.JournalFenced))
+    assert(store(next, Seq("c")) == Receipt.Stored(1) && next.journal.until == 2)
+    Seq(old, next).foreach(_.close())
+  }
+
+  test("after it was closed nothing is stored, and nobody waits for ever") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    intake.hold()
+    val waiting = intake.accept(arrival(Seq("a")))
+    intake.close()
+    assert(failed(waiting.get(60, SECONDS)).contains("INTAKE_STOPPED"))
+    assert(failed(store(intake, Seq("b"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
+  }
+
+  test("an error that ends the intake's thread leaves nobody waiting, and ends the run") {
+    val fixture = new Fixture
+    val intake = fixture.run()
+    val entered = new CyclicBarrier(2)
+    fixture.files.beforeSync = () => {
+      entered.await(60, SECONDS): Unit
+      entered.await(60, SECONDS): Unit
+      throw new LinkageError("a class is not there")
+    }
+    intake.hold()
+    val together = Seq("k", "k", "l").map(key => intake.accept(arrival(Seq(key), Some(key))))
+    intake.resume()
+    entered.await(60, SECONDS): Unit
+    val behind = intake.accept(arrival(Seq("m")))
+    assert(intake.ended.isEmpty)
+    entered.await(60, SECONDS): Unit
+    together.foreach(one => assert(failed(one.get(60, SECONDS)).contains("JOURNAL_UNWRITABLE")))
+    assert(failed(behind.get(60, SECONDS)).contains("INTAKE_STOPPED"))
+    assert(failed(store(intake, Seq("n"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
+    assert(intake.ended.exists(_.getMessage.contains("a class is not there")))
+    intake.close()
+  }
+
+  test("an arrival comes back from a payload as it was") {
+    val encoded = Seq(arrival(Seq("ä", "", "xyz"), Some("k")), arrival(Seq("")).copy(headers = null, stream = ""))
+      .map(new EncodedArrival(_))
+    val buffer = java.nio.ByteBuffer.allocate(encoded.map(_.length).sum)
+    encoded.foreach(_.write(buffer))
+    assert(!buffer.hasRemaining)
+    val found = ArrivalFormat.all(buffer.array, buffer.capacity).toVector
+    val texts = found.map(one =>
+      (0 until one.records).map(n => new String(one.payload, one.end(n - 1), one.end(n) - one.end(n - 1), "UTF-8")))
+    assert(texts == Vector(Seq("ä", "", "xyz"), Seq("")))
+    assert(
+      found.map(_.key) == Vector(Some(KeyDigest.of("k")), None) && found
+        .map(_.headers) == Vector("{\"a\":\"1\"}", null))
+    assert(found.map(_.stream) == Vector("events", "") && found.forall(_.remote == "client:1"))
+  }
+
+  private def failed(receipt: Receipt): String = receipt match {
+    case Receipt.Failed(error) => error.getMessage
+    case other                 => fail(s"$other")
+  }
+}

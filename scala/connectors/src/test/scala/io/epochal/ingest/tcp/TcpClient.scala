@@ -1,0 +1,36 @@
+package io.epochal.ingest.tcp
+
+import java.io.{BufferedReader, InputStreamReader}
+import java.net.Socket
+import java.nio.charset.StandardCharsets.UTF_8
+
+/** A client of a listener, line by line. */
+final class TcpClient(port: Int) extends AutoCloseable {
+  private val socket = new Socket("127.0.0.1", port)
+  socket.setSoTimeout(60000)
+  private val in = new BufferedReader(new InputStreamReader(socket.getInputStream, UTF_8))
+
+  def send(text: String): Unit = sendBytes(text.getBytes(UTF_8))
+
+  def sendBytes(bytes: Array[Byte]): Unit = {
+    socket.getOutputStream.write(bytes)
+    socket.getOutputStream.flush()
+  }
+
+  /** As `nc` does at the end of its input. */
+  def finish(): Unit = socket.shutdownOutput()
+
+  /** The next line of the listener; null: it has ended the connection. */
+  def line(): String = in.readLine()
+
+  /** Waits for an acknowledgement of so many lines. */
+  def await(lines: Int): Unit = {
+    var said = line()
+    while (said != s"OK $lines") {
+      require(said != null && said.startsWith("OK "), s"the listener said $said")
+      said = line()
+    }
+  }
+
+  override def close(): Unit = socket.close()
+}

@@ -1,0 +1,246 @@
+package io.epochal.ingest.tcp
+
+import java.nio.file.Files
+
+import scala.util.{Random, Using}
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.ingest.{IngestOptions, IngestRun, IngestStreams}
+
+final class TcpListenerSuite extends AnyFunSuite with Eventually {
+  implicit override val patienceConfig: PatienceConfig = PatienceConfig(Span(60, Seconds), Span(10, Millis))
+
+  private def listening(options: (String, String)*)(body: IngestRun => Any): Unit = {
+    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
+    Using.resource(new IngestRun(checkpoint, options.toMap)) { run => body(run); () }
+  }
+
+  private def client[A](run: IngestRun)(body: TcpClient => A): A = Using.resource(new TcpClient(run.port))(body)
+
+  test("each line is a record, in order, whatever its end, and the last one without one") {
+    listening() { run =>
+      client(run) { client =>
+        client.send("a\nb\r\n\n  c d \nlast")
+        client.finish()
+        assert(client.line() == null)
+      }
+      assert(run.values() == Seq("a", "b", "", "  c d ", "last"))
+      assert(run.metric("acknowledged") == "5" && run.metric("connectionsAccepted") == "1")
+    }
+  }
+
+  test("a client that wants it is told how many of its lines are stored, and what it was told a new run has") {
+    val checkpoint = Files.createTempDirectory("epochal-ingest").resolve("0")
+    Using.resource(new IngestRun(checkpoint, Map("ack" -> "true"))) { run =>
+      client(run) { client =>
+        client.send("a\nb\nc")
+        client.await(2)
+        client.send("d\n\n")
+        client.await(4)
+        client.finish()
+        assert(client.line() == null)
+      }
+    }
+    Using.resource(new IngestRun(checkpoint, Map.empty))(run => assert(run.values() == Seq("a", "b", "cd", "")))
+  }
+
+  test("cut anywhere into packets, the lines are the same") {
+    val random = new Random(7)
+    val lines = Seq.fill(200)(random.alphanumeric.take(random.nextInt(300)).mkString)
+    listening("ack" -> "true") { run =>
+      client(run) { client =>
+        val text = lines.mkString("", "\n", "\n")
+        var at = 0
+        while (at < text.length) {
+          val end = math.min(text.length, at + 1 + random.nextInt(1000))
+          client.send(text.substring(at, end))
+          at = end
+        }
+        client.await(lines.size)
+      }
+      assert(run.values() == lines)
+    }
+  }
+
+  test("lines of many clients are all stored, and those of each in its order") {
+    val (clients, each) = (8, 2000)
+    listening("ack" -> "true") { run =>
+      val threads = (0 until clients).map { n =>
+        val thread = new Thread(() =>
+          client(run) { client =>
+            (0 until each).grouped(50).foreach(lines => client.send(lines.map(i => s"$n,$i\n").mkString))
+            client.await(each)
+          })
+        thread.start()
+        thread
+      }
+      threads.foreach(_.join())
+      val found = run.values().map(_.split(',')).groupMap(_(0))(_(1).toInt)
+      assert(found.size == clients && found.values.forall(_ == (0 until each)))
+    }
+  }
+
+  test("a client that stops in the middle of a line, or never reads, holds up no other") {
+    listening("ack" -> "true") { run =>
+      Using.resource(new TcpClient(run.port)) { stuck =>
+        stuck.send("half a li")
+        Using.resource(new TcpClient(run.port)) { deaf =>
+          (1 to 2000).foreach(n => deaf.send(s"$n\n"))
+          client(run) { other =>
+            other.send("x\n")
+            other.await(1)
+          }
+        }
+        assert(run.values().contains("x") && !run.values().exists(_.startsWith("half")))
+      }
+    }
+  }
+
+  test("a line that is too long is refused by name, and the lines before it are stored") {
+    listening("ack" -> "true", "maxLineBytes" -> "10") { run =>
+      client(run) { client =>
+        client.send(s"0123456789\r\n${"x" * 100}")
+        assert(client.line() == "OK 1")
+        val said = client.line()
+        assert(said.startsWith("ERR [EPOCHAL.LINE_TOO_LONG]") && said.contains("more than 10 bytes"))
+        assert(client.line() == null)
+      }
+      assert(run.values() == Seq("0123456789") && run.metric("linesTooLong") == "1")
+    }
+  }
+
+  test("bytes that are not UTF-8 are replaced, or kept") {
+    val bytes = Array[Byte]('a', -1, 'b', '\n')
+    Seq("replace" -> "a\uFFFDb", "keep" -> "a\uFFFDb").foreach { case (option, text) =>
+      listening("ack" -> "true", "invalidUtf8" -> option) { run =>
+        client(run) { client =>
+          client.sendBytes(bytes)
+          client.await(1)
+        }
+        assert(run.values() == Seq(text))
+        val plan = run.source.supply.partitions(run.source.first, run.source.supply.take(run.source.first, 1))
+        val reader = run.stream.createReaderFactory().createReader(plan.head)
+        assert(reader.next() && (reader.get().getUTF8String(0).getBytes.length == 3) == (option == "keep"))
+        reader.close()
+      }
+    }
+  }
+
+  test("while the journal is full nothing is read, and nothing is lost: clients wait") {
+    listening("ack" -> "true", "maxJournalBytes" -> "20k") { run =>
+      val lines = Seq.tabulate(3000)(n => s"$n ${"x" * 90}")
+      client(run) { client =>
+        val sender = new Thread(() => client.send(lines.mkString("", "\n", "\n")))
+        sender.start()
+        eventually(assert(!run.source.intake.hasRoom))
+        // Only batches make room.
+        val told = new Thread(() => client.await(lines.size))
+        told.start()
+        var at = run.stream.initialOffset()
+        eventually {
+          at = run.stream.latestOffset(at, run.stream.getDefaultReadLimit)
+          assert(!told.isAlive)
+        }
+        sender.join()
+      }
+      assert(run.values() == lines)
+    }
+  }
+
+  test("the first line must name the token, where there is one") {
+    listening("ack" -> "true", "token" -> "s3cret") { run =>
+      Seq("hello\n", "TOKEN wrong\nhello\n", "TOKEN s3cret2\n", "TOKEN \n").foreach { greeting =>
+        client(run) { client =>
+          client.send(greeting)
+          assert(client.line() == "ERR the first line must be TOKEN and the token" && client.line() == null)
+        }
+      }
+      client(run) { client =>
+        client.send("TOK")
+        client.send("EN s3cret\r\na\nb\n")
+        client.await(2)
+      }
+      assert(run.values() == Seq("a", "b"))
+    }
+  }
+
+  test("a connection that sends nothing for too long is closed, and one above the maximum at once") {
+    listening("idleTimeout" -> "200ms", "maxConnections" -> "1") { run =>
+      client(run) { idle =>
+        eventually(assert(run.metric("connections") == "1"))
+        client(run)(second => assert(second.line() == null))
+        assert(idle.line().startsWith("ERR nothing was sent"))
+      }
+      assert(run.metric("connectionsRefused") == "1")
+      eventually(assert(run.metric("connections") == "0"))
+    }
+  }
+
+  test("a port that is taken is an error that names it; the next run listens on the same port") {
+    listening() { run =>
+      val error = intercept[EpochalException] {
+        val other = Files.createTempDirectory("epochal-ingest").resolve("0")
+        new IngestRun(other, Map("port" -> run.port.toString))
+      }
+      assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains(s"127.0.0.1:${run.port}"))
+      client(run) { client =>
+        client.send("a\n")
+        run.close()
+        val other = Files.createTempDirectory("epochal-ingest").resolve("0")
+        Using.resource(new IngestRun(other, Map("port" -> run.port.toString)))(again => assert(again.port == run.port))
+      }
+    }
+  }
+
+  test("an address that others reach is refused without a token") {
+    Seq("0.0.0.0", "::", "192.0.2.1").foreach { host =>
+      val error = IngestOptions.read(Map("port" -> "0", "host" -> host)).swap.getOrElse(fail(s"$host was not refused"))
+      assert(error.condition == Conditions.ListenerExposed)
+      assert(IngestOptions.read(Map("port" -> "0", "host" -> host, "token" -> "t")).isRight)
+    }
+    Seq("127.0.0.1", "localhost", "::1").foreach(host =>
+      assert(IngestOptions.read(Map("port" -> "0", "host" -> host)).isRight))
+  }
+
+  test("whatever clients send, in whatever pieces, the listener serves the next one") {
+    val random = new Random(11)
+    listening("maxLineBytes" -> "1k", "ack" -> "true") { run =>
+      (1 to 200).foreach { _ =>
+        client(run) { client =>
+          try
+            (0 to random.nextInt(4)).foreach { _ =>
+              val bytes = new Array[Byte](random.nextInt(4000))
+              random.nextBytes(bytes)
+              client.sendBytes(bytes)
+            }
+          catch { case _: java.io.IOException => () } // Refused.
+        }
+      }
+      client(run) { client =>
+        client.send("good\n")
+        client.await(1)
+      }
+      assert(run.values().contains("good"))
+    }
+  }
+
+  test("a failing disk delays acknowledgements, and loses and doubles nothing") {
+    listening("ack" -> "true") { run =>
+      IngestStreams.store(run.source.intake, Seq("first")): Unit
+      run.source.intake.hold()
+      client(run) { client =>
+        client.send("a\nb\n")
+        client.send("c\n")
+        eventually(assert(run.metric("connections") == "1"))
+        assert(run.values() == Seq("first"))
+        run.source.intake.resume()
+        client.await(3)
+      }
+      assert(run.values() == Seq("first", "a", "b", "c"))
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package io.epochal.jdbc
+
+import java.sql.SQLException
+
+import example.dialect.H2Dialect
+import org.apache.spark.sql.types.{LongType, StringType, StructType}
+
+import io.epochal.core.retry.Verdict
+import io.epochal.jdbc.database.Dialect
+import io.epochal.jdbc.generic.AuthoredDialect
+
+/** A dialect of another team: the sink keeps every promise with it. */
+final class AuthoredDialectConformanceSuite extends JdbcConformance(AuthoredDialectSuite.databases)
+
+final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.databases) {
+
+  test("a dialect outside of Epochal's packages is found by its service file, for its URLs alone") {
+    def of(url: String): Option[AuthoredDialect] = Dialect.of(url).collect { case one: AuthoredDialect => one }
+    assert(of("jdbc:h2:mem:dialect1").exists(_.author.isInstanceOf[H2Dialect]) && of("jdbc:h2:mem:test1").isEmpty)
+    val dialect = of("jdbc:h2:mem:dialect1").get
+    assert(dialect.verdict(new SQLException("changed", "90131", 90131)) == Verdict.Retry)
+    assert(dialect.verdict(new SQLException("syntax", "42000", 42000)) == Verdict.GiveUp)
+  }
+
+  onSchema(
+    "a column that is made has the dialect's type, and a transaction its settings",
+    new StructType().add("id", LongType).add("word", StringType)) { f =>
+    write(f, f.newRun(query, Map("sinkId" -> "sink", "createTable" -> "true")), 0, numbers(f, 0 until 3))
+    holds(f, 0 until 3)
+    val types = "SELECT data_type, character_maximum_length FROM information_schema.columns WHERE table_name = 't'"
+    assert(
+      f.database.query(s"$types AND column_name = 'word'").map(_.map(_.toString)) == Seq(
+        Seq("character varying", "1000000")))
+  }
+}
+
+object AuthoredDialectSuite {
+  val databases = new InProcess(
+    "H2 by a dialect of its own",
+    n => s"jdbc:h2:mem:dialect$n;DB_CLOSE_DELAY=-1;DATABASE_TO_LOWER=TRUE;CASE_INSENSITIVE_IDENTIFIERS=TRUE",
+    "SHUTDOWN")
+}

@@ -1,0 +1,71 @@
+package io.epochal.kit.connector
+
+import java.util.UUID
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.{ForeachWriter, Row}
+import org.scalatest.time.{Millis, Minutes, Span}
+
+/** A connector's rows that are followed, in whole queries. */
+final class TailQuerySuite extends StreamTest {
+
+  private def rows(feed: String): Set[String] = Followed.of(feed).asScala.toSet
+
+  test("a part that the origin gets while a continuous query runs is followed from the end of an epoch on") {
+    withTempDir { checkpoint =>
+      val feed = UUID.randomUUID().toString
+      Numbers.feed(feed).size.set(3)
+      val query = spark.readStream
+        .format(classOf[Lanes].getName)
+        .option("feed", feed)
+        .load()
+        .selectExpr("concat(lane, '/', id)")
+        .writeStream
+        .foreach(new Followed(feed))
+        .option("checkpointLocation", checkpoint.getPath)
+        .trigger(Trigger.Continuous("200 milliseconds"))
+        .start()
+      def eventuallyThere(lanes: Int, size: Int): Unit =
+        eventually(timeout(Span(2, Minutes)), interval(Span(50, Millis))) {
+          query.exception.foreach(throw _)
+          assert(rows(feed) == (0 until lanes).flatMap(n => (0 until size).map(id => s"lane $n/$id")).toSet)
+        }
+      try {
+        eventuallyThere(lanes = 1, size = 3)
+        Numbers.feed(feed).parts = 2
+        eventuallyThere(lanes = 2, size = 3)
+        Numbers.feed(feed).size.set(5)
+        eventuallyThere(lanes = 2, size = 5)
+      } finally query.stop()
+    }
+  }
+
+  test("what lies after the end of an epoch is known where the origin looks ahead") {
+    val feed = UUID.randomUUID().toString
+    Numbers.feed(feed).size.set(4)
+    val connector = new Lanes
+    val settings = connector.settings(Map("feed" -> feed))
+    val source = new TailSource(connector, settings, connector.schema(settings), 2)
+    assert(!source.needsReconfiguration && source.endlessPartitions(source.first).length == 1)
+    Numbers.feed(feed).parts = 2
+    assert(source.needsReconfiguration)
+    source.lookAhead(CountedPosition(1L, Lanes.at("lane 0" -> 1L)))
+    assert(source.supply.known.map(_.exists).contains(8L) && source.supply.latest.exists(_.rows == 8L))
+    source.supply.close()
+  }
+}
+
+/** Rows that a query in this JVM has written, by the feed. */
+object Followed {
+  private val all = new java.util.concurrent.ConcurrentHashMap[String, ConcurrentLinkedQueue[String]]
+  def of(feed: String): ConcurrentLinkedQueue[String] = all.computeIfAbsent(feed, _ => new ConcurrentLinkedQueue)
+}
+
+final class Followed(feed: String) extends ForeachWriter[Row] {
+  override def open(partition: Long, epoch: Long): Boolean = true
+  override def process(row: Row): Unit = { val _ = Followed.of(feed).add(row.getString(0)) }
+  override def close(error: Throwable): Unit = ()
+}

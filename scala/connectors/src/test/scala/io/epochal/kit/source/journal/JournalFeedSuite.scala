@@ -1,0 +1,352 @@
+package io.epochal.kit.source.journal
+
+import java.nio.file.{Files, Path}
+
+import org.apache.hadoop.conf.Configuration
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.source.{EndlessReader, InitialOffset, PositionCodec}
+import io.epochal.kit.store.HadoopFileStore
+
+/** What a feed has received counts, for the task that reads it and for whoever goes on. */
+final class JournalFeedSuite extends AnyFunSuite {
+
+  test("a task reads on while rows come, and waits no longer than it is told") {
+    using { (feed, runs) =>
+      val run = runs()
+      feed.size = 3
+      val reader = run.reader(0)
+      assert(read(reader, 3) == Seq(0L, 1L, 2L) && reader.offset == FeedOffset(3))
+      val begun = System.nanoTime()
+      assert(!reader.next(200) && System.nanoTime() - begun >= 200000000L)
+      assert(!reader.next(0))
+      feed.size = 5
+      assert(read(reader, 2) == Seq(3L, 4L) && reader.offset == FeedOffset(5))
+      reader.close()
+      run.close()
+    }
+  }
+
+  test("a task in another process learns from the log what is there") {
+    using { (feed, runs) =>
+      val run = runs()
+      feed.size = 3
+      run.follow(0): Unit
+      val reader = run.remoteReader(0)
+      assert(read(reader, 3) == Seq(0L, 1L, 2L))
+      feed.size = 4
+      assert(read(reader, 1) == Seq(3L))
+      run.close()
+    }
+  }
+
+  test("F2: the next run has all that was there for tasks, and asks the origin behind it") {
+    using { (feed, runs) =>
+      ended(feed, runs, rows = 4): Unit
+      feed.first = 100
+      feed.size = 6
+      Seq(1, 2).foreach { _ =>
+        val next = runs()
+        assert(read(next.reader(0), 6) == Seq(0L, 1L, 2L, 3L, 104L, 105L))
+        next.close()
+      }
+    }
+  }
+
+  test("a micro-batch run has it, too") {
+    using { (feed, runs) =>
+      ended(feed, runs, rows = 4): Unit
+      feed.first = 100
+      feed.size = 5
+      val next = runs()
+      val start = FeedPosition(0, None, 0)
+      assert(next.supply.available(start, 100) == 5)
+      val end = next.supply.take(start, 5)
+      assert(next.rows(end) == Seq(0L, 1L, 2L, 3L, 104L))
+      next.close()
+    }
+  }
+
+  test("an epoch ends at any row: its position names what a replay of it reads, and what lies behind") {
+    using { (feed, runs) =>
+      feed.size = 4
+      val run = runs()
+      assert(read(run.reader(0), 4).size == 4)
+      feed.size = 7
+      eventually(timeout(Span(10, Seconds)))(assert(run.supply.followedTo(3).journal.get.last.until == 7))
+      val end = run.supply.followedTo(3)
+      assert(end.rows == 3 && run.rows(end) == Seq(0L, 1L, 2L))
+      assert(run.codec.fromJson(run.codec.toJson(end)) == Right(end))
+      run.supply.release(end)
+      val next = run.supply.followedTo(7)
+      assert(next.rows == 7 && run.rows(end, next) == Seq(3L, 4L, 5L, 6L))
+      run.close()
+      feed.first = 100
+      val later = runs()
+      assert(later.supply.follow(end) == 3)
+      assert(read(later.readerAt(3), 4) == Seq(3L, 4L, 5L, 6L))
+      later.close()
+    }
+  }
+
+  test("F2, F3: a run that was taken over from delivers nothing more, and its successor has what it had") {
+    using { (feed, runs) =>
+      val first = runs()
+      feed.size = 2
+      val old = first.reader(0)
+      assert(read(old, 2) == Seq(0L, 1L))
+      feed.hold()
+      feed.size = 3
+      val second = runs()
+      feed.first = 100
+      val reader = second.reader(0)
+      assert(read(reader, 2) == Seq(0L, 1L))
+      feed.release()
+      assert(read(reader, 1) == Seq(102L))
+      val refused = intercept[EpochalException](while (!old.next(1000)) {})
+      assert(refused.condition == Conditions.JournalFenced)
+      first.close()
+      second.close()
+      val third = runs()
+      assert(read(third.reader(0), 3) == Seq(0L, 1L, 102L))
+      third.close()
+    }
+  }
+
+  test(
+    "many polls with a row each give few segments, and the rows are the same after a restart, wherever epochs have ended") {
+    using { (feed, runs) =>
+      val first = runs()
+      val reader = first.reader(0)
+      var end = FeedPosition(0, None, 0)
+      def segments = FeedLog.newest(first.store, "feed").fold(0)(_._2.segments.size)
+      (0 until 300).foreach { number =>
+        feed.size = number + 1
+        assert(read(reader, 1) == Seq(number.toLong))
+        assert(segments <= 140, s"after $number rows")
+        if (number == 70 || number == 230) {
+          val before = end
+          end = first.supply.followedTo(number - 10L)
+          assert(first.rows(before, end) == (before.rows until number - 10L))
+          if (number == 70) first.supply.release(end)
+        }
+      }
+      assert(segments <= 100)
+      first.close()
+      feed.first = 1000
+      feed.size = 301
+      val second = runs()
+      second.supply.follow(end): Unit
+      assert(read(second.readerAt(end.rows), 81) == ((220 until 300).map(_.toLong) :+ 1300L))
+      second.close()
+    }
+  }
+
+  test("F2: a task in another process delivers nothing of a file that a run wrote after it was taken over from") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val first = runs()
+      first.follow(0): Unit
+      val reader = first.remoteReader(0)
+      assert(read(reader, 2) == Seq(0L, 1L))
+      feed.hold()
+      feed.size = 3
+      val second = runs()
+      second.claim()
+      feed.release()
+      val refused = intercept[EpochalException](while (!reader.next(1000)) {})
+      assert(refused.condition == Conditions.FeedFailed && refused.getMessage.contains("JOURNAL_FENCED"))
+      first.close()
+      second.close()
+    }
+  }
+
+  test("a task in another process is told why nothing more comes") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val run = runs()
+      run.follow(0): Unit
+      val reader = run.remoteReader(0)
+      assert(read(reader, 2) == Seq(0L, 1L))
+      feed.problem = Some("the origin is gone")
+      val failed = intercept[EpochalException](while (!reader.next(1000)) {})
+      assert(failed.condition == Conditions.FeedFailed && failed.getMessage.contains("the origin is gone"))
+      Seq[() => Any](() => run.follow(0), () => run.supply.followedTo(2)).foreach { ask =>
+        assert(intercept[IllegalStateException](ask()).getMessage == "the origin is gone")
+      }
+      run.close()
+      feed.problem = None
+      feed.size = 3
+      val next = runs()
+      assert(read(next.reader(0), 3) == Seq(0L, 1L, 2L))
+      next.close()
+    }
+  }
+
+  test("a position is given of what the run knows: a task in another process may know it sooner") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val run = runs()
+      assert(read(run.reader(0), 2) == Seq(0L, 1L))
+      feed.hold()
+      val asked = new Thread(() => Seq(run.supply.followedTo(3)).foreach(end => run.found = Some(end)))
+      asked.start()
+      asked.join(300)
+      assert(asked.isAlive)
+      feed.size = 3
+      feed.release()
+      asked.join(10000)
+      assert(run.found.exists(end => end.rows == 3 && end.next == 3 && run.rows(end) == Seq(0L, 1L, 2L)))
+      run.close()
+    }
+  }
+
+  test("an epoch that ends before the first poll has ended stands where it began") {
+    using { (feed, runs) =>
+      feed.size = 1
+      feed.hold()
+      val run = runs()
+      run.follow(0): Unit
+      assert(run.supply.followedTo(0) == FeedPosition(0, None, 0))
+      feed.release()
+      run.close()
+    }
+  }
+
+  test("J9: a run that was taken over from removes none of its successor's files") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val first = runs()
+      assert(read(first.reader(0), 2) == Seq(0L, 1L))
+      val end = first.supply.followedTo(2)
+      feed.hold()
+      val second = runs()
+      feed.size = 3
+      second.supply.follow(end): Unit
+      feed.release()
+      assert(read(second.readerAt(2), 1) == Seq(2L))
+      first.supply.release(end)
+      second.close()
+      first.close()
+      feed.first = 100
+      val third = runs()
+      third.supply.follow(end): Unit
+      assert(read(third.readerAt(2), 1) == Seq(2L))
+      third.close()
+    }
+  }
+
+  test("F1: a file that is not whole says nothing: the one before it does") {
+    using { (feed, runs) =>
+      val first = ended(feed, runs, rows = 4)
+      val file = first.feedFiles.last
+      val number = file.getFileName.toString.stripSuffix(".feed").split('-')
+      val bytes = Files.readAllBytes(file)
+      Seq(0, 1, bytes.length / 2, bytes.length - 1).foreach { length =>
+        Files.write(file.resolveSibling(f"${number(0)}-${number(1).toInt + 1}%010d.feed"), bytes.take(length))
+        assert(FeedLog.newest(first.store, "feed").exists(_._2.segments.last.until == 4), s"cut after $length bytes")
+      }
+    }
+  }
+
+  test("what a later run logged counts more than what a feed had received before") {
+    using { (feed, runs) =>
+      ended(feed, runs, rows = 2): Unit
+      feed.size = 5
+      val second = runs()
+      assert(second.supply.available(FeedPosition(0, None, 0), 100) == 5)
+      val end = second.supply.take(FeedPosition(0, None, 0), 5)
+      second.close()
+      feed.size = 6
+      val third = runs()
+      third.supply.follow(end): Unit
+      assert(read(third.readerAt(5), 1) == Seq(5L))
+      third.close()
+    }
+  }
+
+  /** A run that has delivered the first rows of a feed that has no more. */
+  private def ended(feed: HeldFeed, runs: () => FeedRun, rows: Int): FeedRun = {
+    feed.size = rows
+    val run = runs()
+    assert(read(run.reader(0), rows) == (0 until rows).map(_.toLong))
+    run.close()
+    run
+  }
+
+  private def read(reader: EndlessReader, rows: Int): Seq[Long] = Seq.fill(rows) {
+    assert(reader.next(10000), "no row came")
+    reader.get().getLong(0)
+  }
+
+  private def using(body: (HeldFeed, () => FeedRun) => Unit): Unit = {
+    val directory = Files.createTempDirectory("feed")
+    val feed = new HeldFeed
+    body(feed, () => new FeedRun(feed, directory))
+  }
+}
+
+/** Numbers from `first` on; of one that is held nothing comes, though it is there. */
+final private class HeldFeed extends Feed {
+  @volatile var first = 0
+  @volatile var problem = Option.empty[String]
+  private var held = false
+
+  def hold(): Unit = synchronized { held = true }
+
+  def release(): Unit = synchronized {
+    held = false
+    notifyAll()
+  }
+
+  override def take(number: Int): Option[Int] = {
+    problem.foreach(text => throw new IllegalStateException(text))
+    val before = first
+    val found = super.take(number)
+    if (found.nonEmpty) synchronized(while (held) wait())
+    found.map(_ + before)
+  }
+}
+
+/** One run over a checkpoint. */
+final private class FeedRun(feed: Feed, checkpoint: Path) {
+  private val source =
+    new FeedSource("feed", feed, new InitialOffset(checkpoint.toString, new Configuration()), parts = 1)
+  val store: HadoopFileStore = source.store
+  val codec: PositionCodec[FeedPosition] = source
+  val supply: FeedSupply = source.supply
+
+  @volatile var found = Option.empty[FeedPosition]
+
+  def claim(): Unit = source.log.claim()
+
+  def follow(row: Int): Long = supply.follow(FeedPosition(row.toLong, None, row))
+
+  def reader(row: Int): EndlessReader = readerAt(follow(row))
+
+  def readerAt(row: Long): EndlessReader = source.endlessReaders.createReader(FeedPartition(row))
+
+  def remoteReader(row: Long): EndlessReader = new FeedReader(source.feedRows, new LoggedFeed(source.feedRows), row)
+
+  /** Those before a position, from `start` on. */
+  def rows(start: FeedPosition, end: FeedPosition): Seq[Long] =
+    supply.partitions(start, end).toSeq.flatMap {
+      case JournalPartition(slices) =>
+        val numbers = source.feedRows.rows(slices.iterator)
+        Iterator.continually(numbers.next()).takeWhile(identity).map(_ => numbers.row.getLong(0)).toSeq
+      case other => throw new IllegalArgumentException(s"$other")
+    }
+
+  def rows(end: FeedPosition): Seq[Long] = rows(FeedPosition(0, None, 0), end)
+
+  def feedFiles: Seq[Path] = {
+    val files = Files.list(checkpoint.resolve("journal"))
+    try files.filter(_.toString.endsWith(".feed")).toArray.toSeq.map(_.asInstanceOf[Path]).sortBy(_.toString)
+    finally files.close()
+  }
+
+  def close(): Unit = supply.close()
+}

@@ -1,0 +1,46 @@
+package io.epochal.kit.store
+
+import java.nio.file.{Files, Path}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.scalatest.funsuite.AnyFunSuite
+
+final class LoggedEpochsSuite extends AnyFunSuite {
+
+  private val settings = """{"batchWatermarkMs":0,"conf":{}}"""
+
+  private def checkpoint(offsets: Map[Int, String], commits: Seq[Int]): (Path, LoggedEpochs) = {
+    val directory = Files.createTempDirectory("epochs")
+    Seq("offsets", "commits").foreach(log => Files.createDirectory(directory.resolve(log)))
+    offsets.foreach { case (n, line) => Files.writeString(directory.resolve(s"offsets/$n"), s"v1\n$line\n{}") }
+    commits.foreach(n => Files.writeString(directory.resolve(s"commits/$n"), "v1\n{}"))
+    directory -> new LoggedEpochs(new HadoopPath(directory.toUri), new Configuration())
+  }
+
+  private def names(directory: Path): Seq[String] = directory.resolve("offsets").toFile.list.toSeq.sorted
+
+  test("a checkpoint that is not there has no epoch") {
+    val epochs = new LoggedEpochs(new HadoopPath("/nowhere/at/all"), new Configuration())
+    assert(epochs.lastLogged.isEmpty && epochs.lastCommitted.isEmpty && !epochs.isContinuous)
+    assert(epochs.removeUncommitted().isEmpty)
+  }
+
+  test("what is logged behind the last commit is removed, and nothing else") {
+    val (directory, epochs) = checkpoint((3 to 7).map(_ -> "").toMap, Seq(3, 4, 5))
+    Files.writeString(directory.resolve("offsets/.8.tmp"), "")
+    assert(epochs.removeUncommitted() == Seq(6, 7))
+    assert(names(directory) == Seq(".8.tmp", "3", "4", "5"))
+    assert(epochs.removeUncommitted().isEmpty)
+  }
+
+  test("with no commit every epoch runs again") {
+    val (directory, epochs) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
+    assert(epochs.removeUncommitted() == Seq(0, 1) && names(directory).isEmpty)
+  }
+
+  test("the last entry tells whether the trigger was a continuous one") {
+    assert(checkpoint(Map(0 -> settings, 1 -> ""), Nil)._2.isContinuous)
+    assert(!checkpoint(Map(0 -> "", 1 -> settings), Nil)._2.isContinuous)
+  }
+}

@@ -1,0 +1,65 @@
+package io.epochal.support
+
+import java.io.File
+import java.nio.file.Files
+
+import org.apache.spark.SparkConf
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.scalatest.time.{Millis, Minutes, Span}
+
+/** Queries under each kind of trigger, in a session that allows real-time mode, with short batches. */
+trait ModesTest extends StreamTest {
+  import ModesTest.Mode
+
+  override protected def sparkConf: SparkConf = super.sparkConf
+    .set("spark.sql.streaming.realTimeMode.minBatchDuration", "300")
+    .set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    .set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
+    .set(
+      "spark.sql.streaming.stateStore.providerClass",
+      "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+
+  /** Waits while the query runs. */
+  protected def until(query: StreamingQuery, minutes: Long)(claim: => Any): Unit =
+    eventually(timeout(Span(minutes, Minutes)), interval(Span(20, Millis))) {
+      query.exception.foreach(throw _)
+      claim: Unit
+    }
+
+  /** @param name
+    *   under which its rows are in [[Collected]]
+    */
+  protected def collect(frame: DataFrame, checkpoint: File, mode: Mode, name: String): StreamingQuery =
+    frame.writeStream
+      .foreach(new Collecting(name))
+      .outputMode(mode.output)
+      .option("checkpointLocation", checkpoint.getPath)
+      .trigger(mode.trigger)
+      .start()
+}
+
+object ModesTest {
+  final case class Mode(name: String, trigger: Trigger, output: OutputMode)
+
+  /** A mode of each kind, by its interval in milliseconds. */
+  abstract class Modes(micro: Long, continuous: Long, realTime: Long) {
+    val Micro: Mode = Mode("micro-batch", Trigger.ProcessingTime(micro), OutputMode.Append)
+    val Continuous: Mode = Mode("continuous", Trigger.Continuous(continuous), OutputMode.Append)
+    val RealTime: Mode = Mode("real-time", Trigger.RealTime(realTime), OutputMode.Update)
+    val Modes: Seq[Mode] = Seq(Micro, Continuous, RealTime)
+
+    /** From which one Spark goes on under which other one not. */
+    val refused: Set[(Mode, Mode)] = Set(Continuous -> Micro, Continuous -> RealTime)
+  }
+
+  /** The last epoch that Spark logged as committed. */
+  def lastCommit(checkpoint: File): Option[Long] =
+    Option(new File(checkpoint, "commits").list).toSeq.flatten.flatMap(_.toLongOption).maxOption
+
+  /** A number in the offset at which that epoch ended; 0 before the first. */
+  def committed(checkpoint: File, field: String): Long = lastCommit(checkpoint).fold(0L) { epoch =>
+    val logged = Files.readString(new File(checkpoint, s"offsets/$epoch").toPath)
+    s"\"$field\":(\\d+)".r.findFirstMatchIn(logged).fold(0L)(_.group(1).toLong)
+  }
+}

@@ -1,0 +1,56 @@
+package io.epochal.core.journal
+
+import java.util.Locale
+
+import scala.util.Try
+
+/** Which run may add to a journal: the one with the highest generation. A file for each run, in a directory of their own.
+  *
+  * @param run
+  *   32 hexadecimal digits that no other run has
+  */
+final private[epochal] class Generation(store: FileStore, run: String, val number: Long) {
+  private val name = Generation.name(number, run)
+
+  /** Whether no other run has claimed this generation or a higher one.
+    *
+    * @throws java.io.IOException
+    *   where that cannot be found out
+    */
+  def isOwn: Boolean =
+    !store.names().exists(other => other != name && Generation.number(other).exists(_ >= number))
+
+  /** Removes what earlier runs left. */
+  private def sweep(): Unit =
+    store.names().filter(Generation.number(_).exists(_ < number)).foreach(old => Try(store.delete(old)))
+}
+
+private[epochal] object Generation {
+  private val Name = "(\\d{19})-[0-9a-f]{32}[.]run".r
+
+  /** Claims a generation above all that are there, and above `known`. Of two runs that claim at once, the later to look sees the
+    * other's file and goes higher: one of them stays the only highest.
+    */
+  @scala.annotation.tailrec
+  def claim(store: FileStore, run: String, known: Long): Generation = {
+    val next = math.max(known, highest(store)) + 1
+    val file = store.create(name(next, run))
+    try file.sync()
+    finally file.close()
+    val claimed = new Generation(store, run, next)
+    if (claimed.isOwn) {
+      claimed.sweep()
+      claimed
+    } else claim(store, run, next)
+  }
+
+  /** The highest that was ever claimed and not removed; 0: there is none. */
+  def highest(store: FileStore): Long = store.names().flatMap(number(_)).maxOption.getOrElse(0L)
+
+  def name(number: Long, run: String): String = s"${"%019d".formatLocal(Locale.ROOT, number)}-$run.run"
+
+  private def number(name: String): Option[Long] = name match {
+    case Name(digits) => digits.toLongOption
+    case _            => None
+  }
+}

@@ -1,0 +1,124 @@
+package io.epochal.core.journal.acknowledged
+
+import java.io.EOFException
+import java.nio.ByteBuffer
+import java.nio.file.NoSuchFileException
+
+import scala.util.Using
+
+import io.epochal.core.journal.{FileInput, FileStore, Frame, JournalDamage, SegmentFormat}
+
+/** Finds what earlier runs acknowledged: reads all segments forward, and checks every frame. */
+private[acknowledged] object Recovery {
+  private val Block = 1 << 20
+
+  /** The segments that hold rows, in the order of their rows. What they hold is durable when this returns: a run that died may have
+    * written and not synced it. State that a segment without rows carries is that of the segments before it, which are all there.
+    *
+    * @throws JournalDamage
+    *   where a segment is another source's, or of a later version
+    */
+  def segments(store: FileStore, source: String): Vector[SegmentIndex] = {
+    val names = store.names().filter(SegmentIndex.parse(_).nonEmpty).sorted.toVector
+    val found = counting(names.flatMap(segment(store, source, _)).filter(_.frames.nonEmpty))
+    // From behind: where does the next one begin (A5)?
+    val limits = found.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
+    val kept = (found zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
+    kept.lastOption.foreach(last => store.force(last.name))
+    kept
+  }
+
+  /** Without those that a run began after another had taken over from it: they begin within rows at whose end the other went on, and
+    * do not reach that far (A5).
+    */
+  private def counting(found: Vector[SegmentIndex]): Vector[SegmentIndex] = {
+    val reach = found.map(_.until).scanLeft(0L)(math.max)
+    found.zipWithIndex.collect { case (one, at) if !(reach(at) > one.from && isLate(found, at)) => one }
+  }
+
+  private def isLate(found: Vector[SegmentIndex], at: Int): Boolean = {
+    val one = found(at)
+    found.drop(at + 1).find(_.generation > one.generation).exists { next =>
+      one.before(next.from).until < next.from &&
+      found.take(at).exists(_.frames.exists(frame => frame.first >= one.from && frame.until == next.from))
+    }
+  }
+
+  /** Where a segment's whole frames are; None where not even its header is whole: no frame of it was ever synced. */
+  private def segment(store: FileStore, source: String, name: String): Option[SegmentIndex] =
+    try
+      Using.resource(store.open(name)) { file =>
+        FrameFormat.readHeader(bytesOf(file, _, _), source).map {
+          case Left(reason)  => throw new JournalDamage(name, reason)
+          case Right(header) => new SegmentScan(file, name, header).index()
+        }
+      }
+    catch { case _: NoSuchFileException => None }
+
+  private def bytesOf(file: FileInput, position: Long, length: Int): Option[Array[Byte]] =
+    if (position + length > file.length) None
+    else
+      try {
+        val bytes = new Array[Byte](length)
+        file.read(position, bytes, 0, length)
+        Some(bytes)
+      } catch { case _: EOFException => None }
+
+  final private class SegmentScan(file: FileInput, name: String, header: Header) {
+    private var payload = new Array[Byte](Block)
+    private val mark = ByteBuffer.allocate(8).putLong(header.mark).array
+
+    def index(): SegmentIndex = {
+      val (generation, number) = SegmentIndex.parse(name).getOrElse((0L, 0))
+      var carried = Option.empty[Frame]
+      val frames = Vector.newBuilder[Frame]
+      var row = header.from
+      var position = header.length.toLong
+      var end = position
+      while (position >= 0) frameAt(position, row) match {
+        case Some(frame) =>
+          if (frame.rows == 0) carried = Some(frame) else frames += frame
+          row = frame.until
+          position = frame.position + frame.length
+          end = position
+        // A whole frame behind one that is not: the one was synced before the other was written (A2), so it is damaged, and the
+        // rows between are a gap. None behind it: the tail of a run that died.
+        case None => position = nextMark(position + 1, row)
+      }
+      SegmentIndex(name, generation, number, header.from, carried, frames.result(), end)
+    }
+
+    /** The frame there, if it is whole and its rows do not come before `row`. */
+    private def frameAt(position: Long, row: Long): Option[Frame] =
+      bytesOf(file, position, FrameFormat.HeadLength)
+        .flatMap(FrameFormat.readHead(_, header.mark, position + FrameFormat.HeadLength))
+        .filter(frame => frame.first >= row && frame.position + frame.length <= file.length && isWhole(frame))
+
+    private def isWhole(frame: Frame): Boolean = {
+      if (payload.length < frame.length) payload = new Array[Byte](frame.length)
+      try {
+        file.read(frame.position, payload, 0, frame.length)
+        SegmentFormat.frameCrc(frame.rows, payload, 0, frame.length) == frame.crc
+      } catch { case _: EOFException => false }
+    }
+
+    /** The next whole frame from a position on; -1: there is none. */
+    @scala.annotation.tailrec
+    private def nextMark(from: Long, row: Long): Long = {
+      val length = math.min(Block.toLong, file.length - from).toInt
+      val bytes = if (length < FrameFormat.HeadLength) None else bytesOf(file, from, length)
+      bytes match {
+        case None => -1
+        case Some(block) =>
+          val candidates = Iterator
+            .iterate(block.indexOfSlice(mark))(at => block.indexOfSlice(mark, at + 1))
+            .takeWhile(_ >= 0)
+            .map(from + _)
+          candidates.find(frameAt(_, row).nonEmpty) match {
+            case Some(position) => position
+            case None           => nextMark(from + length - mark.length + 1, row)
+          }
+      }
+    }
+  }
+}

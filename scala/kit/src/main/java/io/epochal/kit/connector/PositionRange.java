@@ -1,0 +1,26 @@
+package io.epochal.kit.connector;
+
+import io.epochal.core.annotation.Stable;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The rows of one task: those after {@code start}, up to and including the last one before {@code end}. Both are positions, and so
+ * exclusive: a position lies after the last row that was delivered.
+ */
+@Stable
+public record PositionRange<P>(P start, P end) {
+
+  /** Equal shares of a range of numbers; at most {@code parts}, and none that is empty. Depends on nothing but its arguments. */
+  public static List<PositionRange<Long>> split(long start, long end, int parts) {
+    List<PositionRange<Long>> shares = new ArrayList<>();
+    long rows = end - start;
+    long count = Math.min(Math.max(parts, 1), rows);
+    for (long i = 0; i < count; i++) {
+      long from = start + rows / count * i + Math.min(i, rows % count);
+      long until = from + rows / count + (i < rows % count ? 1 : 0);
+      shares.add(new PositionRange<>(from, until));
+    }
+    return shares;
+  }
+}

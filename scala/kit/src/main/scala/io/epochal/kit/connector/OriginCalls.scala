@@ -1,0 +1,103 @@
+package io.epochal.kit.connector
+
+import java.util.concurrent.atomic.AtomicLong
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.retry.{Retrier, RetryEvent, RetrySettings, Verdict}
+import io.epochal.kit.engine.QueryStop
+
+/** Calls of an author's code: repeated where their failure is transient (K8), and what they throw becomes an error that says what
+  * was done. An interruption stays one.
+  *
+  * @param isTransient
+  *   of what was thrown, and is no error of the kit and no interruption
+  */
+final private[connector] class AuthorCalls(format: String, retry: RetrySettings, isTransient: Exception => Boolean) {
+  private val retries = new AtomicLong
+
+  def apply[A](step: String)(body: => A): A = {
+    var attempts = 0
+    try
+      new Retrier(retry, verdict, logged(step, _)).run { failures =>
+        attempts = failures + 1
+        body
+      }
+    catch { case error: Exception if isAuthors(error) => throw failed(step, attempts, error) }
+  }
+
+  /** Calls once, in a task: Spark repeats the task. */
+  def once[A](step: String)(body: => A): A =
+    try body
+    catch { case error: Exception if isAuthors(error) => throw failed(step, 1, error) }
+
+  def invalid(member: String, reason: String): EpochalException =
+    Conditions.ConnectorInvalid("format" -> format, "member" -> member, "reason" -> reason)
+
+  def repeated: Long = retries.get
+
+  private def isAuthors(error: Exception): Boolean =
+    EpochalException.in(error).isEmpty && !QueryStop.isInterruption(error) && NonFatal(error)
+
+  private def verdict(error: Throwable): Verdict = error match {
+    case found: Exception if isAuthors(found) && isTransient(found) => Verdict.Retry
+    case _                                                          => Verdict.GiveUp
+  }
+
+  private def logged(step: String, event: RetryEvent): Unit = {
+    retries.incrementAndGet(): Unit
+    AuthorCalls.log.warn(
+      "{} failed while it {} (attempt {} of {}), the next one follows in {} ms: {}",
+      format,
+      step,
+      Int.box(event.failures),
+      Int.box(retry.maxAttempts),
+      Long.box(event.delay.toMillis),
+      event.cause.toString)
+  }
+
+  private def failed(step: String, attempts: Int, error: Exception): EpochalException =
+    Conditions.ConnectorFailed
+      .because(error)("format" -> format, "step" -> step, "attempts" -> attempts, "reason" -> error.toString)
+}
+
+private object AuthorCalls {
+  private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
+}
+
+/** An origin that is open, and the calls of it. */
+final private[connector] class OriginCalls[P](origin: Origin[P], author: AuthorCalls) extends AutoCloseable {
+
+  def apply[A](step: String)(body: Origin[P] => A): A = author(step)(body(origin))
+
+  def once[A](step: String)(body: => A): A = author.once(step)(body)
+
+  /** Calls once: there is no time to repeat it. */
+  def now[A](step: String)(body: Origin[P] => A): A = author.once(step)(body(origin))
+
+  def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
+
+  def metrics: Map[String, String] =
+    Map("retries" -> author.repeated.toString) ++ author.once("gave its metrics")(origin.metrics().asScala)
+
+  override def close(): Unit = author.once("closed its origin")(origin.close())
+}
+
+private[connector] object OriginCalls {
+
+  /** The origin of a connector that says that it can be followed. */
+  def tail[P](origin: Origin[P], calls: OriginCalls[P]): TailOrigin[P] = origin match {
+    case tail: TailOrigin[P] => tail
+    case _                   => throw calls.invalid("open", "its tails() is true, and its origin is no TailOrigin")
+  }
+
+  def open[P](connector: SourceConnector[P], settings: Settings, schema: StructType): OriginCalls[P] = {
+    val author = connector.calls(settings)
+    new OriginCalls(author("opened its origin")(connector.open(settings, schema)), author)
+  }
+}

@@ -1,0 +1,161 @@
+package io.epochal.kit.connector
+
+import java.nio.ByteBuffer
+import java.time.Duration
+import java.util.concurrent.atomic.AtomicReference
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.spark.sql.connector.read.{Batch, PartitionReaderFactory}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.limit.ReadLimit
+import io.epochal.core.option.SourceOptions
+import io.epochal.kit.source.journal.{
+  FeedLog,
+  FeedRows,
+  Feeding,
+  JournalTail,
+  JournalledSource,
+  JournalledSupply,
+  ReadAhead,
+  SourceJournal
+}
+import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, PollBudgets, Source, SourceScan}
+
+final private[connector] class ReceivingScan[C](
+    connector: ReceivingConnector[C],
+    settings: Settings,
+    schema: StructType)
+    extends SourceScan[ReceivedPosition[C]](s"${connector.shortName()}[${connector.sourceId(settings)}]", schema) {
+
+  override protected def batch: Batch = throw Conditions.ModeUnsupported(
+    "format" -> connector.shortName(),
+    "mode" -> "be read by a batch",
+    "reason" -> "what it receives is kept in the checkpoint of a stream",
+    "suggestion" -> "Use readStream with .trigger(availableNow=True).")
+
+  override protected def source(checkpoint: InitialOffset): Source[ReceivedPosition[C]] =
+    new ReceivedSource(connector, settings, schema, checkpoint, spark.defaultParallelism)
+}
+
+/** The driver's part of a connector that receives. */
+final private[connector] class ReceivedSource[C](
+    connector: ReceivingConnector[C],
+    settings: Settings,
+    schema: StructType,
+    checkpoint: InitialOffset,
+    parts: Int)
+    extends JournalledSource[ReceivedPosition[C]] {
+
+  private val calls = connector.calls(settings)
+  private val receiver = calls("opened its origin")(connector.open(settings, schema))
+  private val offsets = new ReceivedOffset(connector.shortName(), connector.positions)
+  private val identity = connector.sourceId(settings)
+  private val store = checkpoint.beside("journal")
+  private val journal =
+    new SourceJournal(store, identity, new ReceivedPositions[C], settings.lostRows(_, _, _), parts)
+
+  override val polls: PollBudgets = new PollBudgets(ReceivedSource.Bounds)
+  override val name: String = s"${connector.shortName()}[$identity]"
+  override val limit: ReadLimit = SourceOptions.limit(settings.values)
+  private val feeding = Feeding(new FeedLog(store, identity), this, ReceivedSource.Pause)
+  override val supply: ReceivedSupply[C] =
+    new ReceivedSupply(receiver, calls, connector, journal, new ReadAhead(polls), feeding)
+  override protected def journalled: ReceivedSupply[C] = supply
+
+  override def first: ReceivedPosition[C] =
+    ReceivedPosition(0L, None, calls("read its first position")(receiver.first()))
+
+  override def toJson(position: ReceivedPosition[C]): String = offsets.toJson(identity, position)
+
+  override def fromJson(json: String): Either[EpochalException, ReceivedPosition[C]] = offsets.fromJson(identity, json)
+
+  override def readerFactory: PartitionReaderFactory = readers
+
+  override protected def feedRows: FeedRows = readers
+
+  private def readers = ReceivedReaderFactory(connector, settings, schema, identity, store)
+
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] =
+    Map("retries" -> calls.repeated.toString) ++ calls.once("gave its metrics")(receiver.metrics().asScala)
+}
+
+private object ReceivedSource {
+
+  /** Of one poll. */
+  val Bounds: PollBounds = PollBounds(Duration.ofSeconds(30), 64L << 20)
+
+  /** Of a continuous or real-time query, between two calls of which the first left nothing. */
+  val Pause: Duration = Duration.ofMillis(50)
+}
+
+/** What a receiver gives goes into the journal: a frame for each call, in which a record is int32 length, bytes. */
+final private[connector] class ReceivedSupply[C](
+    receiver: Receiver[C],
+    calls: AuthorCalls,
+    connector: ReceivingConnector[C],
+    journal: SourceJournal[ReceivedPosition[C], C],
+    ahead: ReadAhead,
+    feeding: Feeding[ReceivedPosition[C]])
+    extends JournalledSupply[ReceivedPosition[C], C](journal, ahead, Some(feeding)) {
+
+  @volatile private var seen = Option.empty[Extent]
+
+  /** Where an epoch has ended, and the receiver was not told yet. */
+  private val delivered = new AtomicReference[ReceivedPosition[C]]
+
+  override def known: Option[Extent] = seen
+
+  override protected def receive(tail: JournalTail[ReceivedPosition[C], C], most: Long, budget: PollBudget): Boolean = {
+    Option(delivered.getAndSet(null)).foreach(released)
+    var atEnd = false
+    while (!atEnd && tail.available < most && !budget.spent) {
+      val wanted = math.min(most - tail.available, ReceivedSupply.MaxRecords.toLong).toInt
+      val found = calls("received records")(receiver.receive(tail.cursor, wanted))
+      val records = found.records
+      if (records.size > wanted)
+        throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
+      if (!records.isEmpty) {
+        val frame = ByteBuffer.allocate(records.asScala.map(_.length + 4).sum)
+        records.forEach(record => frame.putInt(record.length).put(record): Unit)
+        tail.add(records.size, frame.array, 0, frame.capacity)
+        budget.spend(frame.capacity.toLong)
+      }
+      tail.goOn(found.cursor)
+      atEnd = found.atEnd
+    }
+    seen = Some(Extent(tail.until, if (atEnd) tail.until else Long.MaxValue))
+    !atEnd && budget.spent
+  }
+
+  override def release(end: ReceivedPosition[C]): Unit = {
+    super.release(end)
+    // A receiver is asked by one thread at a time: that of a feed does it before it receives again.
+    if (isFed) delivered.set(end) else released(end)
+  }
+
+  private def released(end: ReceivedPosition[C]): Unit =
+    calls("released records")(receiver.release(end.cursor))
+
+  override protected def reset(): Unit = ()
+
+  override protected def isTransient(error: EpochalException): Boolean = error.getCause match {
+    case cause: Exception => connector.isTransient(cause)
+    case _                => false
+  }
+
+  override def close(): Unit = {
+    super.close()
+    Option(delivered.getAndSet(null)).foreach(end => Try(released(end)))
+    calls.once("closed its origin")(receiver.close())
+  }
+}
+
+private object ReceivedSupply {
+
+  /** Of one call. */
+  val MaxRecords = 10000
+}

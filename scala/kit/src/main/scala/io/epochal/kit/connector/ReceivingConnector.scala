@@ -1,0 +1,33 @@
+package io.epochal.kit.connector
+
+import java.util
+
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.annotation.Experimental
+import io.epochal.core.option.OptionSpec
+
+/** A source of another team whose origin cannot be asked twice. Its author says how records are received ([[Receiver]]) and how a row
+  * is made of one; what is a [[SourceConnector]]'s from the kit is here, too, and the journal.
+  *
+  * Not guaranteed: more than the journal is told; see [[Receiver]]. There are no batch reads.
+  *
+  * @tparam C
+  *   a cursor, as in [[Receiver]]; `positions` says how it is written
+  */
+@Experimental
+abstract class ReceivingConnector[C](format: String, description: String, specs: util.List[OptionSpec[_]])
+    extends SourceDefinition[C](format, description, specs) {
+
+  /** Connects to the origin, on the driver. */
+  def open(settings: Settings, schema: StructType): Receiver[C]
+
+  /** Reads records, in each task. */
+  def decoder(settings: Settings, schema: StructType): RecordDecoder
+
+  final override private[connector] def isContinuous: Boolean = true
+
+  final override private[connector] def scan(settings: Settings, schema: StructType): Scan =
+    new ReceivingScan(this, settings, schema)
+}

@@ -1,0 +1,103 @@
+package io.epochal.kit.connector
+
+import java.util
+import java.util.concurrent.Callable
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.annotation.Experimental
+import io.epochal.core.error.EpochalException
+import io.epochal.core.option.{OptionSpec, OptionType}
+import io.epochal.kit.record._
+
+/** Records of JSON or CSV as rows, by the options, the rules and the code of Epochal's own sources. A connector whose origin gives
+  * bytes declares [[options]] beside its own, answers `schema` with [[schema]], and gives [[rows]] in `Origin.read`.
+  *
+  * A record stands alone: a line without its line break, or a message. What does not fit goes where `parseMode` says.
+  */
+@Experimental
+object RecordParser {
+
+  private val Kind: OptionSpec[String] =
+    OptionSpec("format", OptionType.oneOf("json", "csv"), "What a record is.", Some("json"))
+  private val TimeZone: OptionSpec[String] =
+    OptionSpec("timeZone", OptionType.string, "Where a time is that names no zone.", Some("UTC"))
+
+  /** `format`, `schema`, `parseMode`, `columnNameOfCorruptRecord`, `rescuedDataColumn`, `sep`, `timeZone`. */
+  val options: util.List[OptionSpec[_]] = (Seq(Kind, TimeZone) ++ LoneRecordOptions.options).asJava
+
+  /** The columns: those of the option `schema`, and after them the ones that `parseMode` and `rescuedDataColumn` add.
+    *
+    * @throws EpochalException
+    *   OPTION_REQUIRED, SCHEMA_INVALID, OPTION_CONFLICT
+    */
+  def schema(settings: Settings): StructType = {
+    val columns = new RecordSchema(settings.values.group.format)
+    val ddl = settings.values
+      .get(LoneRecordOptions.Schema)
+      .getOrElse(throw LoneRecordOptions.lacksSchema(settings.values.group.format))
+    (for {
+      rules <- rules(settings)
+      declared <- columns.parse(ddl)
+      all <- columns.of(declared, None, rules)
+    } yield all).fold(throw _, identity)
+  }
+
+  /** Rows of records, in a task.
+    *
+    * @param schema
+    *   what `open` was given
+    * @param records
+    *   gives the bytes of the next record each time that it is called, and null after the last
+    * @param resource
+    *   closed with the reader
+    */
+  def rows(
+      settings: Settings,
+      schema: StructType,
+      records: Callable[Array[Byte]],
+      resource: AutoCloseable): RowReader = {
+    val found = rules(settings).fold(throw _, identity)
+    val place = settings.values.group.format
+    val columns = new RecordColumns(RecordReading(schema, settings.values(TimeZone)), found)
+    val parsed = new RecordRows(columns, found, new LonePages(found.format, place, records), place)
+    new RowReader {
+      override def next(): Boolean = parsed.next()
+      override def get(): InternalRow = parsed.row
+      override def close(): Unit = resource.close()
+    }
+  }
+
+  private def rules(settings: Settings): Either[EpochalException, RecordRules] =
+    LoneRecordOptions.read(settings.values, settings.values(Kind)).map(_.rules)
+}
+
+/** Records that somebody hands over, one after the other. */
+final private class LonePages(format: RecordFormat, place: String, supply: Callable[Array[Byte]]) extends Pages {
+  private val record = new LoneRecord(
+    format match {
+      case lines: RecordFormat.OfLines => lines
+      case other                       => throw new IllegalArgumentException(s"records do not stand alone in $other")
+    },
+    place)
+  private var passed = 0L
+
+  override def records: Records = record
+  override def origin: Option[RecordOrigin] = None
+  override def index: Long = passed - 1
+  override def count: Long = 0L
+
+  override def next(): Boolean = {
+    val bytes = supply.call()
+    if (bytes != null) {
+      record.set(bytes, 0, bytes.length)
+      passed += 1
+    }
+    bytes != null
+  }
+
+  override def close(): Unit = ()
+}

@@ -1,0 +1,104 @@
+package io.epochal.kit.connector
+
+import java.util
+import java.util.Optional
+
+import scala.annotation.unused
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.epochal.core.annotation.Stable
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionGroup, OptionSpec}
+import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.engine.SinkEngine
+import io.epochal.kit.sink.SinkProvider
+
+/** A sink of another team: `format("…")` for streams, each row written exactly once, and for batch writes, each in one transaction.
+  * Its author says how the system's transactions work ([[StoreTransaction]]); whether an epoch is new, who may write, fencing,
+  * digests, a COMMIT whose response is lost, retries and metrics are the kit's.
+  *
+  * A class of the author's extends this one, has a public constructor without parameters, and is named in the resource
+  * `META-INF/services/org.apache.spark.sql.sources.DataSourceRegister`. It must have no state.
+  *
+  * Rows travel from the tasks to the driver in commit messages, or in files where they are many; the driver alone writes.
+  *
+  * Not guaranteed: a target that was dropped and made again under its name is not noticed; update mode is append; continuous and
+  * real-time triggers are refused.
+  *
+  * @param format
+  *   the short name for `format`
+  * @param description
+  *   one sentence for the documentation
+  * @param specs
+  *   the connector's own options
+  */
+@Stable
+abstract class SinkConnector(format: String, description: String, specs: util.List[OptionSpec[_]])
+    extends SinkProvider[Settings](OptionGroup(format, description, specs.asScala.toSeq ++ SinkOptions.all))
+    with DataSourceRegister {
+
+  /** The system, for messages: an address without secrets. Two addresses with one ledger must give the same text. */
+  def place(settings: Settings): String
+
+  /** What is written in it, by a name that is unique there: a table, a collection. Two sinks with the same target are refused. */
+  def target(settings: Settings): String
+
+  /** Refuses options and columns that cannot work, before a query starts: throws what `Settings` makes. */
+  def check(@unused settings: Settings, @unused schema: StructType): Unit = ()
+
+  /** Makes ready what is missing: the table of the ledger, the target. Called before a run's first transaction. */
+  def prepare(@unused settings: Settings, @unused schema: StructType): Unit = ()
+
+  /** Connects, and opens a transaction; on the driver. */
+  def begin(settings: Settings, schema: StructType): StoreTransaction
+
+  /** Looks at each row in its task. The default: all rows can be written. */
+  def rowCheck(@unused settings: Settings, @unused schema: StructType): Optional[RowCheck] = Optional.empty()
+
+  /** Whether what failed so can succeed when the whole transaction is repeated. The default: failures of a network. */
+  def isTransient(error: Exception): Boolean = Transient.ofNetwork(error)
+
+  /** Whether a `commit` that failed so may have taken effect. The default: failures of a network. */
+  def losesConnection(error: Exception): Boolean = Transient.ofNetwork(error)
+
+  final override def shortName(): String = format
+
+  /** Asked for when somebody reads. */
+  final override def inferSchema(options: CaseInsensitiveStringMap): StructType =
+    throw unsupported("read", "it is a sink", "Read with a format that is a source.")
+
+  final override protected def unpartitioned: (String, String) =
+    "the target is one" -> "Leave partitionBy out."
+
+  final override protected def options(raw: Map[String, String]): Either[EpochalException, Settings] =
+    for {
+      settings <- SettingsReader.read(group, raw)
+      _ <- Either.cond(
+        !raw.exists { case (name, value) =>
+          name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
+        },
+        (),
+        unsupported(
+          "run with asynchronous progress tracking",
+          "an epoch's offsets must be logged before its rows are committed",
+          "Leave asyncProgressTrackingEnabled out."))
+      _ <- DriverAccess.checked { access =>
+        settings.values
+          .get(SinkOptions.SpillDirectory)
+          .foreach(access.directory(SinkOptions.SpillDirectory.name, _))
+      }
+    } yield settings
+
+  final override protected def table(schema: StructType, settings: Settings): Table = {
+    check(settings, schema)
+    new StoreTable(this, settings, schema, SinkEngine.OfActiveSession)
+  }
+
+  private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
+    Conditions.ModeUnsupported("format" -> format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
+}

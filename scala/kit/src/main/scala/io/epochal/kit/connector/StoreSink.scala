@@ -1,0 +1,122 @@
+package io.epochal.kit.connector
+
+import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
+import io.epochal.core.ledger.{LedgerRow, LedgerText, ServerIdentity, Target}
+import io.epochal.kit.engine.SinkEngine
+import io.epochal.kit.sink.{
+  Claimed,
+  LedgerState,
+  Run,
+  SinkMetrics,
+  SinkSettings,
+  SinkTarget,
+  TransactionalSink,
+  TransactionalTable
+}
+
+/** The target of one query into a connector's system. */
+final private[connector] class StoreTable(
+    connector: SinkConnector,
+    settings: Settings,
+    querySchema: StructType,
+    engine: SinkEngine)
+    extends TransactionalTable(querySchema, engine) {
+
+  override protected val sinkMetrics = new SinkMetrics(connector.shortName())
+  override protected val sink = new StoreSink(connector, settings)
+}
+
+/** A connector's system as a transactional sink: the ledger's rows are entries `sink:<id>`, and what a query had before another one
+  * took over, `retired:<id>:<query>`. The entry `claims` is a lock.
+  */
+final private[connector] class StoreSink(connector: SinkConnector, options: Settings) extends TransactionalSink {
+  import StoreSink._
+
+  override val format: String = connector.shortName()
+  override val place: String = connector.place(options)
+  private val target = Target(connector.target(options), None)
+  private[connector] val server: ServerIdentity = ServerIdentity(place, None)
+  override val description: String = s"$format ${target.name} in $place"
+  override val settings: SinkSettings = SinkOptions.settings(options.values)
+
+  private val author = new AuthorCalls(format, options.retry, connector.isTransient)
+
+  /** Locks the sink's own row first: that can take as long as somebody else's transaction. Only then it takes the lock that other
+    * sinks' claims need too (K15).
+    */
+  override def claim(run: Run, schema: StructType)(
+      decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed = {
+    author("made its target ready")(connector.prepare(options, schema))
+    transaction("claimed the sink", schema) { open =>
+      val current = rowOf(open.lock(entry(run.sinkId)))
+      open.lock(ClaimLock): Unit
+      val all = open.ledger().asScala
+      val others = all.toSeq
+        .collect { case (name, text) if name.startsWith(Sinks) => text }
+        .flatMap(rowOf)
+        .filter(row => row.sinkId != run.sinkId && row.target.isTableOf(target))
+      val known = all.get(retired(run.sinkId, run.queryId)).flatMap(rowOf)
+      val row = decide(LedgerState(target, server, current, known, others)).fold(throw _, identity)
+      current.filter(_.queryId != row.queryId).foreach(retire(open, _))
+      open.put(entry(row.sinkId), LedgerText.write(row))
+      open.commit()
+      Claimed(row, targetOf(schema, row.sinkId))
+    }
+  }
+
+  override def prepare(id: String, schema: StructType): SinkTarget = {
+    author("made its target ready")(connector.prepare(options, schema))
+    targetOf(schema, id)
+  }
+
+  /** Runs `body` in a transaction that it commits itself, and again after a transient failure. */
+  private[connector] def transaction[A](step: String, schema: StructType)(body: StoreTransaction => A): A =
+    author(step) {
+      val open = connector.begin(options, schema)
+      val done =
+        try body(open)
+        catch {
+          case error: Throwable =>
+            try open.close()
+            catch { case NonFatal(second) => error.addSuppressed(second) }
+            throw error
+        }
+      try open.close()
+      catch {
+        case NonFatal(error) => log.warn("{}: a transaction that had ended could not be closed: {}", format, error: Any)
+      }
+      done
+    }
+
+  private[connector] def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
+
+  private[connector] def losesConnection(error: Throwable): Boolean = error match {
+    case found: Exception => connector.losesConnection(found)
+    case _                => false
+  }
+
+  private[connector] def rowOf(text: String): Option[LedgerRow] =
+    Option(text).filter(_.nonEmpty).map(LedgerText.read(_, place).fold(throw _, identity))
+
+  private[connector] def retire(open: StoreTransaction, row: LedgerRow): Unit =
+    open.put(retired(row.sinkId, row.queryId), LedgerText.write(row))
+
+  private def targetOf(schema: StructType, sinkId: String): SinkTarget =
+    new StoreTarget(this, target.name, sinkId, schema, connector.rowCheck(options, schema).toScala)
+}
+
+private[connector] object StoreSink {
+  private val log = LoggerFactory.getLogger(classOf[StoreSink])
+  private val Sinks = "sink:"
+  private val ClaimLock = "claims"
+
+  def entry(sinkId: String): String = s"$Sinks$sinkId"
+  private def retired(sinkId: String, queryId: String): String = s"retired:$sinkId:$queryId"
+}

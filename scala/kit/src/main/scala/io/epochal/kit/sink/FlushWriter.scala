@@ -1,0 +1,100 @@
+package io.epochal.kit.sink
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
+import org.apache.spark.sql.connector.write.{DataWriter, WriterCommitMessage}
+import org.apache.spark.sql.types.StructType
+
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.{ContentDigest, PartitionCursor, Position}
+import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.sink.flush.{FlushMessage, FlushSettings, Flusher, RowFlush}
+import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat}
+
+/** Travels to the tasks of a continuous or real-time query.
+  *
+  * A task has a copy of its own, and a continuous task one for all of its epochs: where an epoch ended, the next one begins.
+  *
+  * @param starts
+  *   where the first epoch begins, by partition
+  */
+final private[sink] class FlushWriterFactory(
+    flush: RowFlush,
+    format: RowFormat,
+    schema: StructType,
+    badRows: BadRows,
+    settings: FlushSettings,
+    starts: Array[Position])
+    extends StreamingDataWriterFactory {
+
+  @transient private lazy val ended = mutable.Map.empty[Int, Ended]
+
+  override def createWriter(partition: Int, taskId: Long, epoch: Long): DataWriter[InternalRow] = {
+    val (from, applied) = ended.synchronized(ended.remove(partition)) match {
+      case Some(Ended(end, stored)) => (end, stored)
+      case None                     => (starts(partition), flush.applied(partition))
+    }
+    if (applied.rows < from.rows) flush.lost(partition, epoch, from, applied)
+    val writer = new FlushWriter(partition, epoch, flush, format, schema, badRows, settings, from, applied)
+    writer.onCommit = end => ended.synchronized(ended.update(partition, end))
+    writer
+  }
+}
+
+/** Where an epoch of a partition has ended.
+  *
+  * @param stored
+  *   further than `end` where rows are owed that were stored before
+  */
+final private[sink] case class Ended(end: Position, stored: Position)
+
+/** One attempt of one task, in one epoch: skips the rows that are stored already, and stores the others as they come. */
+final private class FlushWriter(
+    partition: Int,
+    epoch: Long,
+    flush: RowFlush,
+    format: RowFormat,
+    schema: StructType,
+    badRows: BadRows,
+    settings: FlushSettings,
+    from: Position,
+    applied: Position
+) extends DataWriter[InternalRow] {
+
+  private val cursor = new PartitionCursor(from, applied, found => flush.diverged(partition, applied, found))
+  private val flusher = new Flusher(partition, epoch, flush, format, settings, applied)
+  private val binary = BinaryRow.converter(schema)
+  private val metrics = new TaskMetrics
+  private lazy val bad = badRows.ofTask(partition, epoch.toString)
+  private var rows = 0L
+  private var sum = 0L
+  var onCommit: Ended => Unit = _
+
+  override def write(record: InternalRow): Unit = {
+    val row = binary(record)
+    val hash = row.hash
+    rows += 1
+    sum += hash
+    if (cursor.advance(hash))
+      try flusher.write(row, cursor.position)
+      catch { case value: BadValue => bad.add(rows, row, value) }
+  }
+
+  override def commit(): WriterCommitMessage = {
+    Failpoints.reach(Failpoint.BeforeTaskCommit)
+    val stored = flusher.finish()
+    val message =
+      FlushMessage(partition, cursor.position, ContentDigest(rows, sum), flusher.rows, flusher.bytes, flusher.flushes)
+    onCommit(Ended(cursor.position, stored))
+    Failpoints.reach(Failpoint.AfterTaskCommit)
+    message
+  }
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics.values(rows, flusher.bytes)
+
+  override def abort(): Unit = ()
+  override def close(): Unit = flusher.close()
+}

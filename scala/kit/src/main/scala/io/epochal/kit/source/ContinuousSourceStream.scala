@@ -1,0 +1,89 @@
+package io.epochal.kit.source
+
+import java.time.Clock
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.connector.read.streaming.{
+  ContinuousPartitionReader,
+  ContinuousPartitionReaderFactory,
+  ContinuousStream,
+  Offset,
+  PartitionOffset
+}
+
+import io.epochal.kit.engine.QueryStop
+
+/** The driver's part of a source in a continuous query. Spark asks for partitions once; the readers run on, and at every epoch
+  * their partition offsets come to `mergeOffsets`, whose result Spark logs before the sink commits and `commit` after.
+  *
+  * When partitions are planned anew, Spark ends the job in the middle of an epoch and runs that epoch again, to another end. An end
+  * that it had logged already would stay (see `kit.store.LoggedEpochs`): so the job is ended only when none waits for its commit, and
+  * none is given from then on.
+  */
+final class ContinuousSourceStream[P](source: ContinuousSource[P], initial: InitialOffset, clock: Clock)
+    extends CheckpointedStream(source, initial)
+    with ContinuousStream {
+
+  private val lag = new StreamLag(source.supply, clock)
+  private val gauges = new SourceGauges(source, initial, lag)
+
+  /** Ends that were logged and not committed. */
+  private var waiting = 0
+  private var reconfiguring = false
+
+  override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
+    synchronized {
+      waiting = 0
+      reconfiguring = false
+    }
+    lag.begin(position(start))
+    gauges.show()
+    source.endlessPartitions(position(start))
+  }
+
+  override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory =
+    QueryStop.guard(new ContinuousReaders(source.endlessReaders))
+
+  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = synchronized {
+    if (reconfiguring) throw new IllegalStateException("the partitions are planned anew: this epoch runs again")
+    waiting += 1
+    offset(source.merge(offsets.toSeq))
+  }
+
+  override def commit(end: Offset): Unit = {
+    synchronized(waiting -= 1)
+    super.commit(end)
+    lag.reached(position(end))
+    source.lookAhead(position(end))
+    lag.polled(position(end), clock.instant())
+  }
+
+  override def needsReconfiguration(): Boolean = synchronized {
+    reconfiguring ||= waiting <= 0 && source.needsReconfiguration
+    reconfiguring
+  }
+}
+
+final private class ContinuousReaders(readers: EndlessReaderFactory) extends ContinuousPartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): ContinuousPartitionReader[InternalRow] =
+    new ContinuousReader(readers.createReader(partition))
+}
+
+/** Runs for as long as the query does: `next` waits for a row and never returns false. Spark reads the offset with every row, and
+  * the last one in an epoch is where the next begins.
+  */
+final private class ContinuousReader(reader: EndlessReader) extends ContinuousPartitionReader[InternalRow] {
+
+  override def next(): Boolean = {
+    while (!reader.next(Long.MaxValue)) {}
+    true
+  }
+
+  override def get(): InternalRow = reader.get()
+
+  override def getOffset: PartitionOffset = reader.offset
+
+  override def close(): Unit = reader.close()
+}

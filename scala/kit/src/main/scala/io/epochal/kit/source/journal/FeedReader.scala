@@ -1,0 +1,167 @@
+package io.epochal.kit.source.journal
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.journal.{Generation, Journal, JournalPlan, Segment, Slice}
+import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
+import io.epochal.kit.store.HadoopFileStore
+
+/** The rows of slices of a journal, in its order. After its end it reads on where there are more slices then. */
+trait JournalRows extends AutoCloseable {
+  def next(): Boolean
+
+  /** Valid until `next` is called again. */
+  def row: InternalRow
+
+  /** The number in the journal of the record that `row` was made of. */
+  def number: Long
+}
+
+/** Makes rows of what a feed has received. Travels to the executors. */
+trait FeedRows extends Serializable {
+
+  /** Where a reader learns what there is: on an executor. */
+  def view(): FeedView = LiveFeeds.of(this)
+
+  /** The journal's directory. */
+  def store: HadoopFileStore
+
+  /** The identity that offsets carry. */
+  def source: String
+
+  def rows(slices: Iterator[Slice]): JournalRows
+
+  /** As in [[SourceJournal]]. */
+  def lost(from: Long, until: Long, reason: String): String
+}
+
+/** All rows from one on, without an end: one partition, whose rows are in the order in which they were received. */
+final private[journal] case class FeedPartition(row: Long) extends InputPartition
+
+final private[journal] case class FeedOffset(row: Long) extends PartitionOffset
+
+final class FeedReaders(feed: FeedRows) extends EndlessReaderFactory {
+
+  override def createReader(partition: InputPartition): EndlessReader = partition match {
+    case FeedPartition(row) => new FeedReader(feed, feed.view(), row)
+    case other              => throw new IllegalArgumentException(s"not a partition of a feed: $other")
+  }
+}
+
+/** What a reader reads next.
+  *
+  * @param until
+  *   the row behind it
+  */
+final case class FeedPlan(plan: JournalPlan, until: Long)
+
+/** What a feed has received. */
+trait FeedView {
+
+  /** What is to be read from a row on, and waits for it no longer than so many milliseconds. None: nothing is there yet. */
+  def await(row: Long, millis: Long): Option[FeedPlan]
+}
+
+private object FeedView {
+
+  /** What segments have behind a row. Planned by a journal of its own: one remembers the frames of all that it has planned. */
+  def plan(rows: FeedRows, segments: Seq[Segment], row: Long): Option[FeedPlan] = segments.lastOption.map { last =>
+    FeedPlan(new Journal(rows.store, rows.source).plan(segments, row, last.until), last.until)
+  }
+}
+
+/** The feeds of this JVM, by the directories of their journals: a reader in the same JVM is woken when there is more. */
+private object LiveFeeds {
+  private val feeds = new ConcurrentHashMap[String, JournalFeed[_, _]]
+
+  def add(directory: String, feed: JournalFeed[_, _]): Unit = feeds.put(directory, feed): Unit
+
+  def remove(directory: String, feed: JournalFeed[_, _]): Unit = feeds.remove(directory, feed): Unit
+
+  def of(rows: FeedRows): FeedView =
+    Option(feeds.get(rows.store.toString)).fold[FeedView](new LoggedFeed(rows)) { live => (row, millis) =>
+      FeedView.plan(rows, live.await(row, millis), row)
+    }
+}
+
+/** The feed of a driver in another process: what its log says, looked at again and again (F2). */
+final private class LoggedFeed(rows: FeedRows) extends FeedView {
+
+  override def await(row: Long, millis: Long): Option[FeedPlan] = {
+    val newest = FeedLog.newest(rows.store, rows.source)
+    val found = newest.map { case (_, received) => received.segments.filter(_.until > row) }.filter(_.nonEmpty)
+    // Asked after the file was read.
+    def isLast = newest.exists { case (generation, _) =>
+      Generation.highest(FeedLog.generations(rows.store)) <= generation
+    }
+    if (found.isEmpty)
+      newest.flatMap(_._2.failure).foreach { reason =>
+        throw Conditions.FeedFailed("source" -> rows.source, "reason" -> reason)
+      }
+    val plan = found.filter(_ => isLast).flatMap(FeedView.plan(rows, _, row))
+    if (plan.isEmpty && millis > 0) Thread.sleep(math.min(millis, LoggedFeed.PauseMillis))
+    plan
+  }
+}
+
+private object LoggedFeed {
+  val PauseMillis = 100L
+}
+
+/** Reads what a feed has received, and waits for more where there is nothing. */
+final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) extends EndlessReader {
+  private val slices = mutable.Queue.empty[Slice]
+  private val rows = feed.rows(new Iterator[Slice] {
+    override def hasNext: Boolean = slices.nonEmpty
+    override def next(): Slice = slices.dequeue()
+  })
+  private var planned = from
+  private var after = from
+
+  override def next(timeoutMillis: Long): Boolean = step() || {
+    var left = math.min(timeoutMillis, FeedReader.Longest)
+    val end = System.nanoTime() + left * 1000000L
+    var found = false
+    while (!found && left >= 0) {
+      view.await(planned, left).foreach(plan)
+      found = step()
+      val nanos = end - System.nanoTime()
+      left = if (nanos > 0) (nanos + 999999L) / 1000000L else -1L
+    }
+    found
+  }
+
+  override def get(): InternalRow = rows.row
+
+  override def offset: PartitionOffset = FeedOffset(after)
+
+  override def close(): Unit = rows.close()
+
+  /** What gives no row is passed with what comes before it. */
+  private def step(): Boolean = {
+    val found = rows.next()
+    after = if (found) rows.number + 1 else planned
+    found
+  }
+
+  private def plan(more: FeedPlan): Unit = {
+    more.plan.gaps.foreach(gap => FeedReader.log.warn(feed.lost(gap.from, gap.until, gap.reason)))
+    slices ++= more.plan.slices
+    planned = more.until
+  }
+}
+
+private object FeedReader {
+  private val log = LoggerFactory.getLogger(classOf[FeedReader])
+
+  /** Of a wait, in milliseconds: a month. */
+  private val Longest = 30L * 24 * 3600 * 1000
+}

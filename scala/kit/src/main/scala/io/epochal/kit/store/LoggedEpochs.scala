@@ -1,0 +1,70 @@
+package io.epochal.kit.store
+
+import java.io.FileNotFoundException
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.util.Using
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.slf4j.LoggerFactory
+
+/** The epochs in a query's checkpoint: `offsets/<epoch>`, written before an epoch is committed, and `commits/<epoch>`, after.
+  *
+  * @param checkpoint
+  *   of the query
+  */
+final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
+  private val offsets = new Path(checkpoint, "offsets")
+  private val commits = new Path(checkpoint, "commits")
+
+  /** The last one that Spark logged as committed. */
+  def lastCommitted: Option[Long] = epochs(commits).maxOption
+
+  def lastLogged: Option[Long] = epochs(offsets).maxOption
+
+  /** Whether the last epoch was logged under a continuous trigger. Such an entry has no line of settings, without which no other
+    * trigger goes on.
+    */
+  def isContinuous: Boolean = lastLogged.exists(epoch => settings(epoch).exists(_.isEmpty))
+
+  /** Removes from the offset log what lies behind the last commit, for a continuous run that has not begun.
+    *
+    * Under a continuous trigger Spark runs those epochs again, to other ends, but keeps the entries that it finds: the epoch is then
+    * committed at the end that the earlier run had, and rows between the two ends are lost at the next restart.
+    *
+    * @return
+    *   the epochs that were removed
+    */
+  def removeUncommitted(): Seq[Long] = {
+    val committed = lastCommitted
+    val stale = epochs(offsets).filter(epoch => committed.forall(_ < epoch)).sorted
+    // The last one first: whenever this ends, no gap is left.
+    stale.reverse.foreach { epoch =>
+      val _ = fs.delete(new Path(offsets, epoch.toString), false)
+    }
+    if (stale.nonEmpty)
+      LoggedEpochs.log.info(
+        s"Removed the ends of ${stale.size} uncommitted epochs from $offsets, from epoch ${stale.head} on: they run again")
+    stale
+  }
+
+  private def fs = checkpoint.getFileSystem(hadoop)
+
+  private def epochs(log: Path): Seq[Long] =
+    try fs.listStatus(log).toSeq.flatMap(_.getPath.getName.toLongOption).filter(_ >= 0)
+    catch { case _: FileNotFoundException => Nil }
+
+  /** The second line: settings and watermarks. */
+  private def settings(epoch: Long): Option[String] =
+    try
+      Using
+        .resource(fs.open(new Path(offsets, epoch.toString)))(in => new String(in.readAllBytes(), UTF_8))
+        .split("\n", -1)
+        .lift(1)
+    catch { case _: FileNotFoundException => None }
+}
+
+object LoggedEpochs {
+  private val log = LoggerFactory.getLogger(classOf[LoggedEpochs])
+}

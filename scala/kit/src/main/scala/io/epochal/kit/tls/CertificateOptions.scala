@@ -1,0 +1,75 @@
+package io.epochal.kit.tls
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{DriverFile, SecretOption}
+
+/** The options that say who one end of TLS connections is: a certificate with its key, in PEM. Files are read on the driver.
+  *
+  * @param owner
+  *   whose certificate it is, in the documentation
+  * @param file
+  *   how its files are called in examples
+  */
+final private[epochal] class CertificateOptions(owner: String, file: String) {
+
+  val CertFile: OptionSpec[String] = OptionSpec(
+    "tls.certFile",
+    OptionType.string,
+    s"File on the driver with the $owner's certificate and those that lead to its authority, in PEM.",
+    sample = Some(s"/run/secrets/$file.pem"))
+  val KeyFile: OptionSpec[String] = OptionSpec(
+    "tls.keyFile",
+    OptionType.string,
+    s"File on the driver with the $owner's private key, PKCS#8 in PEM. Unset: it stands in tls.certFile.",
+    sample = Some(s"/run/secrets/$file-key.pem"))
+  val KeyPassword: SecretOption = SecretOption("tls.keyPassword", "Password of an encrypted private key")
+
+  val all: Seq[OptionSpec[_]] = Seq(CertFile, KeyFile) ++ KeyPassword.all
+
+  /** The texts of certificate and key, not yet looked at; None: there is no certificate.
+    *
+    * @return
+    *   Left: one is set without the other, or cannot be read
+    */
+  def read(values: OptionValues): Either[EpochalException, Option[PemCertificate]] =
+    for {
+      _ <- values.together(values.isSet(KeyFile) && !values.isSet(CertFile), KeyFile.name, CertFile.name)
+      _ <- values.together(
+        KeyPassword.isSet(values) && !values.isSet(CertFile),
+        KeyPassword.setName(values),
+        CertFile.name)
+      chain <- CertificateOptions.file(values, CertFile)(DriverFile.read)
+      key <- CertificateOptions.file(values, KeyFile)(DriverFile.read)
+      password <- KeyPassword.read(values)
+    } yield chain.map(text => PemCertificate(text, key.getOrElse(text), password))
+
+  /** Where the key stands. */
+  def keySpec(values: OptionValues): OptionSpec[String] = if (values.isSet(KeyFile)) KeyFile else CertFile
+}
+
+/** Prints without its key. */
+final private[epochal] case class PemCertificate(chain: String, key: String, password: Option[String]) {
+  override def toString: String = "PemCertificate"
+}
+
+private[epochal] object CertificateOptions {
+
+  /** The content of the file that an option names.
+    *
+    * @param read
+    *   as those of [[DriverFile]]
+    */
+  def file[A](values: OptionValues, spec: OptionSpec[String])(
+      read: (String, String, Int) => Either[String, A]): Either[EpochalException, Option[A]] =
+    values.get(spec) match {
+      case None => Right(None)
+      case Some(path) =>
+        try read(spec.name, path, DriverFile.CertificateBytes).map(Some(_)).left.map(invalid(values, spec, _))
+        catch { case refused: EpochalException => Left(refused) }
+    }
+
+  /** TLS_INVALID, about the file that an option names. */
+  def invalid(values: OptionValues, spec: OptionSpec[String], reason: String): EpochalException =
+    Conditions.TlsInvalid("option" -> spec.name, "path" -> values.get(spec).getOrElse(""), "reason" -> reason)
+}

@@ -1,0 +1,46 @@
+package io.epochal.testkit;
+
+import io.epochal.testkit.report.Check;
+import io.epochal.testkit.report.Finding;
+import io.epochal.testkit.report.Outcome;
+import java.util.concurrent.Callable;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.DynamicTest;
+
+/** JUnit 5 tests of a {@link Conformance}: broken promises fail, those that are not made are aborted with the reason. */
+public final class PromiseFactory {
+
+  private PromiseFactory() {}
+
+  /** One test for each promise, in order. */
+  public static Stream<DynamicTest> tests(Conformance conformance) {
+    return conformance.checks().stream().map(PromiseFactory::test).onClose(conformance::release);
+  }
+
+  /** What fails to be made is reported by the check that asked for it. */
+  static <F> Supplier<F> supplier(Callable<F> newFixture) {
+    return () -> {
+      try {
+        return newFixture.call();
+      } catch (RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IllegalStateException("The fixture cannot be made: " + e, e);
+      }
+    };
+  }
+
+  private static DynamicTest test(Check check) {
+    return DynamicTest.dynamicTest(check.promise().toString(), () -> run(check));
+  }
+
+  private static void run(Check check) {
+    Finding finding = check.run();
+    if (finding.outcome() instanceof Outcome.Broken broken) {
+      throw new AssertionError(broken.evidence(), broken.cause());
+    }
+    Assumptions.assumeFalse(finding.isExempt(), finding.explanation());
+  }
+}

@@ -1,0 +1,43 @@
+package io.epochal.testkit
+
+import scala.util.control.NonFatal
+
+import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.testkit.report.Evidence
+
+/** Whether an error is a refusal made on purpose. */
+object Refusal {
+
+  /** What a program throws when it did not expect what it met. */
+  private val accidents: Seq[Class[_ <: Throwable]] = Seq(
+    classOf[NullPointerException],
+    classOf[ClassCastException],
+    classOf[IndexOutOfBoundsException],
+    classOf[ArithmeticException],
+    classOf[MatchError]
+  )
+
+  /** An error of Epochal's has the condition; of another library's, any that is not an accident counts. */
+  def tells(error: Throwable, condition: Condition): Boolean =
+    EpochalException.in(error) match {
+      case Some(named) => named.condition.name == condition.name
+      case None        => !accidents.exists(_.isInstance(error))
+    }
+
+  /** The error by which `body` is refused.
+    *
+    * @param tells
+    *   whether an error tells of a condition
+    */
+  def of(condition: Condition, what: String, tells: (Throwable, Condition) => Boolean)(body: => Any): Throwable = {
+    val error =
+      try { val _ = body; None }
+      catch { case NonFatal(e) => Some(e) }
+    error match {
+      case None => Evidence.broken(s"$what was accepted; it must be refused (${condition.name})")
+      case Some(told) if tells(told, condition) => told
+      case Some(other) =>
+        Evidence.broken(s"$what was not refused as ${condition.name}, but failed: ${Evidence.text(other)}", other)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package io.epochal.testkit
+
+import scala.util.{Random, Try}
+
+import io.epochal.testkit.SinkPromises._
+import io.epochal.testkit.SinkScene.Batch
+import io.epochal.testkit.engine.{Logs, QueryWatch, Session}
+import io.epochal.testkit.report.{Check, Evidence, Promise}
+
+/** What the sink does under Spark's engine: restarts, replays, other queries. */
+private[testkit] object SinkQueryChecks {
+
+  private val Starts = 6
+
+  def of(newFixture: () => FormatSink): Seq[Check] = {
+    def check(promise: Promise)(body: SinkScene => Any): Check =
+      new Check(promise, () => SinkScene.in(newFixture, promise)(body))
+    Seq(
+      check(Replay)(replay),
+      check(Restarts)(restarts(_, Random.nextLong())),
+      check(WholeEpochs)(wholeEpochs),
+      check(NewQuery)(newQuery)
+    )
+  }
+
+  private def replay(scene: SinkScene): Unit = {
+    val query = scene.query()
+    scene.setAvailable(query, 3L * Batch)
+    scene.write(query, 3)
+    scene.assertHolds("after three epochs", 3L * Batch)
+    Logs.forgetLastCommit(query.checkpoint)
+    scene.write(query, 3)
+    scene.assertHolds("after the third came again", 3L * Batch)
+    scene.setAvailable(query, 4L * Batch)
+    scene.write(query, 4)
+    scene.assertHolds("after a fourth", 4L * Batch)
+  }
+
+  private def restarts(scene: SinkScene, seed: Long): Unit = {
+    val random = new Random(seed)
+    val query = scene.query()
+    // Stopped while Spark logs its first batch, a query cannot be started again, whatever its sink.
+    scene.setAvailable(query, Batch.toLong)
+    scene.write(query, 1)
+    var epochs = 1L
+    (1 to Starts).foreach { _ =>
+      epochs += 1 + random.nextInt(3)
+      scene.setAvailable(query, epochs * Batch)
+      scene.running(query.start(Session.get())) { started =>
+        // Stopped before, in or after any of its epochs.
+        val until = random.nextLong(epochs + 1)
+        val _ = QueryWatch.run(started)(scene.committed(query) >= until)
+      }
+    }
+    scene.write(query, epochs)
+    scene.assertHolds(s"after $Starts starts (seed $seed)", epochs * Batch)
+  }
+
+  private def wholeEpochs(scene: SinkScene): Unit = {
+    val query = scene.query()
+    val epochs = 6L
+    scene.setAvailable(query, epochs * Batch)
+    scene.running(query.start(Session.get())) { started =>
+      val _ = QueryWatch.run(started) {
+        Try(scene.stored()).foreach(scene.assertWhole("while the query runs", _))
+        scene.committed(query) >= epochs
+      }
+    }
+    scene.assertHolds(s"after $epochs epochs", epochs * Batch)
+  }
+
+  private def newQuery(scene: SinkScene): Unit = {
+    val first = scene.query("first")
+    scene.setAvailable(first, 2L * Batch)
+    scene.write(first, 2)
+    val second = scene.query("second")
+    scene.setAvailable(second, 2L * Batch)
+    val error = Try {
+      scene.running(second.start(Session.get())) { started =>
+        val _ = QueryWatch.until()(!started.isActive || scene.committed(second) >= 1)
+        started.exception.foreach(throw _)
+      }
+    }
+    scene.assertHolds("after a query with a new checkpoint was started", 2L * Batch)
+    Evidence.unless(error.isFailure)("the query with a new checkpoint was not refused, and its rows are nowhere")
+  }
+}

@@ -1,0 +1,103 @@
+package io.epochal.testkit.engine
+
+import java.io.{BufferedReader, InputStreamReader, PrintWriter}
+import java.lang.management.ManagementFactory
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import io.epochal.testkit.report.Evidence
+
+/** A process with the class path of this one, in which queries run until it is killed. */
+final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends AutoCloseable {
+
+  private val errors = directory.resolve("child.log")
+  private val process = new ProcessBuilder(ChildJvm.command(directory, cores).asJava)
+    .directory(directory.toFile)
+    .redirectError(errors.toFile)
+    .start()
+  private val commands = new PrintWriter(process.getOutputStream, true, UTF_8)
+  private val ready = new CountDownLatch(1)
+  private val reached = ConcurrentHashMap.newKeySet[String]()
+  private val failed = new ConcurrentHashMap[String, String]
+
+  private val listener = new Thread(() => listen(), "epochal-testkit-child")
+  listener.setDaemon(true)
+  listener.start()
+
+  private def listen(): Unit = {
+    val lines = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+    Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
+      if (line == Victims.Ready) ready.countDown()
+      else if (line.startsWith(Victims.Reached)) { val _ = reached.add(line.drop(Victims.Reached.length)) }
+      else if (line.startsWith(Victims.Failed)) {
+        val parts = line.drop(Victims.Failed.length).split("\t", 2)
+        val _ = failed.put(parts.head, parts.last)
+      }
+    }
+  }
+
+  /** Waits until it has its session. */
+  def awaitReady(): Unit =
+    while (!ready.await(200, TimeUnit.MILLISECONDS)) assertAlive()
+
+  def start(query: QuerySpec, step: Step, epoch: Long): Unit = {
+    val file = query.scene.resolve("query.properties")
+    query.save(file)
+    commands.println(s"start\t$file\t${step.name}\t$epoch")
+  }
+
+  def go(query: QuerySpec): Unit = commands.println(s"go\t${query.scene}")
+
+  def hasReached(query: QuerySpec): Boolean = reached.contains(query.scene.toString)
+
+  /** Why a query has ended, if it has. */
+  def failure(query: QuerySpec): Option[String] = Option(failed.get(query.scene.toString))
+
+  def assertRunning(query: QuerySpec): Unit = {
+    failure(query).foreach(why => Evidence.broken(s"the query failed before it was killed: $why"))
+    assertAlive()
+  }
+
+  private def assertAlive(): Unit = if (!process.isAlive) {
+    val said = Files.readString(errors).takeRight(2000)
+    val hint =
+      if (said.contains(Victims.getClass.getName.stripSuffix("$")))
+        "Run the tests in a JVM of their own, whose class path is theirs (sbt: Test / fork := true). "
+      else ""
+    Evidence.broken(s"nothing was checked: the process that is to be killed has ended by itself. ${hint}It said: $said")
+  }
+
+  /** SIGKILL, and waits for the end. */
+  def kill(): Unit = { val _ = process.destroyForcibly().waitFor() }
+
+  override def close(): Unit = {
+    kill()
+    commands.close()
+  }
+}
+
+private object ChildJvm {
+
+  /** The options of this JVM but those of debuggers and agents, which belong to one process. */
+  private def options: Seq[String] =
+    ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.toSeq
+      .filterNot(each => each.startsWith("-agentlib") || each.startsWith("-javaagent") || each.startsWith("-Xrunjdwp"))
+      .filterNot(_.startsWith("-Xmx"))
+
+  def command(directory: Path, cores: Int): Seq[String] = {
+    val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
+    // Short-lived: the optimizing compiler would not pay for itself.
+    val quick = Seq("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+    // A class path can be longer than a command may be.
+    val argument = Files.writeString(
+      directory.resolve("class-path"),
+      "-cp\n\"" + System.getProperty("java.class.path").replace("\\", "\\\\") + "\"\n")
+    Seq(java) ++ SparkJvm.options ++ options ++ quick ++ Seq(
+      s"@$argument",
+      Victims.getClass.getName.stripSuffix("$"),
+      cores.toString)
+  }
+}

@@ -1,0 +1,43 @@
+package io.epochal.testkit.engine
+
+import java.util
+import java.util.ServiceLoader
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Connectors by the name of their format, as Spark finds them. */
+private[testkit] object Formats {
+
+  def provider(format: String): TableProvider = {
+    val loader = Option(Thread.currentThread().getContextClassLoader).getOrElse(getClass.getClassLoader)
+    val registered = ServiceLoader
+      .load(classOf[DataSourceRegister], loader)
+      .stream()
+      .iterator
+      .asScala
+      .filter(found => classOf[TableProvider].isAssignableFrom(found.`type`))
+      .map(_.get())
+      .find(_.shortName().equalsIgnoreCase(format))
+    registered match {
+      case Some(found: TableProvider) => found
+      case _ =>
+        val named = Class.forName(format, true, loader).getDeclaredConstructor()
+        named.setAccessible(true)
+        named.newInstance().asInstanceOf[TableProvider]
+    }
+  }
+
+  /** @param schema
+    *   what the reader is given; None for the connector's own
+    */
+  def table(format: String, options: util.Map[String, String], schema: Option[StructType]): Table = {
+    val found = provider(format)
+    val columns = schema.getOrElse(found.inferSchema(new CaseInsensitiveStringMap(options)))
+    found.getTable(columns, Array.empty, options)
+  }
+}

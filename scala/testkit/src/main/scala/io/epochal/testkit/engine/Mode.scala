@@ -1,0 +1,65 @@
+package io.epochal.testkit.engine
+
+import scala.util.Try
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.Trigger
+
+import io.epochal.testkit.report.NotChecked
+
+/** How Spark's engine runs a query: in micro-batches, or by tasks that have no end. */
+sealed abstract private[testkit] class Mode(val name: String) {
+
+  /** @throws io.epochal.testkit.report.NotChecked
+    *   if this Spark does not have the mode
+    */
+  def trigger: Trigger
+
+  def outputMode: String = "append"
+
+  def sinkOptions: Map[String, String] = Map.empty
+
+  protected def settings: Map[String, String] = Map.empty
+
+  /** Starts a query under the settings that the mode needs. A query keeps those of its start. */
+  def starting[A](session: SparkSession)(start: => A): A = Mode.synchronized {
+    val before = settings.keys.map(name => name -> session.conf.getOption(name)).toSeq
+    settings.foreach { case (name, value) => session.conf.set(name, value) }
+    try start
+    finally before.foreach { case (name, value) => value.fold(session.conf.unset(name))(session.conf.set(name, _)) }
+  }
+}
+
+private[testkit] object Mode {
+
+  case object MicroBatch extends Mode("micro-batch") {
+    override def trigger: Trigger = Trigger.ProcessingTime(0)
+  }
+
+  case object Continuous extends Mode("continuous") {
+    override def trigger: Trigger = Trigger.Continuous("500 milliseconds")
+  }
+
+  /** From Spark 4.1 on. It wants update mode and no asynchronous progress, and takes only sinks of a list unless told otherwise. */
+  case object RealTime extends Mode("real-time") {
+    override def trigger: Trigger = Try(classOf[Trigger].getMethod("RealTime", classOf[String])).fold(
+      _ => throw new NotChecked("this Spark has no real-time mode"),
+      _.invoke(null, "1 second").asInstanceOf[Trigger])
+
+    override def outputMode: String = "update"
+
+    override def sinkOptions: Map[String, String] = Map("asyncProgressTrackingEnabled" -> "false")
+
+    override protected def settings: Map[String, String] = Map(
+      "spark.sql.streaming.realTimeMode.allowlistCheck" -> "false",
+      "spark.sql.streaming.realTimeMode.minBatchDuration" -> "1s",
+      "spark.sql.streaming.stateStore.providerClass" ->
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    )
+  }
+
+  val all: Seq[Mode] = Seq(MicroBatch, Continuous, RealTime)
+
+  def named(name: String): Mode =
+    all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no such mode: $name"))
+}

@@ -1,0 +1,61 @@
+package io.epochal.testkit.engine
+
+import scala.util.Try
+
+import org.apache.spark.sql.streaming.StreamingQuery
+
+import io.epochal.testkit.report.Evidence
+
+/** Waiting for queries: by a condition, with a deadline. */
+private[testkit] object QueryWatch {
+
+  /** After so long, what did not happen will not happen. */
+  val DeadlineSeconds: Long = 90
+  private val QuietMillis = 4000L
+  private val PauseMillis = 20L
+
+  /** Waits until a condition holds; says whether it does at the deadline. */
+  def until(seconds: Long = DeadlineSeconds)(condition: => Boolean): Boolean = {
+    val deadline = System.nanoTime() + seconds * 1000000000L
+    var holds = condition
+    while (!holds && System.nanoTime() < deadline) {
+      Thread.sleep(PauseMillis)
+      holds = condition
+    }
+    holds
+  }
+
+  /** The same without a pause between two looks. */
+  def spin(seconds: Long)(condition: => Boolean): Boolean = {
+    val deadline = System.nanoTime() + seconds * 1000000000L
+    var holds = condition
+    while (!holds && System.nanoTime() < deadline) holds = condition
+    holds
+  }
+
+  /** Waits until `done`, the query's end, its deadline, or until it has waited for data for some seconds.
+    *
+    * @return
+    *   whether it is done
+    */
+  def run(query: StreamingQuery)(done: => Boolean): Boolean = {
+    var idleSince = Option.empty[Long]
+    val _ = until() {
+      val idle = query.lastProgress != null && query.status.message.startsWith("Waiting for data")
+      val now = System.currentTimeMillis()
+      idleSince = if (idle) idleSince.orElse(Some(now)) else None
+      done || !query.isActive || idleSince.exists(now - _ > QuietMillis)
+    }
+    assertNoError(query)
+    done
+  }
+
+  def assertNoError(query: StreamingQuery): Unit =
+    if (query.exception.isDefined) {
+      val error = query.exception.get
+      Evidence.broken(s"the query failed: ${Evidence.text(error)}", error)
+    }
+
+  /** A stop whose own failure is not the matter. */
+  def stop(query: StreamingQuery): Unit = { val _ = Try(query.stop()) }
+}

@@ -1,0 +1,84 @@
+package io.epochal.testkit.engine
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path, StandardCopyOption}
+import java.util
+import java.util.UUID
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** A sink that records what it is brought: a file for each delivery of an epoch, with a line for each row.
+  *
+  * Option `directory`: where. [[Deliveries]] reads it.
+  */
+final class RecordingSink extends TableProvider {
+
+  override def supportsExternalMetadata(): Boolean = true
+
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = new StructType()
+
+  override def getTable(schema: StructType, by: Array[Transform], properties: util.Map[String, String]): Table =
+    new Table with SupportsWrite {
+      override def name(): String = "recording"
+      override def columns(): Array[Column] = Array.empty
+      override def schema(): StructType = new StructType()
+      override def capabilities(): util.Set[TableCapability] =
+        util.EnumSet.of(TableCapability.STREAMING_WRITE, TableCapability.ACCEPT_ANY_SCHEMA)
+      override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+        new WriteBuilder with SupportsStreamingUpdateAsAppend {
+          override def build(): Write = new Write {
+            override def toStreaming: StreamingWrite =
+              new RecordingWrite(info.schema(), Path.of(info.options().get("directory")))
+          }
+        }
+    }
+}
+
+final private class RecordingWrite(schema: StructType, directory: Path) extends StreamingWrite {
+
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
+    RecordingWriterFactory(schema, directory.getParent.toString)
+
+  override def useCommitCoordinator(): Boolean = false
+
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
+    val scene = directory.getParent.toString
+    Steps.at(scene, Step.BeforeSinkCommit, epoch)
+    val lines = messages.toSeq.collect { case RowTexts(rows) => rows }.flatten
+    Files.createDirectories(directory)
+    val partial = Files.createTempFile(directory, "", ".tmp")
+    Files.write(partial, String.join("\n", lines: _*).getBytes(UTF_8))
+    val order = "%019d".formatLocal(util.Locale.ROOT, System.currentTimeMillis())
+    val name = s"$epoch@$order-${UUID.randomUUID()}"
+    val _ = Files.move(partial, directory.resolve(name), StandardCopyOption.ATOMIC_MOVE)
+  }
+
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
+}
+
+final private case class RowTexts(rows: Seq[String]) extends WriterCommitMessage
+
+final private case class RecordingWriterFactory(schema: StructType, scene: String) extends StreamingDataWriterFactory {
+
+  override def createWriter(partition: Int, task: Long, epoch: Long): DataWriter[InternalRow] =
+    new DataWriter[InternalRow] {
+      private val rows = ArrayBuffer.empty[String]
+      override def write(row: InternalRow): Unit = {
+        // A line break would make two rows of one.
+        rows += row.copy().toSeq(schema).mkString("|").replace("\\", "\\\\").replace("\n", "\\n")
+        Steps.at(scene, Step.InTasks, epoch)
+      }
+      override def commit(): WriterCommitMessage = RowTexts(rows.toVector)
+      override def abort(): Unit = ()
+      override def close(): Unit = ()
+    }
+}

@@ -1,0 +1,73 @@
+package io.epochal.testkit.engine
+
+import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+import java.util
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite
+import org.apache.spark.sql.connector.write.{Write, WriteBuilder}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Another sink, whose commit a query can be stopped before: the same calls, passed on.
+  *
+  * Options: `stepped.format` is the other sink, `stepped.scene` the query's directory; the rest is the other sink's.
+  */
+final class SteppedSink extends TableProvider {
+  import SteppedSink._
+
+  override def supportsExternalMetadata(): Boolean = true
+
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType =
+    Formats.provider(options.get(Format)).inferSchema(new CaseInsensitiveStringMap(own(options)))
+
+  override def getTable(schema: StructType, by: Array[Transform], properties: util.Map[String, String]): Table = {
+    val other = Formats.provider(properties.get(Format))
+    val columns =
+      if (other.supportsExternalMetadata()) schema else other.inferSchema(new CaseInsensitiveStringMap(own(properties)))
+    stepped(other.getTable(columns, by, own(properties)), properties.get(Scene))
+  }
+}
+
+private[testkit] object SteppedSink {
+  val Format = "stepped.format"
+  val Scene = "stepped.scene"
+
+  private def own(options: util.Map[String, String]): util.Map[String, String] =
+    options.asScala.filterNot { case (name, _) => name.startsWith("stepped.") }.asJava
+
+  /** An object with all interfaces of `real` that passes every call on to it, and does the same with what builds a write. */
+  private def stepped[A](real: A, scene: String): A = {
+    val handler: InvocationHandler = (_, method, arguments) => {
+      if (real.isInstanceOf[StreamingWrite] && method.getName == "commit")
+        Steps.at(scene, Step.BeforeSinkCommit, arguments(0).asInstanceOf[Long])
+      if (real.isInstanceOf[StreamingWrite] && method.getName == "commit")
+        Steps.at(scene, Step.InSinkCommit, arguments(0).asInstanceOf[Long])
+      call(real, method, arguments) match {
+        case built: WriteBuilder =>
+          if (built.asInstanceOf[AnyRef] eq real.asInstanceOf[AnyRef]) built else stepped(built, scene)
+        case built: Write          => stepped(built, scene)
+        case built: StreamingWrite => stepped(built, scene)
+        case other                 => other
+      }
+    }
+    Proxy.newProxyInstance(real.getClass.getClassLoader, interfaces(real.getClass), handler).asInstanceOf[A]
+  }
+
+  private def call(real: Any, method: Method, arguments: Array[AnyRef]): AnyRef =
+    try method.invoke(real, arguments: _*)
+    catch { case e: InvocationTargetException => throw e.getCause }
+
+  private def interfaces(found: Class[_]): Array[Class[_]] =
+    Iterator
+      .iterate[Class[_]](found)(_.getSuperclass)
+      .takeWhile(_ != null)
+      .flatMap(_.getInterfaces)
+      .filter(each => java.lang.reflect.Modifier.isPublic(each.getModifiers))
+      .toSeq
+      .distinct
+      .toArray
+}

@@ -1,0 +1,28 @@
+package io.epochal.testkit.report
+
+import java.util.concurrent.TimeUnit.NANOSECONDS
+
+import scala.util.control.NonFatal
+
+/** How one promise is checked. */
+final class Check(val promise: Promise, body: () => Unit) {
+
+  /** Whatever is thrown is evidence against the promise; only what no program survives is thrown on. */
+  def run(): Finding = {
+    val begin = System.nanoTime()
+    val outcome =
+      try {
+        body()
+        Outcome.Kept
+      } catch {
+        case e: Evidence       => Outcome.Broken(e.getMessage, e)
+        case e: NotChecked     => Outcome.Exempt(e.getMessage)
+        case e: AssertionError => Outcome.Broken(s"$e", e)
+        case NonFatal(e)       => Outcome.Broken(s"the connector failed: ${Evidence.text(e)}", e)
+      }
+    Finding(promise, outcome, NANOSECONDS.toMillis(System.nanoTime() - begin))
+  }
+}
+
+/** Thrown where a promise is not made, or cannot be checked here. */
+final class NotChecked(reason: String) extends RuntimeException(reason)

@@ -1,0 +1,54 @@
+package io.epochal.testkit.report
+
+/** What shows that a promise is broken. */
+final class Evidence(message: String, cause: Throwable = null) extends AssertionError(message, cause)
+
+object Evidence {
+  private val Shown = 12
+  private val Length = 300
+
+  def broken(message: String, cause: Throwable = null): Nothing = throw new Evidence(message, cause)
+
+  def unless(holds: Boolean)(message: => String): Unit = if (!holds) broken(message)
+
+  def equal(what: String, found: Any, expected: Any): Unit =
+    unless(found == expected)(s"$what: found ${shown(found)}, expected ${shown(expected)}")
+
+  /** That two lists have the same elements, as often, in any order. */
+  def sameRows(what: String, found: Seq[Any], expected: Seq[Any]): Unit = {
+    val missing = expected.map(_.toString).diff(found.map(_.toString))
+    val surplus = found.map(_.toString).diff(expected.map(_.toString))
+    unless(missing.isEmpty && surplus.isEmpty)(
+      s"$what: ${found.size} rows for ${expected.size}; missing ${shown(missing)}; surplus ${shown(surplus)}")
+  }
+
+  /** That so many rows came, and none twice. */
+  def onceEach(what: String, found: Seq[Any], count: Long): Unit = {
+    val twice = found.groupBy(identity).collect { case (row, times) if times.size > 1 => s"$row (${times.size} times)" }
+    unless(twice.isEmpty && found.size == count)(
+      s"$what: ${found.distinct.size} rows for $count" +
+        (if (twice.isEmpty) "" else s"; more than once: ${shown(twice.toSeq.sorted)}"))
+  }
+
+  def shown(value: Any): String = value match {
+    case rows: Seq[_] if rows.size > Shown => s"${rows.take(Shown).mkString("[", ", ", ", …")} ${rows.size} in all]"
+    case rows: Seq[_]                      => rows.mkString("[", ", ", "]")
+    case other                             => String.valueOf(other)
+  }
+
+  /** The messages of an error and of what caused it, without the traces. */
+  def text(error: Throwable): String =
+    Iterator
+      .iterate(error)(_.getCause)
+      .takeWhile(_ != null)
+      .take(10)
+      .map(e => short(e.toString))
+      .toSeq
+      .distinct
+      .mkString("; caused by ")
+
+  private def short(message: String): String = {
+    val line = message.linesIterator.takeWhile(!_.startsWith("===")).map(_.trim).filter(_.nonEmpty).mkString(" ")
+    if (line.length > Length) line.take(Length) + "…" else line
+  }
+}

@@ -1,0 +1,31 @@
+package io.epochal.testkit.report
+
+import java.util
+
+import scala.jdk.CollectionConverters._
+
+/** Which promises a connector keeps. Its text is a line for each promise, with the evidence below those that are broken. */
+final class Report(val subject: String, all: Seq[Finding]) {
+
+  def findings: util.List[Finding] = all.asJava
+
+  def kept: util.List[Finding] = all.filter(_.isKept).asJava
+
+  def broken: util.List[Finding] = all.filter(_.isBroken).asJava
+
+  def exempt: util.List[Finding] = all.filter(_.isExempt).asJava
+
+  /** @throws AssertionError
+    *   if a promise is broken; its message is the report
+    */
+  def assertAll(): Unit = if (!broken.isEmpty) {
+    val error = new AssertionError(toString)
+    all.map(_.outcome).collect { case Outcome.Broken(_, cause) => cause }.foreach(error.addSuppressed)
+    throw error
+  }
+
+  override def toString: String = {
+    val counts = s"${kept.size} kept, ${broken.size} broken, ${exempt.size} exempt"
+    all.mkString(s"$subject: $counts\n  ", "\n  ", "").replace("\n         ", "\n           ")
+  }
+}

@@ -1,0 +1,57 @@
+package io.epochal.testkit
+
+import scala.jdk.CollectionConverters._
+
+import org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
+import org.junit.platform.engine.{TestExecutionResult, UniqueId}
+import org.junit.platform.launcher.core.{LauncherDiscoveryRequestBuilder, LauncherFactory}
+import org.junit.platform.launcher.{TestExecutionListener, TestIdentifier}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What JUnit 5 makes of the kit's tests. */
+final class JunitSuite extends AnyFunSuite {
+
+  /** The results of a class's tests, by their names. */
+  private def run(className: String): Map[String, TestExecutionResult] = {
+    val results = Map.newBuilder[String, TestExecutionResult]
+    val listener = new TestExecutionListener {
+      override def executionFinished(test: TestIdentifier, result: TestExecutionResult): Unit =
+        if (test.isTest) results += test.getDisplayName -> result
+    }
+    val request = LauncherDiscoveryRequestBuilder.request().selectors(selectClass(className)).build()
+    LauncherFactory.create().execute(request, listener)
+    results.result()
+  }
+
+  private def status(results: Map[String, TestExecutionResult], promise: String): String =
+    results
+      .collectFirst { case (name, result) if name.startsWith(s"$promise:") => result.getStatus.name }
+      .getOrElse("none")
+
+  test("a kept promise is a test that succeeds, a broken one fails with the evidence, an exempt one is aborted") {
+    val results = run("io.epochal.testkit.example.WallClockTest")
+    assert(
+      Seq("offset-round-trip", "end-from-origin", "lag")
+        .map(status(results, _)) == Seq("SUCCESSFUL", "FAILED", "ABORTED"))
+    val messages =
+      results.values.flatMap(_.getThrowable.map[String](_.getMessage).stream.iterator.asScala).mkString("\n")
+    assert(messages.contains("nothing was added, and the end went from"))
+    assert(messages.contains("the source counts no rows"))
+  }
+
+  test("a test class that implements the interface has a test for each promise") {
+    val found = LauncherFactory
+      .create()
+      .discover(
+        LauncherDiscoveryRequestBuilder
+          .request()
+          .selectors(selectClass("io.epochal.testkit.example.LinesTest"))
+          .build())
+    val factories =
+      found.getRoots.asScala.toSeq.flatMap(found.getDescendants(_).asScala).filter(_.getDisplayName == "promises()")
+    assert(factories.map(one => UniqueId.parse(one.getUniqueId).getLastSegment.getType) == Seq("test-factory"))
+    val fixture = () => new io.epochal.testkit.connector.LineFixture(classOf[io.epochal.testkit.connector.Lines])
+    val promises = SourcePromises.ofStreams ++ SourcePromises.ofQueries ++ SourcePromises.ofKills
+    assert(Conformance.source("lines", () => fixture()).checks.asScala.map(_.promise).toSet == promises.toSet)
+  }
+}

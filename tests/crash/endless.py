@@ -1,0 +1,35 @@
+"""``crash/endless_job.py``, as its tests handle it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from support.programs import Program
+from support.waiting import until
+
+
+class EndlessJob(Program):
+    """``crash/endless_job.py``."""
+
+    def __init__(self, queries: list[dict[str, Any]], jvm: str = "", conf: Mapping[str, Any] | None = None) -> None:
+        super().__init__("crash.endless_job")
+        self.send(json.dumps({"jvm": jvm, "queries": queries, "conf": dict(conf or {})}))
+
+    def says(self, word: str) -> bool:
+        return f"\n{word}\n" in "\n" + self.all_output().decode("utf-8", "replace")
+
+    def runs(self) -> bool:
+        """True: an AssertionError says why it does not."""
+        assert not self.ended(), self.failure()
+        return True
+
+    def failure(self) -> str:
+        """What a query that has ended said, else the end of the output."""
+        _, ended, reason = self.all_output().decode("utf-8", "replace").rpartition("\nended ")
+        return reason if ended else self.output()
+
+    def go(self) -> None:
+        until(lambda: self.runs() and self.says("ready"), "the session", 300)
+        self.send("go")

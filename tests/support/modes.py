@@ -1,0 +1,294 @@
+"""Each trigger and output mode with each source and sink: what its query does, and the table of ``docs/modes.md``."""
+
+from __future__ import annotations
+
+import re
+import socketserver
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import epochal
+from epochal import _realtime, ingest, jdbc, rest
+from epochal._start import OutputMode
+from epochal._trigger import real_time, triggered
+from epochal.errors import from_spark
+from support.api import Api
+from support.databases import Database
+from support.orders import Orders
+from support.streams import numbers
+from support.waiting import until
+
+TRIGGERS = {
+    "default": None,
+    "processingTime": "50 milliseconds",
+    "once": "once",
+    "availableNow": "availableNow",
+    "continuous": "continuous 200 milliseconds",
+    "realTime": "realTime 300 milliseconds",
+}
+ENDING = ("once", "availableNow")
+ENDLESS = ("continuous", "realTime")
+OURS = ("epochal-random", "epochal-rest", "epochal-rest, journalled", "epochal-ingest")
+SPARKS = ("rate", "file", "socket")
+SINKS = ("epochal-jdbc", "epochal-rest sink", "noop", "memory")
+MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
+#: Sources that may have no row yet when a run that ends by itself looks.
+LATER = ("epochal-ingest", "rate", "socket")
+ROWS = 20
+
+BEGIN, END = "<!-- written by make modes -->", "<!-- end -->"
+_CONDITION = re.compile(r"\[([A-Z][A-Z_.]+)\]\s*([^\n]*)")
+_VARIES = (
+    (re.compile(r"https?://127\.0\.0\.1:\d+"), "http://…"),
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}"), "…"),
+    (re.compile(r"\bt\d+\b"), "t"),
+    (re.compile(r"\s*SQLSTATE: \w{5}\b.*"), ""),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    source: str
+    sink: str
+    trigger: str
+    mode: OutputMode
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a query.
+
+    Attributes:
+        condition: of its error; empty where it works, None where its error has none.
+        reason: what the error says.
+    """
+
+    condition: str | None
+    reason: str = ""
+
+
+WORKS = Outcome("")
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Ours with every sink; Spark's own where they meet ours."""
+    own = [(source, sink) for source in OURS for sink in SINKS]
+    return own + [(source, sink) for source in SPARKS for sink in SINKS[:2]]
+
+
+def cells() -> list[Cell]:
+    sources = [Cell(source, sink, trigger, "append") for source, sink in pairs() for trigger in TRIGGERS]
+    modes = [Cell(OURS[0], sink, trigger, mode) for sink in SINKS for trigger in TRIGGERS for mode in MODES]
+    return list(dict.fromkeys([*sources, *modes]))
+
+
+@dataclass
+class Place:
+    """Where the queries of all cells read and write."""
+
+    spark: SparkSession
+    directory: Path
+    database: Database
+    api: Api
+    orders: Orders
+    port: int
+    names: Iterator[int] = field(default_factory=lambda: iter(range(10_000)))
+
+    def begin(self, cell: Cell, name: str) -> StreamingQuery:
+        frame = self.source(cell)
+        if cell.mode == "complete":
+            frame = frame.groupBy("id").count()
+        given: dict[str, Any] = {
+            "checkpoint": self.checkpoint(name),
+            "trigger": TRIGGERS[cell.trigger],
+            "output_mode": cell.mode,
+        }
+        match cell.sink:
+            case "epochal-jdbc":
+                keys = jdbc.Upsert(key_columns=["id"]) if cell.mode == "update" else None
+                query: StreamingQuery | None = epochal.write.jdbc(
+                    frame, self.database.url, table=name, user=self.database.user, create_table=True, mode=keys, **given
+                )
+            case "epochal-rest sink":
+                query = epochal.write.rest(frame, self.orders.url, key_columns=["id"], **given)
+            case other:
+                query = self.begin_by_writer(frame, other, name, **given)
+        assert query is not None
+        return query
+
+    def begin_by_writer(
+        self, frame: DataFrame, sink: str, name: str, checkpoint: Path, trigger: str | None, output_mode: OutputMode
+    ) -> StreamingQuery:
+        """Spark's own sink, with what the helpers set for ours."""
+        writer = frame.writeStream.format(sink).outputMode(output_mode).queryName(name)
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        interval = real_time(trigger)
+        if interval is None:
+            return (writer if trigger is None else triggered(writer, trigger)).start()
+        _realtime.check_output_mode(output_mode)
+        _realtime.set_trigger(writer, self.spark, interval, frozenset())
+        with _realtime.settings(self.spark):
+            return writer.start()
+
+    def source(self, cell: Cell) -> DataFrame:
+        """Two columns, ``id`` and ``word``, in one partition."""
+        match cell.source:
+            case "epochal-random":
+                pace: dict[str, Any] = (
+                    {"rows_per_second": 200} if cell.trigger in ENDLESS else {"rows_per_batch": 10, "max_rows": ROWS}
+                )
+                found = epochal.read.random(self.spark, num_partitions=1, **pace)
+                return found.selectExpr("id", "value AS word")
+            case "epochal-rest" | "epochal-rest, journalled":
+                pages = rest.Offset(size=10, journal=cell.source != "epochal-rest")
+                return epochal.read.rest(self.spark, self.api.url, schema="id BIGINT, word STRING", pages=pages)
+            case "epochal-ingest":
+                lines = epochal.read.ingest(self.spark, protocol=ingest.Tcp(self.port, mode="connect"))
+            case "rate":
+                rows = self.spark.readStream.format("rate").option("rowsPerSecond", 50).option("numPartitions", 1)
+                return rows.load().selectExpr("value AS id", "'rate' AS word")
+            case "file":
+                lines = self.spark.readStream.text(str(self.directory / "lines"))
+            case _:
+                lines = (
+                    self.spark.readStream.format("socket").option("host", "127.0.0.1").option("port", self.port).load()
+                )
+        return lines.selectExpr("CAST(value AS BIGINT) AS id", "value AS word")
+
+    def checkpoint(self, name: str) -> Path:
+        return self.directory / "checkpoints" / name
+
+    def outcome(self, cell: Cell) -> Outcome:
+        """Runs a query until rows have passed, or it has failed."""
+        name = f"t{next(self.names)}"
+        try:
+            query = self.begin(cell, name)
+            try:
+                until(lambda: self.passed(cell, query, name), f"rows of {cell}", timeout=300)
+            finally:
+                query.stop()
+        except Exception as error:
+            return failure(error)
+        return WORKS
+
+    def passed(self, cell: Cell, query: StreamingQuery, name: str) -> bool:
+        if (error := query.exception()) is not None:
+            raise error
+        if cell.trigger == "continuous":
+            return len(numbers(self.checkpoint(name), "commits")) > 1
+        rows = sum(progress["numInputRows"] for progress in query.recentProgress)
+        if cell.trigger in ENDING:
+            return not query.isActive and bool(rows > 0 or cell.source in LATER)
+        return bool(rows > 0)
+
+    def outcomes(self) -> dict[Cell, Outcome]:
+        """Those that end soon four at a time, and those that keep their tasks one after the other."""
+        endless = [cell for cell in cells() if cell.trigger in ENDLESS]
+        others = [cell for cell in cells() if cell.trigger not in ENDLESS]
+        with ThreadPoolExecutor(4) as threads:
+            found = dict(zip(others, threads.map(self.outcome, others), strict=True))
+        return found | {cell: self.outcome(cell) for cell in endless}
+
+
+def failure(error: Exception) -> Outcome:
+    ours = from_spark(error)
+    if ours is not None:
+        return Outcome(ours.condition, _settled(ours.problem))
+    if isinstance(error, AssertionError):
+        return Outcome(None, str(error))
+    match = _CONDITION.search(str(error))
+    return Outcome(match[1], _settled(match[2])) if match else Outcome(None, f"{type(error).__name__}: {error}"[:300])
+
+
+def _settled(reason: str) -> str:
+    """Without what differs from run to run."""
+    for pattern, constant in _VARIES:
+        reason = pattern.sub(constant, reason)
+    return reason.strip()
+
+
+def page(found: dict[Cell, Outcome]) -> str:
+    """The part of the page that the outcomes decide."""
+    reasons: list[Outcome] = []
+
+    def shown(cell: Cell) -> str:
+        outcome = found[cell]
+        if outcome == WORKS:
+            return "yes"
+        if outcome not in reasons:
+            reasons.append(outcome)
+        return f"no ({reasons.index(outcome) + 1})"
+
+    head = " | ".join(f"`{trigger}`" for trigger in TRIGGERS)
+    line = "|---" * (2 + len(TRIGGERS)) + "|"
+    sources = [f"| source | sink | {head} |", line]
+    for source, sink in pairs():
+        row = " | ".join(shown(Cell(source, sink, trigger, "append")) for trigger in TRIGGERS)
+        name, comma, how = source.partition(",")
+        sources.append(f"| `{name}`{comma}{how} | {_named(sink)} | {row} |")
+    sinks = [f"| sink | output mode | {head} |", line]
+    for sink in SINKS:
+        for mode in MODES:
+            row = " | ".join(shown(Cell(OURS[0], sink, trigger, mode)) for trigger in TRIGGERS)
+            sinks.append(f"| {_named(sink)} | `{mode}` | {row} |")
+    why = [f"{n}. `{one.condition}`: {_escaped(one.reason)}" for n, one in enumerate(reasons, 1)]
+    return "\n".join(
+        [
+            "### Each source and sink",
+            "",
+            "Rows are passed on as they are, in output mode `append`.",
+            "",
+            *sources,
+            "",
+            "### Each output mode",
+            "",
+            "From `epochal-random`. Into a database, `update` upserts by key; `complete` counts rows. In real time the "
+            "helper starts `append` as `update`, the one mode that Spark has there.",
+            "",
+            *sinks,
+            "",
+            "### Why not",
+            "",
+            *why,
+        ]
+    )
+
+
+def _named(sink: str) -> str:
+    return f"`{sink.removesuffix(' sink')}`"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("|", "&#124;")
+
+
+@contextmanager
+def lines_server() -> Iterator[int]:
+    """A server that sends numbers as lines to each client, and keeps the connection; its port."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            try:
+                self.request.sendall("".join(f"{n}\n" for n in range(ROWS)).encode())
+                self.request.recv(1)
+            except OSError:
+                pass
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        allow_reuse_address = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()

@@ -1,0 +1,70 @@
+"""Clients of a TCP listener that acknowledges lines: they go on until all their lines are acknowledged."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@dataclass
+class Writer:
+    """Sends ``name,0``, ``name,1``, … and counts what was acknowledged.
+
+    Attributes:
+        acknowledged: all lines below it were.
+        sent: all lines below it were sent at least once.
+        resent: lines that were sent on more than one connection, because nothing said that they were stored.
+    """
+
+    name: int
+    port: int
+    burst: int = 20
+    acknowledged: int = 0
+    sent: int = 0
+    resent: set[int] = field(default_factory=set)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Sends no new lines, and returns when all that were sent are acknowledged."""
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join(120)
+        assert not self._thread.is_alive(), f"writer {self.name} has {self.acknowledged} of {self.sent} acknowledged"
+
+    def _run(self) -> None:
+        while not (self._stop.is_set() and self.acknowledged == self.sent):
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+                    self._talk(connection)
+            except OSError:
+                time.sleep(0.02)  # The driver is not there, or gone.
+
+    def _talk(self, connection: socket.socket) -> None:
+        first = at = self.acknowledged
+        with connection.makefile("r", encoding="ascii") as said:
+            while not (self._stop.is_set() and self.acknowledged == self.sent):
+                end = self.sent if self._stop.is_set() else at + self.burst
+                self.resent.update(range(at, min(self.sent, end)))
+                self.sent = max(self.sent, end)
+                connection.sendall("".join(f"{self.name},{n}\n" for n in range(at, end)).encode())
+                at = end
+                while self.acknowledged < at:
+                    line = said.readline()
+                    if not line.startswith("OK "):
+                        raise OSError(f"the listener said {line!r}")
+                    self.acknowledged = first + int(line[3:])

@@ -1,0 +1,163 @@
+"""``epochal-random`` under every trigger, and one checkpoint under one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+import epochal
+from support.epoch_files import FORMAT, build, epochs
+from support.sessions import in_a_jvm_of_its_own
+from support.streams import numbers
+from support.waiting import until
+
+SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+PARTITIONS = 2
+
+pytestmark = pytest.mark.matrix
+
+
+def micro_batch(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
+    return writer.trigger(processingTime="200 milliseconds")
+
+
+def continuous(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
+    return writer.trigger(continuous="200 milliseconds")
+
+
+def real_time(spark: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
+    """Python has the trigger from Spark 4.2 on."""
+    unwrapped: Any = writer.outputMode("update").option("asyncProgressTrackingEnabled", False)
+    if SPARK >= (4, 2):
+        triggered: DataStreamWriter = unwrapped.trigger(realTime="1 second")
+        return triggered
+    java: Any = spark
+    unwrapped._jwrite = unwrapped._jwrite.trigger(java._jvm.org.apache.spark.sql.streaming.Trigger.RealTime("1 second"))
+    return writer
+
+
+Trigger = Callable[[SparkSession, DataStreamWriter], DataStreamWriter]
+#: Of this Spark.
+TRIGGERS: list[Trigger] = [micro_batch, continuous, *([real_time] if SPARK >= (4, 1) else [])]
+#: Under which a checkpoint does not go on. The state format of the tests' checkpoints is 2, which real-time mode wants.
+REFUSED = [(continuous, micro_batch), (continuous, real_time)]
+PAIRS = [(first, second) for first in TRIGGERS for second in TRIGGERS if (first, second) not in REFUSED]
+
+
+def named(value: object) -> str:
+    return getattr(value, "__name__", str(value))
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with a sink for all triggers. In the state format 2, which real-time mode wants of a checkpoint."""
+    conf: dict[str, Any] = {
+        "spark.jars": build(tmp_path_factory.mktemp("sink")),
+        "spark.ui.enabled": False,
+        "spark.log.level": "OFF",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.streaming.realTimeMode.allowlistCheck": False,
+        "spark.sql.streaming.realTimeMode.minBatchDuration": 500,
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": 2,
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+    }
+    with in_a_jvm_of_its_own(SparkSession.builder.master("local[2]").config(map=conf)) as session:
+        yield session
+
+
+def delivered(directory: Path) -> list[int]:
+    return [row for rows in epochs(directory).values() for row, _ in rows]
+
+
+class Position:
+    """Where the last epoch ended that Spark logged as committed. One form serves all triggers: ``docs/PROTOCOL.md``."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._fields: dict[str, Any] = {"rows": 0}
+        if commits := numbers(checkpoint, "commits"):
+            logged = (checkpoint / "offsets" / str(commits[-1])).read_text().splitlines()[-1]
+            # A real-time batch whose time was over before it was planned has no end.
+            self._fields = self._fields if logged == "-" else json.loads(logged)
+
+    def has(self, row: int) -> bool:
+        """Whether the row lies before it."""
+        rows, counts = self._fields["rows"], self._fields.get("partitions", [])
+        return row < rows or (bool(counts) and (row - rows) // len(counts) < counts[(row - rows) % len(counts)])
+
+    def delivered(self) -> int:
+        counts: list[int] = self._fields.get("partitions", [])
+        return int(self._fields["rows"]) + sum(counts)
+
+
+def start(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path) -> StreamingQuery:
+    rows = epochal.read.random(spark, rows_per_second=50, num_partitions=PARTITIONS).select("id")
+    writer = rows.writeStream.format(FORMAT).option("path", str(path)).option("checkpointLocation", str(checkpoint))
+    return trigger(spark, writer).start()
+
+
+def run(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, rows: int) -> list[int]:
+    """The rows of a run that has committed so many."""
+    path.mkdir()
+    goal = Position(checkpoint).delivered() + rows
+    query = start(spark, trigger, path, checkpoint)
+
+    def there() -> bool:
+        assert query.isActive, str(query.exception())
+        return Position(checkpoint).delivered() >= goal
+
+    until(there, f"{rows} rows in committed epochs")
+    query.stop()
+    return delivered(path)
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=named)
+def test_a_query_goes_on_where_its_last_committed_epoch_ended(
+    spark: SparkSession, tmp_path: Path, first: Trigger, second: Trigger
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    before = Counter(run(spark, first, tmp_path / "before", checkpoint, 30))
+    committed = Position(checkpoint)
+    assert [row for row in range(max(before, default=-1)) if committed.has(row) and before[row] != 1] == []
+    after = Counter(run(spark, second, tmp_path / "after", checkpoint, 100))
+    assert after
+    end = min(max((row for row in after if row % PARTITIONS == part), default=-1) for part in range(PARTITIONS))
+    assert [row for row in range(end) if after[row] != (0 if committed.has(row) else 1)] == []
+
+
+@pytest.mark.parametrize(("first", "second"), [pair for pair in REFUSED if set(pair) <= set(TRIGGERS)], ids=named)
+def test_a_continuous_checkpoint_is_refused_under_other_triggers(
+    spark: SparkSession, tmp_path: Path, first: Trigger, second: Trigger
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    run(spark, first, tmp_path / "before", checkpoint, 30)
+    (tmp_path / "after").mkdir()
+    with pytest.raises(epochal.ModeError, match=r"TRIGGER_UNSUPPORTED.*checkpoint.*continuous") as caught:
+        start(spark, second, tmp_path / "after", checkpoint).awaitTermination(60)
+    assert "Hint: Use .trigger(continuous=" in str(caught.value)
+
+
+@pytest.mark.skipif(real_time not in TRIGGERS, reason="Spark 4.0 has no real-time mode")
+def test_the_progress_of_a_real_time_query_says_how_far_it_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    query = start(spark, real_time, tmp_path / "rows", tmp_path / "checkpoint")
+
+    def last() -> dict[str, Any] | None:
+        assert query.isActive, str(query.exception())
+        progress = query.lastProgress
+        return progress if progress and progress["batchId"] >= 1 else None
+
+    metrics = until(last, "a second batch")["sources"][0]["metrics"]
+    query.stop()
+    assert float(metrics["secondsBehind"]) < 10
+    assert metrics["rowsBehindExact"] == "true"

@@ -1,0 +1,221 @@
+"""The trigger of a helper: what its text means, and what a real-time query is started with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import epochal
+from epochal import _realtime
+from epochal._form import Form
+from epochal._start import Stream, start
+from epochal._trigger import real_time
+from epochal.errors import from_spark
+from support.streams import numbers
+from support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("no_earlier_calls")
+
+ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
+SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
+#: Spark's own sink that keeps nothing, as a helper would start it.
+NOOP = Form("noop", "epochal.write.noop", {}, {})
+
+
+@pytest.fixture
+def short(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session in which the batches of a real-time query may be short."""
+    spark.conf.set(SHORTEST, "200")
+    yield spark
+    spark.conf.unset(SHORTEST)
+
+
+def strings(spark: SparkSession) -> DataFrame:
+    return epochal.read.random(spark, rows_per_second=50, num_partitions=1)
+
+
+def started(
+    df: DataFrame, checkpoint: Path, trigger: str, options: dict[str, str] | None = None, output_mode: str = "append"
+) -> StreamingQuery:
+    stream = Stream(checkpoint, trigger, cast(Any, output_mode), None)
+    query = start(df, NOOP, {}, options, stream)
+    assert query is not None
+    return query
+
+
+def delivered(query: StreamingQuery) -> int:
+    if (error := query.exception()) is not None:
+        raise error
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+
+def some_rows(query: StreamingQuery) -> None:
+    try:
+        until(lambda: delivered(query) > 0, "rows")
+    finally:
+        query.stop()
+
+
+@pytest.mark.parametrize(
+    ("trigger", "interval"),
+    [
+        ("realTime", "5 minutes"),
+        ("realTime 5s", "5 seconds"),
+        ("realTime 1 minute 30 seconds", "1 minute 30 seconds"),
+        (" realTime  10 seconds ", "10 seconds"),
+        ("5 seconds", None),
+        ("availableNow", None),
+        (None, None),
+    ],
+)
+def test_a_real_time_trigger_says_how_long_a_batch_is(trigger: str | None, interval: str | None) -> None:
+    assert real_time(trigger) == interval
+
+
+@pytest.mark.parametrize(
+    ("trigger", "meant"),
+    [
+        ("realtime", 'Did you mean trigger="realTime"?'),
+        ("real-time 5 seconds", 'Did you mean trigger="realTime 5 seconds"?'),
+        ("real time 5 seconds", 'Did you mean trigger="realTime 5 seconds"?'),
+        ("RealTime 5 seconds", 'Did you mean trigger="realTime 5 seconds"?'),
+        ("realTime soon", 'Did you mean trigger="realTime"?'),
+    ],
+)
+def test_a_misspelt_real_time_trigger_is_refused_with_the_right_one(
+    spark: SparkSession, checkpoint: Path, trigger: str, meant: str
+) -> None:
+    with pytest.raises(epochal.OptionError) as refused:
+        started(strings(spark), checkpoint, trigger)
+    assert refused.value.condition == "OPTION_INVALID"
+    assert refused.value.hint == meant
+
+
+def test_a_real_time_query_is_started_with_what_spark_asks_for(short: SparkSession, checkpoint: Path) -> None:
+    some_rows(started(strings(short), checkpoint, "realTime 300 milliseconds"))
+    assert short.conf.get(ALLOWLIST) == "true"
+    assert short.conf.get(ALLOWLIST, None) is None
+
+
+def test_a_start_leaves_the_session_as_it_was(short: SparkSession, checkpoint: Path) -> None:
+    short.conf.set(ALLOWLIST, "true")
+    try:
+        with pytest.raises(Exception, match="minBatchDuration"):
+            started(strings(short), checkpoint, "realTime 1 millisecond")
+        assert short.conf.get(ALLOWLIST, None) == "true"
+    finally:
+        short.conf.unset(ALLOWLIST)
+
+
+def test_real_time_and_complete_exclude_each_other(spark: SparkSession, checkpoint: Path) -> None:
+    with pytest.raises(epochal.OptionError, match="Leave output_mode out") as refused:
+        started(strings(spark), checkpoint, "realTime", output_mode="complete")
+    assert refused.value.condition == "OPTION_CONFLICT"
+
+
+def test_a_real_time_query_goes_on_in_micro_batches_and_back(short: SparkSession, checkpoint: Path) -> None:
+    for trigger in ("realTime 300 milliseconds", "100 milliseconds", "realTime 300 milliseconds"):
+        some_rows(started(strings(short), checkpoint, trigger))
+
+
+def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_do(
+    short: SparkSession, checkpoint: Path
+) -> None:
+    query = started(strings(short), checkpoint, "100 milliseconds")
+    until(lambda: numbers(checkpoint, "commits"), "a batch")
+    query.stop()
+    query = started(strings(short), checkpoint, "realTime 300 milliseconds")
+    error = from_spark(until(lambda: query.exception(), "the query's end"))
+    assert isinstance(error, epochal.ModeError)
+    assert error.condition == "MODE_UNSUPPORTED"
+    assert "begun in micro-batches" in error.problem
+    assert "spark.sql.streaming.stateStore.checkpointFormatVersion" in error.hint
+
+
+def test_without_the_helper_a_sink_that_spark_does_not_list_says_which_setting_it_needs(
+    short: SparkSession, checkpoint: Path
+) -> None:
+    writer: Any = strings(short).writeStream.format("epochal-jdbc").outputMode("update")
+    writer = writer.options(url=f"jdbc:sqlite:{checkpoint.parent}/t.db", dbtable="t", createTable="true")
+    with pytest.raises(epochal.ModeError) as refused:
+        writer.option("checkpointLocation", str(checkpoint)).trigger(realTime="300 milliseconds").start()
+    assert ALLOWLIST in refused.value.hint
+
+
+@dataclass
+class OldSession:
+    """What the helper asks of a session."""
+
+    version: str
+
+
+@dataclass
+class OldWriter:
+    """A writer of Spark Connect that knows no real-time trigger."""
+
+    set: dict[str, str] = field(default_factory=dict)
+
+    def outputMode(self, mode: str) -> OldWriter:  # noqa: N802
+        self.set["outputMode"] = mode
+        return self
+
+    def option(self, name: str, value: str) -> OldWriter:
+        self.set[name] = value
+        return self
+
+    def trigger(self, **given: str) -> OldWriter:
+        raise TypeError(f"unexpected keyword argument {given}")
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("4.0.5", "the session runs Spark 4.0.5"), ("4.1.4", "this client of Spark Connect has no real-time trigger")],
+)
+def test_where_spark_has_no_real_time_trigger_the_error_says_so(version: str, reason: str) -> None:
+    with pytest.raises(epochal.ModeError, match=reason) as refused:
+        _realtime.set_trigger(
+            cast(Any, OldWriter()), cast(Any, OldSession(version)), interval="5 seconds", options=frozenset()
+        )
+    assert refused.value.condition == "MODE_UNSUPPORTED"
+
+
+def test_an_option_that_was_given_is_kept() -> None:
+    writer = OldWriter()
+    with pytest.raises(epochal.ModeError):
+        _realtime.set_trigger(
+            cast(Any, writer),
+            cast(Any, OldSession("4.3.0")),
+            interval="5 seconds",
+            options=frozenset({"asyncprogresstrackingenabled"}),
+        )
+    assert writer.set == {"outputMode": "update"}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "Data source epochal-rest does not support continuous processing.",
+            "Source epochal-rest cannot be read under the continuous trigger.",
+        ),
+        (
+            "Continuous processing does not support Aggregate operations.;\n~Aggregate [id]\n+- ~epochal-random",
+            "Spark does not run an aggregation under the continuous trigger (Aggregate).",
+        ),
+    ],
+)
+def test_what_spark_refuses_under_a_continuous_trigger_says_what_to_use_instead(said: str, meant: str) -> None:
+    error = from_spark(RuntimeError(said))
+    assert isinstance(error, epochal.ModeError)
+    assert error.problem == meant
+    assert 'trigger="1 second"' in error.hint
+
+
+def test_an_error_of_a_query_without_ours_stays_as_spark_has_it() -> None:
+    assert from_spark(RuntimeError("Continuous processing does not support Aggregate operations.")) is None
