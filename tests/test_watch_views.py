@@ -161,6 +161,23 @@ def test_await_all_raises_the_first_error_and_stops_the_others_only_when_asked()
         assert other.stops == asked
 
 
+class LateQuery(FakeQuery):
+    """Not active, and does not say yet what it has failed with: a continuous sink has just ended it."""
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
+        self.error = RuntimeError("[EPOCHAL.BAD_ROW] a Hint: b")
+        raise self.error
+
+
+def test_a_query_that_was_just_ended_has_failed() -> None:
+    file = io.StringIO()
+    with pytest.raises(epochal.RowError):
+        run([LateQuery(is_active=False)], views.Plain(file), 0.01)
+    assert ": failed before its first batch" in file.getvalue()
+    with pytest.raises(epochal.RowError):
+        epochal.await_all(LateQuery(is_active=False))  # type: ignore[arg-type]
+
+
 def test_await_all_says_whether_all_have_ended() -> None:
     assert epochal.await_all([FakeQuery(is_active=False)])  # type: ignore[list-item]
     assert not epochal.await_all([FakeQuery()], timeout=0.05)  # type: ignore[list-item]

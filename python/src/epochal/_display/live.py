@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from epochal._display import cells
 from epochal._display.plots import Plot
 from epochal._display.snapshot import Points, Snapshot, Status, running
+from epochal._ending import failure
 from epochal._options import Location, text
 from epochal._start import OutputMode
 from epochal._trigger import Trigger, triggered
@@ -137,7 +138,7 @@ class Live:
         return "" if message.startswith(_OBVIOUS) else message
 
     def _ending(self, status: Status) -> Status:
-        error: BaseException | None = self.query.exception()
+        error: BaseException | None = failure(self.query)
         if error is None:
             return replace(status, state="stopped" if self.is_stopping else "ended")
         return replace(status, state="failed", message=first_line(from_spark(error) or error))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from epochal._ending import failure
 from epochal.errors import from_spark
 
 if TYPE_CHECKING:
@@ -63,6 +64,6 @@ def until_over(display: Display, step: Callable[[], None]) -> Snapshot:
 
 def raise_failure(query: StreamingQuery) -> None:
     """Raises what an ended query failed with, if it did."""
-    error: Exception | None = query.exception()
+    error = failure(query)
     if error is not None:
         raise from_spark(error) or error

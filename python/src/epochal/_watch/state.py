@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from epochal._ending import failure
 from epochal._watch import started
 from epochal._watch.progress import Batch, batch_of
 from epochal._watch.tally import Tally
@@ -93,7 +94,7 @@ class Watched:
         tally = brought_up_to_date(self.state.tally, self.query)
         status = self.query.status
         message = str(status.get("message", ""))
-        error = None if is_active else self._error()
+        error = None if is_active else self._error(is_stopping)
         phase: Phase
         if not is_active:
             phase = "failed" if error else "stopped" if is_stopping else "ended"
@@ -122,8 +123,8 @@ class Watched:
         self.state = replace(self.state, phase="stopped")
         return self.state
 
-    def _error(self) -> str | None:
-        error = self.query.exception()
+    def _error(self, is_stopping: bool) -> str | None:
+        error = self.query.exception() if is_stopping else failure(self.query)
         return None if error is None else error_line(error)
 
 
