@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.JournalDamage
-import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.ingest.http.HttpListener
 import io.epochal.ingest.intake.{JournalIntake, Listener}
@@ -35,7 +35,7 @@ final private[ingest] class IngestSource(
   private val journal = intake.journal
   private val place = factory.store.toString
 
-  LiveJournals.add(place, journal)
+  LiveJournals.add(place, LiveJournal(journal, () => ended))
 
   override def name: String = s"${IngestOptions.Format}[${options.source}]"
 
@@ -51,7 +51,10 @@ final private[ingest] class IngestSource(
     IngestOffset.fromJson(options.source, json)
 
   override val supply: Supply[IngestPosition] =
-    new IngestSupply(options, intake, options.numPartitions.getOrElse(defaultPartitions), () => stop())
+    new IngestSupply(options, intake, () => ended, options.numPartitions.getOrElse(defaultPartitions), () => stop())
+
+  /** Why nothing is received any more, though nobody stopped it. */
+  private def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
 
   override def readerFactory: PartitionReaderFactory = factory
 
@@ -138,6 +141,8 @@ private[ingest] object IngestSource {
         AcknowledgedJournal.take(store, store.below("runs"), options.source, options.intake.segmentBytes)
       new JournalIntake(journal, options.intake, options.source, store.toString)
     } catch {
+      case fenced: JournalFenced =>
+        throw Conditions.JournalFenced.because(fenced)("source" -> options.source, "path" -> store)
       case damage: JournalDamage =>
         throw Conditions.OffsetInvalid
           .because(damage)("format" -> IngestOptions.Format, "offset" -> store, "reason" -> damage.getMessage)

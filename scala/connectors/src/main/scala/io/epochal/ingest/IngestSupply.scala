@@ -5,6 +5,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.EpochalException
 import io.epochal.ingest.intake.JournalIntake
 import io.epochal.kit.source.journal.JournalPartition
 import io.epochal.kit.source.{Extent, Supply}
@@ -13,10 +14,17 @@ import io.epochal.kit.source.{Extent, Supply}
   *
   * @param parts
   *   partitions of a batch at the most
+  * @param ended
+  *   why nothing can be received any more
   * @param stop
   *   ends what fills the journal
   */
-final private class IngestSupply(options: IngestOptions, intake: JournalIntake, parts: => Int, stop: () => Unit)
+final private class IngestSupply(
+    options: IngestOptions,
+    intake: JournalIntake,
+    ended: () => Option[EpochalException],
+    parts: => Int,
+    stop: () => Unit)
     extends Supply[IngestPosition] {
   private val journal = intake.journal
   private var begun = false
@@ -26,8 +34,8 @@ final private class IngestSupply(options: IngestOptions, intake: JournalIntake, 
   @volatile private var end = Option.empty[Long]
 
   override def available(start: IngestPosition, most: Long): Long = {
-    intake.ended.foreach(throw _)
-    begin(start.row)
+    ended().foreach(throw _)
+    begin(start.row, start.row)
     intake.deliveredUntil(start.row)
     val until = frozen.getOrElse(journal.until)
     end = Some(until)
@@ -39,7 +47,7 @@ final private class IngestSupply(options: IngestOptions, intake: JournalIntake, 
   override def take(start: IngestPosition, rows: Long): IngestPosition = IngestPosition(start.row + rows)
 
   override def partitions(start: IngestPosition, end: IngestPosition): Array[InputPartition] = {
-    begin(math.max(start.row, end.row))
+    begin(start.row, math.max(start.row, end.row))
     val plan = journal.plan(start.row, end.row)
     plan.gaps.foreach(gap => IngestSupply.log.warn(options.lost(gap.from, gap.until, gap.reason)))
     if (plan.slices.isEmpty) Array.empty else plan.split(parts).map(JournalPartition(_)).toArray
@@ -70,10 +78,13 @@ final private class IngestSupply(options: IngestOptions, intake: JournalIntake, 
 
   /** Lets the intake store. Not before: rows that are gone may have had the numbers that the next ones would get.
     *
+    * @param committed
+    *   the row at which the first batch begins
     * @param logged
     *   the row that Spark's offsets have reached
     */
-  private def begin(logged: Long): Unit = if (!begun) {
+  private def begin(committed: Long, logged: Long): Unit = if (!begun) {
+    journal.startFrom(committed)
     if (logged > journal.until) {
       val reason = "the journal in the checkpoint ends before them"
       IngestSupply.log.warn(options.lost(journal.until, logged, reason))

@@ -8,8 +8,13 @@ import java.time.Duration
   *   of what was acknowledged and not yet delivered
   * @param dedupWindow
   *   how long an idempotency key is known
+  * @param maxKeys
+  *   how many are known at the most
   */
-final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWindow: Duration) {
+final private[epochal] case class IntakeSettings(
+    maxJournalBytes: Long,
+    dedupWindow: Duration,
+    maxKeys: Int = IntakeSettings.MaxKeys) {
 
   /** Small enough that what was delivered is removed long before the journal is full. */
   def segmentBytes: Long = math.max(64L << 10, math.min(64L << 20, maxJournalBytes / 8))

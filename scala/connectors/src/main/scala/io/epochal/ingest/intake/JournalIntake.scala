@@ -103,7 +103,7 @@ final private[epochal] class JournalIntake(
     journal.close()
   }
 
-  private def isFull: Boolean = backlogBytes >= settings.maxJournalBytes || keys.size >= MaxKeys
+  private def isFull: Boolean = backlogBytes >= settings.maxJournalBytes || keys.size >= settings.maxKeys
 
   private def run(): Unit =
     try {
@@ -122,7 +122,12 @@ final private[epochal] class JournalIntake(
 
   /** What is written next; nothing: it is closed. */
   private def take(): Vector[Waiting] = synchronized {
-    while (!closed && (held || waiting.isEmpty)) wait()
+    while (!closed && (held || waiting.isEmpty)) {
+      // Where keys fill the memory nothing may come any more, so that time alone makes room.
+      val crowded = keys.size >= settings.maxKeys
+      if (crowded) keys.expire(clock.millis() * 1000L)
+      wait(if (crowded) ExpiryMillis else 0L)
+    }
     val group = Vector.newBuilder[Waiting]
     var bytes = 0L
     while (!closed && !waiting.isEmpty && (bytes == 0 || bytes + waiting.peek().bytes <= MaxGroup)) {
@@ -202,6 +207,9 @@ final private[epochal] class JournalIntake(
 
 private object JournalIntake {
   private val log = LoggerFactory.getLogger(classOf[JournalIntake])
+
+  /** How often keys are looked through while there is no room for more. */
+  private val ExpiryMillis = 1000L
 
   /** When a client may try again: by then a batch was delivered, or not. */
   private val RetrySeconds = 1

@@ -55,6 +55,18 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.close()
   }
 
+  test("where there is no room for more keys, time makes room, though nothing comes") {
+    val fixture = new Fixture(IntakeSettings(1L << 20, Duration.ofMinutes(10), maxKeys = 2))
+    val intake = fixture.run()
+    Seq("k", "l").foreach(key => assert(fixture.keyed(intake, key) == Receipt.Stored(1)))
+    assert(!intake.hasRoom && store(intake, Seq("a")).isInstanceOf[Receipt.Full])
+    fixture.clock.advance(Duration.ofMinutes(11))
+    val deadline = System.nanoTime() + 60000000000L
+    while (!intake.hasRoom && System.nanoTime() < deadline) Thread.sleep(10)
+    assert(store(intake, Seq("a")) == Receipt.Stored(1))
+    intake.close()
+  }
+
   test(
     "a key that was stored is a duplicate: in the same group, later, in the next run, and when its segment is gone") {
     val fixture = new Fixture
@@ -70,6 +82,7 @@ final class JournalIntakeSuite extends AnyFunSuite {
     (1 to 8).foreach { n =>
       val next = fixture.run()
       assert(fixture.keyed(next, "k") == Receipt.Duplicate && fixture.keyed(next, s"m$n") == Receipt.Stored(1))
+      next.journal.sweep()
       next.journal.release(next.journal.until)
       next.close()
     }

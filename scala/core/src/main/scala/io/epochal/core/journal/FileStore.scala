@@ -18,7 +18,7 @@ trait FileStore {
   /** Whether a file is there. */
   def exists(name: String): Boolean
 
-  /** The names of all files; none where there is no such directory. */
+  /** The names of all files; none where there is no such directory. One that cannot be read is a failure. */
   def names(): Seq[String]
 
   /** Removes a file, if it is there. */
@@ -28,11 +28,6 @@ trait FileStore {
     * Where it does not, only `close` does.
     */
   def syncsOpenFiles: Boolean = false
-
-  /** Makes a whole file durable that another process may have written and not synced. Where `close` does that, there is nothing to
-    * do.
-    */
-  def force(name: String): Unit = ()
 }
 
 /** A file that is being written, by one thread. */

@@ -1,5 +1,6 @@
 package io.epochal.core.journal
 
+import java.io.IOException
 import java.util.Locale
 
 import scala.util.Try
@@ -17,8 +18,13 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
     * @throws java.io.IOException
     *   where that cannot be found out
     */
-  def isOwn: Boolean =
-    !store.names().exists(other => other != name && Generation.number(other).exists(_ >= number))
+  def isOwn: Boolean = {
+    val names = store.names()
+    val own = !names.exists(other => other != name && Generation.number(other).exists(_ >= number))
+    if (own && !names.contains(name))
+      throw new IOException(s"$name is not there: the checkpoint was removed or changed")
+    own
+  }
 
   /** Removes what earlier runs left. */
   private def sweep(): Unit =

@@ -22,6 +22,9 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
   /** Whether `close` fails. */
   var closeFails = false
 
+  /** Whether `delete` fails. */
+  var deleteFails = false
+
   /** Called at each step, before it is done: `create`, `write`, `sync`, `names`. */
   var before: String => Unit = _ => ()
 
@@ -64,6 +67,7 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
   }
 
   override def delete(name: String): Unit = {
+    if (deleteFails) throw new IOException("Input/output error")
     val _ = files.remove(name)
   }
 }

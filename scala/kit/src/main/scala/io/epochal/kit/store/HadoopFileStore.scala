@@ -65,8 +65,6 @@ final class HadoopFileStore(
   /** A store without such a thing makes a file durable when it is closed; HDFS shows the length of an open file to no reader. */
   override def syncsOpenFiles: Boolean = local.nonEmpty
 
-  override def force(name: String): Unit = local.foreach(_.force(name))
-
   private def createThere(name: String): FileOutput = {
     val file = new Path(path, name)
     val (replication, block) = (files.getDefaultReplication(file), files.getDefaultBlockSize(file))
@@ -78,12 +76,17 @@ final class HadoopFileStore(
     files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
   }
 
-  override def open(name: String): FileInput =
+  override def open(name: String): FileInput = {
+    val file = new Path(path, name)
     try {
-      val file = new Path(path, name)
       val length = files.getFileStatus(file).getLen
       new HadoopInput(files.open(file, HadoopFileStore.BufferSize), length)
-    } catch { case _: FileNotFoundException => throw new NoSuchFileException(s"$directory/$name") }
+    } catch {
+      // Java says so too of a file that it may not open, or has no descriptor for.
+      case e: FileNotFoundException if files.exists(file) => throw new IOException(e.getMessage, e)
+      case _: FileNotFoundException                       => throw new NoSuchFileException(s"$directory/$name")
+    }
+  }
 
   override def exists(name: String): Boolean = files.exists(new Path(path, name))
 

@@ -1,8 +1,8 @@
 package io.epochal.kit.store
 
-import java.io.{File, FileOutputStream}
+import java.io.{File, FileOutputStream, IOException}
 import java.nio.channels.FileChannel
-import java.nio.file.StandardOpenOption.{READ, WRITE}
+import java.nio.file.StandardOpenOption.READ
 import java.nio.file.{FileAlreadyExistsException, Files, Path}
 
 import scala.util.{Try, Using}
@@ -25,12 +25,14 @@ final private[store] class LocalFiles(directory: Path) {
     new LocalOutput(file)
   }
 
-  def force(name: String): Unit = {
-    Using.resource(FileChannel.open(directory.resolve(name), WRITE))(_.force(true))
-    LocalFiles.forceDirectory(directory)
+  /** @throws java.io.IOException
+    *   where the directory is there and cannot be read
+    */
+  def names(): Seq[String] = Option(directory.toFile.list()) match {
+    case Some(names)                        => names.toSeq
+    case None if Files.notExists(directory) => Nil
+    case None                               => throw new IOException(s"the files in $directory cannot be listed")
   }
-
-  def names(): Seq[String] = Option(directory.toFile.list()).fold(Seq.empty[String])(_.toSeq)
 
   /** The first of this directory makes those above it durable as well, which may have been made for it: as far as they can be
     * read.

@@ -5,7 +5,17 @@ import java.util.UUID
 
 import scala.util.{Try, Using}
 
-import io.epochal.core.journal.{FileStore, Gap, Generation, Journal, JournalDamage, JournalPlan, Slice}
+import io.epochal.core.journal.{
+  FileInput,
+  FileStore,
+  Frame,
+  Gap,
+  Generation,
+  Journal,
+  JournalDamage,
+  JournalPlan,
+  Slice
+}
 
 /** The journal of a source whose clients are told when their rows are safe. What was acknowledged counts, also where the run died
   * before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only what an offset names counts.
@@ -19,11 +29,11 @@ import io.epochal.core.journal.{FileStore, Gap, Generation, Journal, JournalDama
   *     without one, the frame that is not whole is the torn tail of a run that died, and was never acknowledged.
   *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen its own generation to be
   *     the highest.
-  *   - '''A4''' A new run reads all segments forward and takes over every whole frame, and makes it durable: all that was acknowledged, and
-  *     perhaps one frame more of each segment, that was written and not acknowledged.
+  *   - '''A4''' A new run reads all segments forward and takes over every whole frame: all that was acknowledged, and perhaps a last frame
+  *     that was written and not acknowledged, or not even synced. So it writes the last frame again, into a segment of its own, before
+  *     it delivers a row, knows a key or acknowledges anything.
   *   - '''A5''' Segments are in the order of generation and number. A segment ends where a later one with rows begins: what stands behind
-  *     that in its file was never acknowledged. A later one does not count where it begins within rows that a run of a higher generation
-  *     had taken over before, and goes on behind.
+  *     that in its file was never acknowledged, or is in the later one too.
   *   - '''A6''' Rows follow each other without a gap. One that is missing was damaged or removed: it is reported, and never taken for the end.
   *   - '''A7''' A run claims a generation first, and reads the segments then.
   *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a later segment holds the
@@ -37,15 +47,14 @@ import io.epochal.core.journal.{FileStore, Gap, Generation, Journal, JournalDama
   * Why a predecessor that was frozen, and wakes up, loses nothing that it acknowledges (A3, A7): it syncs a frame at time s and looks
   * at the generations at time g, s < g. The new run claims at time c, and reads the segments at time r, c < r. Either c < g: the
   * predecessor sees the claim, and acknowledges nothing, now and ever. Or g < c: then s < g < c < r, and the new run reads the
-  * frame. This needs a store in which a file that was made is seen by every later listing, and what was synced by every later read:
+  * frame. What the predecessor begins after r begins behind all that it has acknowledged, thus no earlier than the last frame that
+  * the new run has read, and has in a segment of a higher generation (A4): it does not count (A5). This needs a store in which a file that was made is seen by every later listing, and what was synced by every later read:
   * local file systems, HDFS, S3.
   *
   * On a store that cannot sync open files every frame has a segment of its own, which closing makes durable.
   *
   * Not guaranteed: that a row whose frame failed to sync is gone. It is not acknowledged, and this run does not deliver it; if the
-  * run then dies, or is fenced, before it acknowledges another row, the next run may find it whole, deliver it and know its key. Should
-  * the run that was fenced wake up between its look at the generations and its first write to another segment, and write as many rows
-  * there, the run after next takes those for the ones that its predecessor took over.
+  * run then dies, or is fenced, before it acknowledges another row, the next run may find it whole, deliver it and know its key.
   *
   * {{{
   *   begin            append              sync          see the generation
@@ -66,7 +75,7 @@ final class AcknowledgedJournal private (
 ) extends AutoCloseable {
   private val mark = OpenSegment.mark(run)
   private var open = Option.empty[OpenSegment]
-  private var number = 0
+  private var number = 0L
   private var sinceCarried = Long.MaxValue
 
   /** Whether a failure may have left a whole frame that is not acknowledged, and the files that have nothing else. */
@@ -77,6 +86,7 @@ final class AcknowledgedJournal private (
   @volatile private var skipped = 0L
   @volatile private var segments = recovered
   private var committed = Vector.empty[Long]
+  private var garbage = Vector.empty[String]
 
   /** The row after the last acknowledged one. */
   def until: Long = math.max(skipped, segments.lastOption.fold(0L)(_.until))
@@ -134,6 +144,9 @@ final class AcknowledgedJournal private (
         throw e
     }
   }
+
+  /** Says up to where rows were committed when this run began. Of the epochs before nothing more is known (A8). */
+  def startFrom(row: Long): Unit = if (committed.isEmpty) committed = Vector(row)
 
   /** Numbers what is appended from now on from `row` on, where rows before it are gone. */
   def skipTo(row: Long): Unit = if (row > until) {
@@ -198,14 +211,17 @@ final class AcknowledgedJournal private (
   def release(end: Long): Unit = if (!committed.lastOption.exists(_ >= end)) {
     committed = (committed :+ end).takeRight(Journal.Kept + 1)
     val known = committed.size > Journal.Kept
-    val garbage = synchronized {
+    garbage ++= synchronized {
       val carrying = segments.lastIndexWhere(_.carried.nonEmpty)
       val below = segments.take(carrying).takeWhile(_.until <= committed.head)
       val free = if (known) below else below.dropRight(Journal.Kept)
       segments = segments.drop(free.size)
       free.map(_.name)
     }
-    garbage.foreach(store.delete)
+    // What cannot be removed now is tried again after the next epoch.
+    val failures = garbage.flatMap(name => Try(store.delete(name)).failed.toOption.map(name -> _))
+    garbage = failures.map(_._1)
+    failures.headOption.foreach(failure => throw failure._2)
   }
 
   /** Removes the files of earlier runs that hold no row. */
@@ -224,14 +240,13 @@ final class AcknowledgedJournal private (
     *   where it cannot be read as it was written
     */
   def restore(carried: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
-    val from = math.max(0, recovered.lastIndexWhere(_.carried.nonEmpty))
-    recovered.drop(from).foreach { segment =>
+    val from = math.max(0, segments.lastIndexWhere(_.carried.nonEmpty))
+    segments.drop(from).foreach { segment =>
       try
         Using.resource(store.open(segment.name)) { file =>
           var bytes = Array.emptyByteArray
           (segment.carried.toSeq ++ segment.frames).foreach { frame =>
-            if (frame.rows == 0 || bytes.length < frame.length) bytes = new Array[Byte](frame.length)
-            Journal.read(file, Slice(segment.name, frame, 0, frame.rows))(_ => bytes)
+            bytes = read(file, segment.name, frame, if (frame.rows == 0) Array.emptyByteArray else bytes)
             if (frame.rows == 0) carried(bytes) else payload(bytes, frame.length)
           }
         }
@@ -241,6 +256,34 @@ final class AcknowledgedJournal private (
 
   /** Ends the segment that is written. More can be appended. */
   override def close(): Unit = seal()
+
+  /** Writes the last frame again that an earlier run has written, with the state that its segment begins with if it is the first
+    * one there (A4).
+    */
+  private def takeOver(): Unit = recovered.lastOption.foreach { last =>
+    val (rest, frame) = (last.before(last.frames.last.first), last.frames.last)
+    val alone = rest.frames.isEmpty
+    val (payload, state) = Using.resource(store.open(last.name)) { file =>
+      def bytesOf(frame: Frame) = read(file, last.name, frame, Array.emptyByteArray)
+      (bytesOf(frame), last.carried.filter(_ => alone).map(bytesOf))
+    }
+    number += 1
+    val name = SegmentIndex.name(generation.number, number, run)
+    val segment = new OpenSegment(store, name, mark, source, frame.first, state)
+    try {
+      val copy = segment.append(frame.rows, payload, 0, frame.length)
+      fence()
+      val index = SegmentIndex(name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L)
+      segments = recovered.init ++ Option.when(!alone)(rest) :+ (index + copy)
+    } finally segment.close()
+  }
+
+  /** The payload of a frame; into the given array, where it has room. */
+  private def read(file: FileInput, name: String, frame: Frame, into: Array[Byte]): Array[Byte] = {
+    val bytes = if (into.length < frame.length) new Array[Byte](frame.length) else into
+    Journal.read(file, Slice(name, frame, 0, frame.rows))(_ => bytes)
+    bytes
+  }
 
   private def begin(carry: => Array[Byte]): OpenSegment = {
     // Another run may have taken over what failed: to begin before it would be wrong then.
@@ -291,7 +334,7 @@ object AcknowledgedJournal {
   /** What is delivered of a long backlog can be removed before all of it is. */
   val SegmentBytes: Long = 64L << 20
 
-  /** Takes the journal over from the run that had it: claims a generation, and reads what was acknowledged (A7).
+  /** Takes the journal over from the run that had it: claims a generation, reads what was acknowledged, and makes it its own (A4, A7).
     *
     * @param generations
     *   another directory, for the generations alone
@@ -301,6 +344,8 @@ object AcknowledgedJournal {
     *   where a segment is of another source or a later version
     * @throws java.io.IOException
     *   where the store fails
+    * @throws JournalFenced
+    *   where yet another run has taken over meanwhile
     */
   def take(
       store: FileStore,
@@ -311,7 +356,10 @@ object AcknowledgedJournal {
   ): AcknowledgedJournal = {
     val known = store.names().flatMap(SegmentIndex.parse(_)).map(_._1).maxOption.getOrElse(0L)
     val generation = Generation.claim(generations, run, known)
-    new AcknowledgedJournal(store, source, run, generation, segmentBytes, Recovery.segments(store, source))
+    val journal =
+      new AcknowledgedJournal(store, source, run, generation, segmentBytes, Recovery.segments(store, source))
+    journal.takeOver()
+    journal
   }
 }
 

@@ -12,48 +12,35 @@ import io.epochal.core.journal.{FileInput, FileStore, Frame, JournalDamage, Segm
 private[acknowledged] object Recovery {
   private val Block = 1 << 20
 
-  /** The segments that hold rows, in the order of their rows. What they hold is durable when this returns: a run that died may have
-    * written and not synced it. State that a segment without rows carries is that of the segments before it, which are all there.
+  /** The segments that hold rows, in the order of their rows. Their last frame may have been written and not synced. State that a
+    * segment without rows carries is that of the segments before it, which are all there.
     *
     * @throws JournalDamage
     *   where a segment is another source's, or of a later version
     */
   def segments(store: FileStore, source: String): Vector[SegmentIndex] = {
-    val names = store.names().filter(SegmentIndex.parse(_).nonEmpty).sorted.toVector
-    val found = counting(names.flatMap(segment(store, source, _)).filter(_.frames.nonEmpty))
+    val names = store.names().flatMap(name => SegmentIndex.parse(name).map(_ -> name)).sorted.map(_._2).toVector
+    val found = names.flatMap(segment(store, source, _)).filter(_.frames.nonEmpty)
     // From behind: where does the next one begin (A5)?
     val limits = found.map(_.from).scanRight(Long.MaxValue)(math.min).drop(1)
-    val kept = (found zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
-    kept.lastOption.foreach(last => store.force(last.name))
-    kept
+    (found zip limits).map { case (segment, limit) => segment.before(limit) }.filter(_.frames.nonEmpty)
   }
 
-  /** Without those that a run began after another had taken over from it: they begin within rows at whose end the other went on, and
-    * do not reach that far (A5).
-    */
-  private def counting(found: Vector[SegmentIndex]): Vector[SegmentIndex] = {
-    val reach = found.map(_.until).scanLeft(0L)(math.max)
-    found.zipWithIndex.collect { case (one, at) if !(reach(at) > one.from && isLate(found, at)) => one }
-  }
-
-  private def isLate(found: Vector[SegmentIndex], at: Int): Boolean = {
-    val one = found(at)
-    found.drop(at + 1).find(_.generation > one.generation).exists { next =>
-      one.before(next.from).until < next.from &&
-      found.take(at).exists(_.frames.exists(frame => frame.first >= one.from && frame.until == next.from))
-    }
-  }
-
-  /** Where a segment's whole frames are; None where not even its header is whole: no frame of it was ever synced. */
+  /** Where a segment's whole frames are; None where it was removed meanwhile. */
   private def segment(store: FileStore, source: String, name: String): Option[SegmentIndex] =
     try
       Using.resource(store.open(name)) { file =>
-        FrameFormat.readHeader(bytesOf(file, _, _), source).map {
-          case Left(reason)  => throw new JournalDamage(name, reason)
-          case Right(header) => new SegmentScan(file, name, header).index()
+        FrameFormat.readHeader(bytesOf(file, _, _), source) match {
+          case Some(Left(reason))  => throw new JournalDamage(name, reason)
+          case Some(Right(header)) => Some(new SegmentScan(file, name, header).index())
+          case None => headless(new SegmentScan(file, name, Header(0L, SegmentIndex.mark(name), 0)).index())
         }
       }
     catch { case _: NoSuchFileException => None }
+
+  /** Without a whole header there is no frame, or the header was damaged later. */
+  private def headless(index: SegmentIndex): Option[SegmentIndex] =
+    index.frames.headOption.map(frame => index.copy(from = frame.first))
 
   private def bytesOf(file: FileInput, position: Long, length: Int): Option[Array[Byte]] =
     if (position + length > file.length) None
@@ -69,7 +56,7 @@ private[acknowledged] object Recovery {
     private val mark = ByteBuffer.allocate(8).putLong(header.mark).array
 
     def index(): SegmentIndex = {
-      val (generation, number) = SegmentIndex.parse(name).getOrElse((0L, 0))
+      val (generation, number) = SegmentIndex.parse(name).getOrElse((0L, 0L))
       var carried = Option.empty[Frame]
       val frames = Vector.newBuilder[Frame]
       var row = header.from

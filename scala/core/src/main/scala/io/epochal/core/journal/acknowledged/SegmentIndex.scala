@@ -20,7 +20,7 @@ import io.epochal.core.journal.Frame
 final private[acknowledged] case class SegmentIndex(
     name: String,
     generation: Long,
-    number: Int,
+    number: Long,
     from: Long,
     carried: Option[Frame],
     frames: Vector[Frame],
@@ -58,14 +58,20 @@ final private[acknowledged] case class SegmentIndex(
 }
 
 private[acknowledged] object SegmentIndex {
-  private val Name = "(\\d{19})-(\\d{9})-[0-9a-f]{32}[.]ack".r
+  private val Name = "(\\d{19})-(\\d{9,18})-([0-9a-f]{32})[.]ack".r
 
-  def name(generation: Long, number: Int, run: String): String =
+  def name(generation: Long, number: Long, run: String): String =
     s"${"%019d-%09d".formatLocal(Locale.ROOT, generation, number)}-$run.ack"
 
-  /** Generation and number in a segment's name; None where it is no segment's. The order of the names is theirs. */
-  def parse(name: String): Option[(Long, Int)] = name match {
-    case Name(generation, number) => generation.toLongOption.zip(number.toIntOption)
-    case _                        => None
+  /** Generation and number in a segment's name; None where it is no segment's. The order of segments is theirs. */
+  def parse(name: String): Option[(Long, Long)] = name match {
+    case Name(generation, number, _) => generation.toLongOption.zip(number.toLongOption)
+    case _                           => None
+  }
+
+  /** The mark of the frames of a segment with this name: see [[OpenSegment.mark]]. */
+  def mark(name: String): Long = name match {
+    case Name(_, _, run) => OpenSegment.mark(run)
+    case _               => throw new IllegalArgumentException(s"$name is no segment's name")
   }
 }

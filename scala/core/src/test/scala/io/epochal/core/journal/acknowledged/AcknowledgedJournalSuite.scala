@@ -70,7 +70,8 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
 
   test("A6: a segment that was removed is a gap") {
     val disk = new AcknowledgedDisk
-    Seq("ab", "cd", "ef").foreach(rows => disk.append(disk.run(), rows))
+    val writer = disk.run(segmentBytes = 1)
+    Seq("ab", "cd", "ef").foreach(disk.append(writer, _))
     val _ = disk.segments.files.remove(disk.segments.files.keys.toSeq(1))
     assert(disk.rows(disk.run()) == "ab..ef")
     val journal = disk.run()
@@ -174,6 +175,40 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
         .size
       assert(steps >= 6, "the look at the generations, create, writes, sync, and the look at the generations")
     }
+
+  test("a run whose generation's file is gone acknowledges nothing") {
+    val disk = new AcknowledgedDisk
+    val journal = disk.run()
+    disk.append(journal, "ab"): Unit
+    disk.generations.files.clear()
+    assert(!disk.tryAppend(journal, "cd") && disk.rows(journal) == "ab")
+  }
+
+  test("A8: of the epoch that a run commits first nothing is removed, however many segments it has") {
+    val disk = new AcknowledgedDisk(syncsOpenFiles = false)
+    val first = disk.run(segmentBytes = 1)
+    "abcdef".foreach(row => disk.append(first, row.toString))
+    val second = disk.run(segmentBytes = 1)
+    "ghijkl".foreach(row => disk.append(second, row.toString))
+    second.startFrom(6)
+    second.release(12)
+    assert(disk.rows(second, 6) == "ghijkl")
+    second.release(13)
+    assert(disk.rows(second, 6) == "ghijkl")
+  }
+
+  test("A8: a segment that could not be removed is removed after a later epoch") {
+    val disk = new AcknowledgedDisk
+    val journal = disk.run(segmentBytes = 1)
+    "abcdefgh".foreach(row => disk.append(journal, row.toString))
+    Seq(2L, 3L, 4L).foreach(journal.release)
+    disk.segments.deleteFails = true
+    val _ = intercept[java.io.IOException](journal.release(5))
+    assert(disk.segments.files.size == 8)
+    disk.segments.deleteFails = false
+    journal.release(6)
+    assert(disk.segments.files.size == 5)
+  }
 
   test("A10: files of failed frames are removed once later rows are acknowledged, those that hold no frame at once") {
     val disk = new AcknowledgedDisk
@@ -313,7 +348,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
       var journal = disk.run(40)
       var acknowledged = Vector.empty[String]
       steps.zipWithIndex.foreach { case (step, n) =>
-        val rows = s"<$n>"
+        val rows = s"<$n${"x" * (n * 5 % 7)}>" // Of many lengths: the rows of several frames may end together.
         step match {
           case "full" => disk.segments.room = (n * 7L) % 90
           case "sync" => disk.segments.syncFails = true
