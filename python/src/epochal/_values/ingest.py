@@ -28,9 +28,8 @@ class Tcp(Value):
         port: The port to listen on (0: any that is free; the query's progress names it), or of the server.
         mode: Who connects: listen takes connections of any number of clients, connect reads from one server, as Spark's
             socket source does. Default: ``"listen"``.
-        host: The address of the driver to listen on, or the server to connect to. Other machines than the driver's
-            reach an address that is not loopback only with a token or, with protocol=http, a credential or TLS.
-            Default: ``"127.0.0.1"``.
+        host: The address of the driver to listen on, or the server to connect to. An address that other machines can
+            reach needs a token or, with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
         token: Token that the first line of each connection must name, as TOKEN and the token. Secret.
         ack: Whether clients get acknowledgements: a line OK and a number says how many lines of their connection are
             stored and synced. Default: ``False``.

@@ -113,6 +113,8 @@ class Tls(Value):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.cert_file is None and self.key_store_file is None:
+            raise self._invalid("cert_file", "is not given, nor is key_store_file", '"/run/secrets/server.pem"')
         self._exclusive("A listener has one certificate: keep one of them.", "cert_file", "key_store_file")
         self._needs("key_file", "cert_file")
         self._needs("key_password", "cert_file")

@@ -85,7 +85,7 @@ object IngestOptions {
   val Host: OptionSpec[String] = OptionSpec(
     "host",
     OptionType.string,
-    "The address of the driver to listen on, or the server to connect to. Other machines than the driver's reach an address that is not loopback only with a token or, with protocol=http, a credential or TLS.",
+    "The address of the driver to listen on, or the server to connect to. An address that other machines can reach needs a token or, with protocol=http, a credential or TLS.",
     Some("127.0.0.1"))
   val Port: OptionSpec[Int] = OptionSpec(
     "port",
@@ -126,7 +126,7 @@ object IngestOptions {
   val DedupWindow: OptionSpec[Duration] = OptionSpec(
     "dedupWindow",
     OptionType.duration,
-    "How long an idempotency key is known: a record that comes again under it is acknowledged and not stored again.",
+    "How long an idempotency key is known: a record that comes again under it is acknowledged and not stored again (protocol=http).",
     Some(Duration.ofMinutes(10)))
   val MaxBytes: OptionSpec[Long] = OptionSpec(
     "maxBytesPerBatch",
@@ -153,6 +153,12 @@ object IngestOptions {
     for {
       values <- group.parse(raw)
       records <- IngestRecords.read(values)
+      _ <- Either.cond(
+        records.isEmpty || !values.isSet(InvalidUtf8),
+        (),
+        values.conflict(
+          s"${InvalidUtf8.name} without format=text",
+          s"Leave ${InvalidUtf8.name} out: it is for the column value."))
       token <- Token.of(values)
       _ <- Either.cond(
         values(MaxLineBytes) <= Largest,
@@ -216,7 +222,7 @@ object IngestOptions {
       values(IdleTimeout),
       values(MaxConnections),
       blanks)
-    val strays = IngestHttpOptions.all.find(values.isSet(_)).map(stray(values, _, "http"))
+    val strays = (DedupWindow +: IngestHttpOptions.all).find(values.isSet(_)).map(stray(values, _, "http"))
     if (strays.nonEmpty) Left(strays.get)
     else if (values(Mode) == "listen")
       exposed(values, "token, tokenFile or tokenEnv", token.nonEmpty).map(_ => IngestTransport.TcpListen(settings))

@@ -16,7 +16,7 @@ import org.eclipse.jetty.server.{
 import org.eclipse.jetty.util.ssl.SslContextFactory
 import org.eclipse.jetty.util.thread.QueuedThreadPool
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Intake, Listener}
 import io.epochal.ingest.tls.ListenerTls
 
@@ -63,6 +63,7 @@ final private[ingest] class HttpListener(
   }
 
   private def start(): Unit = {
+    if (bind.isUnresolved) throw unavailable(new IOException("the host is not known"))
     if (!bind.getAddress.isLoopbackAddress && !settings.isProtected)
       throw Conditions.ListenerExposed(
         "format" -> HttpListener.Format,
@@ -78,15 +79,19 @@ final private[ingest] class HttpListener(
       server.start()
       slow.start()
     } catch {
-      case e: IOException =>
+      case e: Throwable =>
         close()
-        val reason = Option(e.getCause).getOrElse(e).getMessage
-        throw Conditions.PortUnavailable.because(e)(
-          "format" -> HttpListener.Format,
-          "address" -> s"${bind.getHostString}:${bind.getPort}",
-          "reason" -> reason)
+        throw e match {
+          case e: IOException => unavailable(e)
+          case other          => other
+        }
     }
   }
+
+  private def unavailable(error: IOException): EpochalException = Conditions.PortUnavailable.because(error)(
+    "format" -> HttpListener.Format,
+    "address" -> s"${bind.getHostString}:${bind.getPort}",
+    "reason" -> Option(error.getCause).getOrElse(error).getMessage)
 
   private def makeConnector(): ServerConnector = {
     val http = new HttpConnectionFactory(HttpListener.configuration(settings.limits))
@@ -97,7 +102,7 @@ final private[ingest] class HttpListener(
     }
     // No thread of its own accepts: the one that selects does.
     val connector = new ServerConnector(server, 0, 1, factories: _*)
-    connector.setHost(bind.getAddress.getHostAddress)
+    connector.setHost(if (bind.isUnresolved) bind.getHostString else bind.getAddress.getHostAddress)
     connector.setPort(bind.getPort)
     connector.setIdleTimeout(settings.limits.idleTimeout.toMillis)
     connector

@@ -11,8 +11,6 @@ final private[http] class HttpMetrics(
   def ofProgress: Map[String, String] = Map(
     "connections" -> connections().toString,
     "requests" -> counters.byStatus.map(_._2).sum.toString,
-    "acknowledged" -> counters.records.sum.toString,
-    "duplicates" -> counters.duplicates.sum.toString,
     "refused" -> counters.byReason.map(_._2).sum.toString)
 
   def prometheus: String = {

@@ -1,7 +1,6 @@
 package io.epochal.ingest.http
 
 import java.io.ByteArrayOutputStream
-import java.net.{InetSocketAddress, SocketAddress}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 
@@ -13,6 +12,7 @@ import org.eclipse.jetty.server.Request
 
 import io.epochal.ingest.http.auth.DeliveryId
 import io.epochal.ingest.http.body.{BodyFormat, Refusal, Refused}
+import io.epochal.ingest.intake.Remote
 import io.epochal.kit.json.Json
 
 /** What the head of a request with records says.
@@ -33,7 +33,7 @@ final private[http] class Inbound private (
 
   /** Address and port of the client. */
   def remote: String =
-    forwarded.getOrElse(Inbound.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+    forwarded.getOrElse(Remote.shown(request.getConnectionMetaData.getRemoteSocketAddress))
 
   /** The headers that rows have; null where none of them came. */
   def headersJson: String = {
@@ -122,13 +122,6 @@ private[http] object Inbound {
     "media_type",
     error,
     headers = Seq(HttpHeader.ACCEPT.asString -> BodyFormat.Accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
-
-  private def shown(address: SocketAddress): String = address match {
-    case inet: InetSocketAddress if inet.getAddress != null =>
-      val host = inet.getAddress.getHostAddress
-      if (host.contains(':')) s"[$host]:${inet.getPort}" else s"$host:${inet.getPort}"
-    case other => String.valueOf(other)
-  }
 
   private val Key = "Idempotency-Key"
   private val MaxKey = 255

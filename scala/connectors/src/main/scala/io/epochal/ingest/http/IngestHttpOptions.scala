@@ -65,7 +65,7 @@ private[ingest] object IngestHttpOptions {
   val Malformed: OptionSpec[String] = OptionSpec(
     "malformed",
     OptionType.oneOf("refuse", "keep"),
-    "What becomes of a body that is not what its Content-Type says: refuse answers 400 and keeps nothing of the request; " +
+    "What becomes of a body that is not what its Content-Type says: refuse responds with 400 and keeps nothing of the request; " +
       "keep stores the whole body as one record, of NDJSON only the lines at fault as they are.",
     Some("refuse"))
   val Headers: OptionSpec[Seq[String]] = OptionSpec(

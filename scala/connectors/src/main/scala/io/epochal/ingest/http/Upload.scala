@@ -13,7 +13,7 @@ import io.epochal.ingest.http.body.{Inflated, Refusal, Refused}
 import io.epochal.ingest.intake.{Arrival, Receipt}
 
 /** One request that brings records: reads its body as it comes, without a thread that waits, hands its records to the intake,
-  * and answers when they are stored.
+  * and responds when they are stored.
   *
   * @param inbound
   *   what its head says
@@ -22,6 +22,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
   private val began = System.nanoTime()
   @volatile private var isReading = true
+  @volatile private var stored = Option.empty[AutoCloseable]
 
   /** Whether the client has been too slow so far. */
   def isTooSlow(now: Long): Boolean = {
@@ -36,7 +37,10 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   }
 
   /** Gives the memory back. */
-  def close(): Unit = buffer.close()
+  def close(): Unit = {
+    buffer.close()
+    stored.foreach(_.close())
+  }
 
   /** Reads what has come. Called again by Jetty when there is more. */
   override def run(): Unit =
@@ -67,6 +71,9 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     request.addIdleTimeoutListener((_: TimeoutException) => false)
     shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(refusal => throw new Refused(refusal))
     val split = splitBody()
+    // The records wait for the journal, and the body for nothing.
+    buffer.close()
+    stored = Some(shared.budget.charge(split.bytes.length))
     val key = inbound.key(Option.when(split.records == 1)(split.bytes))
     if (split.records == 0) acknowledge(complete, """{"records":0}""")
     else {
@@ -75,7 +82,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
       shared.intake
         .accept(arrival)
         .whenCompleteAsync(
-          (receipt: Receipt, error: Throwable) => answer(arrival, complete, receipt, error),
+          (receipt: Receipt, error: Throwable) => respond(arrival, complete, receipt, error),
           shared.executor): Unit
     }
   }
@@ -91,7 +98,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     } else inbound.format.split(buffer.bytes, buffer.length, limits.records, shared.settings.keepMalformed)
   }
 
-  private def answer(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =
+  private def respond(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =
     try
       receipt match {
         case Receipt.Stored(records) =>
@@ -110,7 +117,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     catch { case NonFatal(e) => failed(e) }
 
   private def acknowledge(complete: Long, body: String): Unit = {
-    buffer.close()
+    close()
     shared.counters.acknowledged(System.nanoTime() - complete)
     reply.json(200, body)
   }
@@ -129,7 +136,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   private def refuse(refusal: Refusal): Unit = {
     isReading = false
-    buffer.close()
+    close()
     reply.refuse(refusal)
   }
 }

@@ -27,7 +27,7 @@ final private[tcp] class TcpConnection(
   private var offeredAgainAt = Long.MaxValue
   private var failures = 0
   private var acknowledged = 0L
-  private var told = 0L
+  private var announced = 0L
   private var lastRead = System.nanoTime()
   private var ended = false
   private var farewell = Option.empty[String]
@@ -81,7 +81,7 @@ final private[tcp] class TcpConnection(
       failures = 0
     case Receipt.Failed(error) if Final(error.condition) =>
       underWay = None
-      refuse(error.problem)
+      refuse(if (error.condition == Conditions.JournalFenced) TakenOver else error.problem)
     case _ =>
       failures += 1
       offeredAgainAt = nanos + math.min(LongestPause, FirstPause << math.min(failures - 1, 6))
@@ -94,7 +94,7 @@ final private[tcp] class TcpConnection(
   def isIdle(nanos: Long): Boolean =
     settings.idleTimeout.toNanos > 0 && underWay.isEmpty && nanos - lastRead > settings.idleTimeout.toNanos
 
-  /** Whether it was to be ended for its idleness, and does not even take what it is told. */
+  /** Whether it was to be ended for its idleness, and does not even take what it is sent. */
   def isStuck(nanos: Long): Boolean = output.hasRemaining && isIdle(nanos - settings.idleTimeout.toNanos)
 
   def hasUnderWay: Boolean = underWay.nonEmpty
@@ -115,19 +115,25 @@ final private[tcp] class TcpConnection(
     val finished = underWay.isEmpty && buffer.lines == 0 && (ended || farewell.nonEmpty)
     val done = finished && !output.hasRemaining
     if (!done) {
-      val reads = room && !ended && farewell.isEmpty && !buffer.tooLong && buffer.length < Pending
-      val read = if (reads) SelectionKey.OP_READ else 0
+      val waits = !room || isFilled
+      val open = !ended && farewell.isEmpty && !buffer.tooLong
+      // The client can send nothing.
+      if (open && waits) lastRead = System.nanoTime()
+      val read = if (open && !waits) SelectionKey.OP_READ else 0
       val write = if (output.hasRemaining) SelectionKey.OP_WRITE else 0
       if (key.interestOps != (read | write)) key.interestOps(read | write): Unit
     }
     done
   }
 
+  /** Whether what came is to be stored before more is read. A line that has begun is read to its end. */
+  private def isFilled: Boolean = buffer.length >= Pending && (underWay.nonEmpty || buffer.lines > 0)
+
   private def tell(): Unit = {
     if (!output.hasRemaining) {
       val last = farewell.filter(_ => underWay.isEmpty && buffer.lines == 0)
-      val counts = if (settings.acknowledges && acknowledged > told) s"OK $acknowledged\n" else ""
-      told = acknowledged
+      val counts = if (settings.acknowledges && acknowledged > announced) s"OK $acknowledged\n" else ""
+      announced = acknowledged
       val text = counts + last.getOrElse("")
       if (last.nonEmpty) farewell = Some("")
       if (text.nonEmpty) output = ByteBuffer.wrap(text.getBytes(UTF_8))
@@ -161,6 +167,10 @@ final private[tcp] class TcpConnection(
 }
 
 private object TcpConnection {
+
+  /** Without the place of the journal, which is no client's business. */
+  private val TakenOver =
+    s"[EPOCHAL.${Conditions.JournalFenced.name}] Another run of the query has taken over, connect again"
 
   /** Bytes that wait while others are under way: then the client waits. */
   val Pending: Int = 256 << 10

@@ -14,8 +14,8 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
-import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt, Remote}
 
 /** Takes lines from any number of clients, in one thread: it only moves bytes, and waits for no client and for no disk.
   *
@@ -31,19 +31,23 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private val token = settings.token.map(_.read().getBytes(UTF_8))
   private val selector = Selector.open()
   private val server = bind()
+  private val admission = server.keyFor(selector)
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = java.util.concurrent.ConcurrentHashMap.newKeySet[TcpConnection]()
   private val accepted, refused, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
 
+  private var admits = true
+  private var admitsFrom = System.nanoTime()
+
   @volatile private var closing = false
 
   override val address: InetSocketAddress = server.getLocalAddress.asInstanceOf[InetSocketAddress]
 
-  private val thread = new Thread(() => run(), "epochal-tcp")
-  thread.setDaemon(true)
-  thread.start()
+  private val thread = new ListenerThread("epochal-tcp", format)(run())
+
+  override def ended: Option[EpochalException] = thread.failure
 
   override def metrics: Map[String, String] = Map(
     "connections" -> connections.size.toString,
@@ -59,7 +63,15 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     thread.join()
   }
 
-  private def run(): Unit = {
+  private def run(): Unit =
+    try serve()
+    finally {
+      connections.forEach(connection => end(connection))
+      Try(server.close()): Unit
+      Try(selector.close()): Unit
+    }
+
+  private def serve(): Unit = {
     var ticked = System.nanoTime()
     var closingSince = 0L
     var running = true
@@ -76,6 +88,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
         if (now - ticked > Tick * 1000000L) {
           ticked = now
           connections.forEach(connection => guarded(connection)(tick(connection, now)))
+          if (!closing && now - admitsFrom >= 0) admission.interestOps(SelectionKey.OP_ACCEPT): Unit
         }
         if (closing) {
           if (closingSince == 0L) {
@@ -87,9 +100,6 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
       } catch {
         case NonFatal(e) => log.warn(s"$format on $address: ${e.getMessage}", e)
       }
-    connections.forEach(connection => end(connection))
-    Try(server.close()): Unit
-    Try(selector.close()): Unit
   }
 
   private def serve(key: SelectionKey): Unit = key.attachment match {
@@ -100,24 +110,38 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     case _ => if (key.isAcceptable) admit()
   }
 
+  /** Where none can be accepted, as without a free file descriptor, the next try is a second later. */
   private def admit(): Unit =
     try {
       val channel = server.accept()
+      admits = true
       if (channel != null) {
         accepted.increment()
         if (connections.size >= settings.maxConnections) {
           refused.increment()
           channel.close()
-        } else open(channel)
+        } else
+          try open(channel)
+          catch {
+            case e: IOException =>
+              Try(channel.close()): Unit
+              log.warn(s"$format on $address: a connection was lost when it was accepted: ${e.getMessage}")
+          }
       }
-    } catch { case e: IOException => log.warn(s"$format on $address cannot accept a connection: ${e.getMessage}") }
+    } catch {
+      case e: IOException =>
+        admission.interestOps(0): Unit
+        admitsFrom = System.nanoTime() + AdmissionPause
+        if (admits) log.warn(s"$format on $address cannot accept connections for now: ${e.getMessage}")
+        admits = false
+    }
 
   private def open(channel: SocketChannel): Unit = {
     channel.configureBlocking(false)
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
     val from = channel.getRemoteAddress.asInstanceOf[InetSocketAddress]
     val key = channel.register(selector, SelectionKey.OP_READ)
-    val remote = s"${from.getAddress.getHostAddress}:${from.getPort}"
+    val remote = Remote.shown(from)
     val connection = new TcpConnection(channel, key, settings, remote, token)
     key.attach(connection)
     connections.add(connection): Unit
@@ -193,6 +217,7 @@ private object TcpListener {
   /** In milliseconds: how soon what has waited for room is read on. */
   private val Tick = 20L
 
-  /** In nanoseconds. */
+  // In nanoseconds.
   private val Farewell = 2000000000L
+  private val AdmissionPause = 1000000000L
 }

@@ -1,7 +1,7 @@
 package io.epochal.ingest.tcp
 
 import java.io.IOException
-import java.net.{InetSocketAddress, Socket}
+import java.net.{InetSocketAddress, Socket, StandardSocketOptions}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.concurrent.ThreadLocalRandom
 import java.util.concurrent.atomic.LongAdder
@@ -9,9 +9,10 @@ import java.util.concurrent.atomic.LongAdder
 import scala.util.Try
 import scala.util.control.NonFatal
 
+import jdk.net.ExtendedSocketOptions.{TCP_KEEPCOUNT, TCP_KEEPIDLE, TCP_KEEPINTERVAL}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
 
 /** Reads lines from a server, and connects again when the connection is lost: after 0.1 s at first, up to 30 s, with full jitter.
@@ -30,9 +31,9 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
   @volatile private var socket = Option.empty[Socket]
   @volatile private var connected = false
 
-  private val thread = new Thread(() => run(), "epochal-tcp-receiver")
-  thread.setDaemon(true)
-  thread.start()
+  private val thread = new ListenerThread("epochal-tcp-receiver", format)(run())
+
+  override def ended: Option[EpochalException] = thread.failure
 
   override def metrics: Map[String, String] = Map(
     "connected" -> connected.toString,
@@ -44,18 +45,15 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
   override def close(): Unit = {
     closing = true
     socket.foreach(open => Try(open.close()))
-    thread.interrupt()
-    thread.join()
+    thread.stop()
   }
 
   private def run(): Unit = {
     var failures = 0
     while (!closing) {
       val before = connects.sum
-      try {
-        receive()
-        failures = 0
-      } catch {
+      try receive()
+      catch {
         case _: InterruptedException => ()
         case NonFatal(_) if closing  => ()
         case NonFatal(e) =>
@@ -77,6 +75,8 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
     val open = new Socket
     socket = Some(open)
     try {
+      if (closing) throw new InterruptedException
+      TcpReceiver.noticeLoss(open)
       open.connect(new InetSocketAddress(settings.host, settings.port), ConnectMillis)
       connects.increment()
       connected = true
@@ -130,6 +130,19 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
 
 private object TcpReceiver {
   private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
+
+  /** A server that is gone without a word is noticed after [[ProbeAfter]] and a few unanswered probes. */
+  private def noticeLoss(socket: Socket): Unit = {
+    socket.setOption[java.lang.Boolean](StandardSocketOptions.SO_KEEPALIVE, true)
+    val probes =
+      Seq(TCP_KEEPIDLE -> ProbeAfter, TCP_KEEPINTERVAL -> ProbeAfter / 3, TCP_KEEPCOUNT -> 3)
+    probes.foreach { case (option, value) =>
+      if (socket.supportedOptions.contains(option)) socket.setOption(option, Int.box(value)): Unit
+    }
+  }
+
+  /** In seconds. */
+  private val ProbeAfter = 30
 
   private val Block = 64 << 10
   private val ConnectMillis = 10000

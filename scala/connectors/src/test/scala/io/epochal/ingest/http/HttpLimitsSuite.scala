@@ -23,6 +23,12 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
   private def buffered(fixture: ListenerFixture): String =
     fixture.ask("GET", "/metrics", "").body.linesIterator.find(_.startsWith("epochal_ingest_http_buffered_bytes ")).get
 
+  private def packed(body: Array[Byte]): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    Using.resource(new GZIPOutputStream(bytes))(_.write(body))
+    bytes.toByteArray
+  }
+
   test("a body that is too large is refused, announced or in chunks, and after decompression") {
     listening("maxRequestBytes" -> "100k") { fixture =>
       assert(fixture.post("x\n" * 51200).status == 200)
@@ -33,10 +39,8 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
         assert(client.response().status == 413)
         client.awaitEnd()
       }
-      val bomb = new ByteArrayOutputStream
-      Using.resource(new GZIPOutputStream(bomb))(_.write(new Array[Byte](50 << 20)))
-      val refused =
-        fixture.askBytes("POST", "/", bomb.toByteArray, "Content-Type" -> "text/plain", "Content-Encoding" -> "gzip")
+      val bomb = packed(new Array[Byte](50 << 20))
+      val refused = fixture.askBytes("POST", "/", bomb, "Content-Type" -> "text/plain", "Content-Encoding" -> "gzip")
       assert(refused.status == 413 && fixture.intake.arrivals.size == 1)
       assert(buffered(fixture).endsWith(" 0"))
     }
@@ -57,7 +61,7 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
       fixture.intake.instead = _ => Some(receipt)
       Using.resource(fixture.client()) { client =>
         client.send(RawClient.request("POST", "/", Array.fill(590 << 10)('x'.toByte), "Content-Type" -> "text/plain"))
-        eventually(assert(buffered(fixture).split(' ').last.toInt > (590 << 10)))
+        eventually(assert(buffered(fixture).split(' ').last.toInt == (590 << 10)))
         val second = fixture.post("y" * (590 << 10))
         assert(second.status == 503 && second.headers("retry-after") == "1")
         val _ = receipt.complete(Receipt.Stored(1))
@@ -66,6 +70,23 @@ final class HttpLimitsSuite extends AnyFunSuite with Eventually {
       assert(buffered(fixture).endsWith(" 0"))
       fixture.intake.instead = _ => None
       assert(fixture.post("y" * (590 << 10)).status == 200)
+    }
+  }
+
+  test("records of a small compressed body take memory until they are stored") {
+    listening("maxBufferedBytes" -> "1m", "maxRequestBytes" -> "600k", "maxRecordBytes" -> "600k") { fixture =>
+      val receipt = new CompletableFuture[Receipt]
+      fixture.intake.instead = _ => Some(receipt)
+      val body = packed(Array.fill(590 << 10)('x'.toByte))
+      Using.resource(fixture.client()) { client =>
+        val headers = Seq("Content-Type" -> "text/plain", "Content-Encoding" -> "gzip")
+        client.send(RawClient.request("POST", "/", body, headers: _*))
+        eventually(assert(buffered(fixture).split(' ').last.toInt == (590 << 10)))
+        assert(fixture.askBytes("POST", "/", body, headers: _*).status == 503)
+        val _ = receipt.complete(Receipt.Stored(1))
+        assert(client.response().status == 200)
+      }
+      assert(buffered(fixture).endsWith(" 0"))
     }
   }
 

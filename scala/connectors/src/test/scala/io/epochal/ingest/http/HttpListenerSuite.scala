@@ -227,7 +227,7 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
       assert(lines.exists(_.matches("epochal_ingest_http_buffered_bytes 0")), lines)
       val sample = """[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.eE+-]+""".r
       assert(lines.filterNot(_.startsWith("# ")).forall(sample.matches), lines)
-      assert(fixture.listener.metrics("acknowledged") == "3" && fixture.listener.metrics("refused") == "1")
+      assert(fixture.listener.metrics("requests") == "5" && fixture.listener.metrics("refused") == "1")
     }
   }
 
@@ -244,6 +244,13 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
     assert(second.address == taken)
     second.close()
     second.close()
+  }
+
+  test("a host that nobody knows is an error that names it") {
+    val nowhere = InetSocketAddress.createUnresolved("no-such-host.invalid", 0)
+    val settings = ListenerFixture.settings(Map("bearerToken" -> "t"))
+    val error = intercept[EpochalException](new HttpListener(settings, nowhere, new MemoryIntake, Clock.systemUTC()))
+    assert(error.condition == Conditions.PortUnavailable && error.getMessage.contains("no-such-host.invalid:0"))
   }
 
   test("close leaves no thread, ends what is in flight, and keeps the interruption of its caller") {

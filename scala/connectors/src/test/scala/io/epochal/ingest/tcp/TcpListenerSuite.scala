@@ -113,6 +113,48 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
     }
   }
 
+  test("a line that is longer than what may wait is a record, whole, among others") {
+    val lines = Seq("first", "x" * (500 << 10), "y" * ((1 << 20) - 1), "last")
+    listening("ack" -> "true") { run =>
+      client(run) { client =>
+        client.send(lines.mkString("", "\n", "\n"))
+        client.await(lines.size)
+      }
+      assert(run.values() == lines)
+    }
+  }
+
+  test("a client that cannot send because the journal is full is not idle") {
+    listening("ack" -> "true", "maxJournalBytes" -> "20k", "idleTimeout" -> "300ms") { run =>
+      client(run) { client =>
+        IngestStreams.store(run.source.intake, Seq("z" * (20 << 10))): Unit
+        assert(!run.source.intake.hasRoom)
+        // Nothing of it is read: three times as long as a client may be idle.
+        client.send("a\n")
+        Thread.sleep(900)
+        var at = run.stream.initialOffset()
+        eventually {
+          at = run.stream.latestOffset(at, run.stream.getDefaultReadLimit)
+          assert(run.source.intake.hasRoom)
+        }
+        client.await(1)
+      }
+    }
+  }
+
+  test("options that nothing would be done with over this transport are refused") {
+    Seq("dedupWindow" -> "1h", "signatureTolerance" -> "1m", "maxRequestBytes" -> "1m").foreach { option =>
+      val error = IngestOptions.read(Map("port" -> "0", option)).swap.getOrElse(fail(s"$option was accepted"))
+      assert(error.condition == Conditions.OptionConflict && error.getMessage.contains(option._1))
+    }
+    val http = Map("port" -> "0", "protocol" -> "http")
+    Seq(
+      Map("format" -> "json", "schema" -> "a INT", "invalidUtf8" -> "keep"),
+      Map("signatureTolerance" -> "1m"),
+      Map("signature" -> "github", "signatureSecret" -> "s", "signatureTolerance" -> "1m")
+    ).foreach(options => assert(IngestOptions.read(http ++ options).isLeft, options))
+  }
+
   test("bytes that are not UTF-8 are replaced, or kept") {
     val bytes = Array[Byte]('a', -1, 'b', '\n')
     Seq("replace" -> "a\uFFFDb", "keep" -> "a\uFFFDb").foreach { case (option, text) =>

@@ -22,9 +22,6 @@ private[http] trait Admission {
     */
   def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal]
 
-  /** The headers that must be in no row, besides `Authorization` and cookies. */
-  def secretHeaders: Seq[String]
-
   /** Whether a request without a body can prove who sends it. */
   def provesWithoutBody: Boolean
 }
@@ -33,7 +30,6 @@ private[http] trait Admission {
 private[http] object OpenAdmission extends Admission {
   override def head(header: String => Option[String]): Option[Refusal] = None
   override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
-  override def secretHeaders: Seq[String] = Nil
   override def provesWithoutBody: Boolean = true
 }
 
@@ -57,8 +53,6 @@ final private[http] class AuthorizationAdmission(challenge: String, expected: Cu
   }
 
   override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
-
-  override def secretHeaders: Seq[String] = Nil
 
   override def provesWithoutBody: Boolean = true
 }

@@ -52,6 +52,9 @@ private[ingest] object AdmissionOptions {
     "With signature=header: how the signature is written.",
     Some(WebhookSignature.Hex))
 
+  /** Whose signatures have a time. */
+  private val Timed = Set("stripe", "slack")
+
   private val ofHeader = Seq(SignatureHeader, SignaturePrefix, SignatureAlgorithm, SignatureEncoding)
 
   val all: Seq[OptionSpec[_]] = Token.all ++ PreviousToken.all ++ Seq(User) ++ Password.all ++ PreviousPassword.all ++
@@ -70,6 +73,7 @@ private[ingest] object AdmissionOptions {
         Signature.name,
         SignatureSecret.name)
       _ <- headerOnly(values)
+      _ <- toleranceOnly(values)
       tokens <- secrets(values, Token, PreviousToken)
       passwords <- secrets(values, Password, PreviousPassword)
       keys <- secrets(values, SignatureSecret, PreviousSignatureSecret)
@@ -116,6 +120,14 @@ private[ingest] object AdmissionOptions {
     } yield ()
   }
 
+  private def toleranceOnly(values: OptionValues): Either[EpochalException, Unit] = Either.cond(
+    !values.isSet(SignatureTolerance) || values.get(Signature).exists(Timed),
+    (),
+    values.conflict(
+      s"${SignatureTolerance.name} without signature=stripe or slack",
+      s"Leave ${SignatureTolerance.name} out: other signatures have no time.")
+  )
+
   /** Each secret is read once: what cannot be read is refused before the query starts. */
   private def secrets(
       values: OptionValues,
@@ -133,13 +145,7 @@ private[ingest] object AdmissionOptions {
     } yield found
 
   private def belongs(values: OptionValues, option: SecretOption, isThere: Boolean, needed: String) =
-    together(
-      values,
-      option.isSet(values),
-      isThere || !option.isSet(values),
-      option.setName(values),
-      needed,
-      mutual = false)
+    together(values, option.isSet(values), isThere, option.setName(values), needed, mutual = false)
 
   private def together(
       values: OptionValues,

@@ -2,6 +2,8 @@ package io.epochal.ingest.http.auth
 
 import java.util.concurrent.TimeUnit.SECONDS
 
+import org.slf4j.LoggerFactory
+
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.access.Secret
 
@@ -27,7 +29,11 @@ final private[http] class CurrentSecrets(
       last = (
         now,
         try readNow()
-        catch { case _: EpochalException => Nil })
+        catch {
+          case e: EpochalException =>
+            if (last._2.nonEmpty) CurrentSecrets.log.warn(s"Nobody is admitted until this is mended: ${e.problem}")
+            Nil
+        })
     last._2
   }
 
@@ -35,5 +41,6 @@ final private[http] class CurrentSecrets(
 }
 
 private object CurrentSecrets {
+  private val log = LoggerFactory.getLogger("io.epochal.ingest.http.auth.CurrentSecrets")
   private val RefreshNanos = SECONDS.toNanos(5)
 }

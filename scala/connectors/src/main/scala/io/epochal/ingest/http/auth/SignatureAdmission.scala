@@ -22,8 +22,6 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
     Option.when(!right)(SignatureAdmission.refusal)
   }
 
-  override def secretHeaders: Seq[String] = kind.headers
-
   override def provesWithoutBody: Boolean = false
 
   private def hmac(secret: Array[Byte], prefix: Array[Byte], bytes: Array[Byte], length: Int): Array[Byte] = {

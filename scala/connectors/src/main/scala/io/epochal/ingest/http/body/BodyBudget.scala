@@ -2,7 +2,7 @@ package io.epochal.ingest.http.body
 
 import java.nio.ByteBuffer
 import java.util.Arrays
-import java.util.concurrent.atomic.AtomicLong
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
 /** The memory that the bodies of all requests may take together. */
 final private[http] class BodyBudget(maxBytes: Long) {
@@ -11,6 +11,14 @@ final private[http] class BodyBudget(maxBytes: Long) {
   def usedBytes: Long = used.get
 
   def newBuffer(limit: Int): BodyBuffer = new BodyBuffer(this, limit)
+
+  /** Takes memory that something else than a buffer has, until it is closed.
+    *
+    * @throws Refused
+    *   there is none left
+    */
+  def charge(bytes: Int): AutoCloseable =
+    if (take(bytes.toLong)) new Charge(this, bytes.toLong) else throw new Refused(Refusal.busy)
 
   private[body] def take(bytes: Long): Boolean = {
     val granted = used.addAndGet(bytes) <= maxBytes
@@ -21,6 +29,12 @@ final private[http] class BodyBudget(maxBytes: Long) {
   private[body] def give(bytes: Long): Unit = {
     val _ = used.addAndGet(-bytes)
   }
+}
+
+/** Memory that was taken. Closed a second time, it does nothing. */
+final private class Charge(budget: BodyBudget, bytes: Long) extends AutoCloseable {
+  private val closed = new AtomicBoolean
+  override def close(): Unit = if (closed.compareAndSet(false, true)) budget.give(bytes)
 }
 
 /** The bytes of one body as they come. Memory is taken as they come, whatever the client announces. Of one thread at a time,
