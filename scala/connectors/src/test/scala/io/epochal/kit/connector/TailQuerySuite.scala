@@ -43,6 +43,26 @@ final class TailQuerySuite extends StreamTest {
     }
   }
 
+  for (format <- Seq(classOf[Moments], classOf[GivenMoments]))
+    test(s"the highest time in eventTimeColumn is in the offset and in progress: ${format.getSimpleName}") {
+      withTempDir { checkpoint =>
+        val query = spark.readStream
+          .format(format.getName)
+          .options(Map("eventTimeColumn" -> "at", "maxRowsPerBatch" -> "4"))
+          .load()
+          .writeStream
+          .format("noop")
+          .option("checkpointLocation", checkpoint.getPath)
+          .trigger(Trigger.AvailableNow())
+          .start()
+        query.awaitTermination()
+        val found = query.recentProgress.filter(_.numInputRows > 0).map(_.sources.head)
+        assert(found.map(_.metrics.get("eventTime")).toSeq == Seq(3L, 7L, 9L).map(Moments.at(_).toString))
+        // Of the rows before the last batch but one: what was known when that batch was planned.
+        assert(found.last.startOffset.contains(s"\"${Moments.at(3)}\""))
+      }
+    }
+
   test("what lies after the end of an epoch is known where the origin looks ahead") {
     val feed = UUID.randomUUID().toString
     Numbers.feed(feed).size.set(4)

@@ -58,6 +58,7 @@ private[connector] class ConnectorSource[P](
 
   override val name: String = s"${connector.shortName()}[$identity]"
   override val limit: ReadLimit = SourceOptions.limit(settings.values)
+  override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
   override val supply: OriginSupply[P] = new OriginSupply(calls, connector.positions, parts)
   override def first: CountedPosition[P] = supply.first
   override def toJson(position: CountedPosition[P]): String = offsets.toJson(identity, position)

@@ -61,6 +61,7 @@ final private[connector] class ReceivedSource[C](
   override val polls: PollBudgets = new PollBudgets(ReceivedSource.Bounds)
   override val name: String = s"${connector.shortName()}[$identity]"
   override val limit: ReadLimit = SourceOptions.limit(settings.values)
+  override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
   private val feeding = Feeding(new FeedLog(store, identity), this, ReceivedSource.Pause)
   override val supply: ReceivedSupply[C] =
     new ReceivedSupply(receiver, calls, connector, journal, new ReadAhead(polls), feeding)
@@ -119,7 +120,9 @@ final private[connector] class ReceivedSupply[C](
       if (records.size > wanted)
         throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
       if (!records.isEmpty) {
-        val frame = ByteBuffer.allocate(records.asScala.map(_.length + 4).sum)
+        val size = records.asScala.foldLeft(0L)(_ + _.length + 4)
+        if (size > ReceivedSupply.MaxBytes) throw calls.invalid("receive", s"it gave records of $size bytes at once")
+        val frame = ByteBuffer.allocate(size.toInt)
         records.forEach(record => frame.putInt(record.length).put(record): Unit)
         tail.add(records.size, frame.array, 0, frame.capacity)
         budget.spend(frame.capacity.toLong)
@@ -158,4 +161,7 @@ private object ReceivedSupply {
 
   /** Of one call. */
   val MaxRecords = 10000
+
+  /** Of one call, with what a frame adds to each record. */
+  val MaxBytes: Long = 1L << 30
 }

@@ -81,9 +81,9 @@ abstract class SourceDefinition[P] private[connector] (
   final private[connector] def sourceId(settings: Settings): String =
     settings.values.get(SourceOptions.SourceId).getOrElse(identity(settings))
 
-  /** In a task, from what travelled there. */
+  /** In a task, from what travelled there: it was checked on the driver. */
   final private[connector] def settings(raw: Map[String, String]): Settings =
-    options(raw).fold(throw _, found => found)
+    SettingsReader.read(group, raw).fold(throw _, found => found)
 
   final private[connector] def calls(settings: Settings): AuthorCalls =
     new AuthorCalls(format, settings.retry, isTransient)

@@ -45,7 +45,7 @@ trait RowFlush extends Serializable {
 /** When a task stores the rows that it has.
   *
   * @param interval
-  *   after the first of them
+  *   from one transaction of a task to the next, at the most
   * @param rows
   *   as soon as there are so many
   */

@@ -52,7 +52,7 @@ final private[journal] class JournalFeed[P, C](
   private var asked = ahead.nonEmpty
 
   /** Segments that begin before this row may be named by an offset that Spark has logged. */
-  private var named = JournalFeed.end(positions.needed(start), positions.rows(start))
+  private var namedFrom = JournalFeed.end(positions.needed(start), positions.rows(start))
   private var closed = false
   private val budget = new PollBudget(JournalFeed.Bounds)
   private val thread = new DaemonThreads("epochal-feed").newThread(() => run())
@@ -94,7 +94,7 @@ final private[journal] class JournalFeed[P, C](
     synchronized {
       while (last < row && failure.isEmpty) wait()
       check()
-      named = last
+      namedFrom = last
       at(row)
     }
   }
@@ -192,13 +192,13 @@ final private[journal] class JournalFeed[P, C](
   /** Puts the last segments together while they are many and small. Who has planned the old ones finds their files for three epochs. */
   @scala.annotation.tailrec
   private def join(): Unit = {
-    val small = synchronized(segments.filter(_.from >= named).takeRight(JournalFeed.Joined))
+    val small = synchronized(segments.filter(_.from >= namedFrom).takeRight(JournalFeed.Joined))
     if (small.size == JournalFeed.Joined && small.forall(_.bytes < JournalFeed.SmallBytes)) {
       val isOld = small.map(_.name).toSet
       val replaced = journal.joined(small).exists { one =>
         synchronized {
           // An offset may have named them meanwhile.
-          val free = small.head.from >= named
+          val free = small.head.from >= namedFrom
           if (free) segments = segments.filterNot(segment => isOld(segment.name)) :+ one
           free
         }
