@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +68,14 @@ def check_source(
         What became of each promise. Nothing is raised for one that is broken: ``assert_all()`` does that.
 
     Raises:
-        OptionError: ``only`` or ``exempt`` name no promise, or a function comes without ``schema``.
+        OptionError: ``only`` or ``exempt`` name what is no promise, ``only`` names none, or a function comes without
+            ``schema``.
     """
     reasons = dict(exempt or {})
     known = [promise.name for promise in source_promises()]
-    unknown = sorted((set(reasons) | set(only or ())) - {*known, promises.KEEPS_ROWS})
+    unknown = sorted((set(reasons) - {*known, promises.KEEPS_ROWS}) | (set(only or ()) - set(known)))
+    if only is not None and not only:
+        raise OptionError("OPTION_INVALID", "only names no promise.", f"The promises are {', '.join(known)}.")
     if unknown:
         raise OptionError(
             "OPTION_UNKNOWN", f"There is no promise {', '.join(unknown)}.", f"The promises are {', '.join(known)}."
@@ -101,7 +105,8 @@ def _check(
         elif source.make_reader is None:
             raise NotCheckedError("the reader of a format by name is not Python's: only its queries are checked")
         else:
-            reader_checks.CHECKS[promise](Restartable(source.make_reader, add))
+            with closing(Restartable(source.make_reader, add)) as restartable:
+                reader_checks.CHECKS[promise](restartable)
     except NotCheckedError as reason:
         outcome, explanation = "exempt", str(reason)
     except BrokenError as evidence:

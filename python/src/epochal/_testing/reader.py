@@ -6,7 +6,7 @@ import inspect
 import json
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from epochal._testing import rows
@@ -15,17 +15,29 @@ from epochal._testing.report import BrokenError, NotCheckedError
 Offset = dict[str, Any]
 
 
-@dataclass
 class Restartable:
     """A reader that is made anew for each restart, and the origin behind it.
 
-    Attributes:
-        make: a new reader, as a new driver would make it.
+    Args:
+        new: gives a new reader, as a new driver would make it.
         add: adds so many rows to the origin; None if nothing can be added.
     """
 
-    make: Callable[[], Any]
-    add: Callable[[int], object] | None
+    def __init__(self, new: Callable[[], Any], add: Callable[[int], object] | None) -> None:
+        self.add = add
+        self._new = new
+        self._made: list[Any] = []
+
+    def make(self) -> Any:
+        """A new reader."""
+        self._made.append(self._new())
+        return self._made[-1]
+
+    def close(self) -> None:
+        """Ends all readers; those that were ended before may say so."""
+        for reader in self._made:
+            with suppress(Exception):
+                stop(reader)
 
     def more(self, count: int) -> int:
         """Adds rows; gives how many."""
@@ -91,9 +103,9 @@ def deliver_all(source: Restartable, start: Offset, sizes: Sequence[int], limit:
     """All rows after an offset, in batches that each have a reader of their own; the last offset too."""
     at = start
     found: list[str] = []
-    for turn in range(limit):
+    for batch in range(limit):
         reader = source.make()
-        end = checked(latest(reader, at, sizes[turn % len(sizes)]))
+        end = checked(latest(reader, at, sizes[batch % len(sizes)]))
         if end == at:
             stop(reader)
             return at, found

@@ -38,7 +38,7 @@ private[testkit] object OffsetChecks {
     },
     stage.check(ForeignOffset) { scene =>
       val (stream, start, end) = scene.started(7)
-      val foreign = scene.fixture.newStreamOfAnotherSource(scene.checkpoint.resolveSibling("1"))
+      val foreign = scene.newStreamOfAnotherSource()
       scene.refused(Conditions.SourceChanged, s"${end.json} by another source") {
         foreign.planInputPartitions(foreign.deserializeOffset(start.json), foreign.deserializeOffset(end.json))
       }

@@ -14,15 +14,19 @@ object Refusal {
     classOf[ClassCastException],
     classOf[IndexOutOfBoundsException],
     classOf[ArithmeticException],
-    classOf[MatchError]
+    classOf[MatchError],
+    classOf[AssertionError]
   )
 
   /** An error of Epochal's has the condition; of another library's, any that is not an accident counts. */
   def tells(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error) match {
       case Some(named) => named.condition.name == condition.name
-      case None        => !accidents.exists(_.isInstance(error))
+      case None        => !causes(error).exists(cause => accidents.exists(_.isInstance(cause)))
     }
+
+  private def causes(error: Throwable): Seq[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).toSeq
 
   /** The error by which `body` is refused.
     *

@@ -33,7 +33,9 @@ trait SinkFixture {
   /** The promises that the sink does not make: the name of each, and why. A report shows them as exempt. */
   def exemptions: util.Map[String, String] = util.Map.of()
 
-  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. */
+  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. A suite over
+    * [[SinkChecks]] says so itself.
+    */
   def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
 
   /** Called after each check. */

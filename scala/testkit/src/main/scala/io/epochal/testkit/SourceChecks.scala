@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
   * }
   * }}}
   *
-  * Offsets are taken to be exclusive, to be JSON with a version field `"v"`, and `latestOffset` to honour read limits.
+  * Offsets are taken to be exclusive, to be JSON with a version field `"v"` or `"version"`, and `latestOffset` to honour read limits.
   * A promise that the fixture does not make is a canceled test.
   */
 trait SourceChecks extends AnyFunSuite with Refusals with PromiseTests {

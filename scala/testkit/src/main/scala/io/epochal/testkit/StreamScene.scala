@@ -2,6 +2,9 @@ package io.epochal.testkit
 
 import java.nio.file.{Files, Path}
 
+import scala.collection.mutable
+import scala.util.Try
+
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 
 import io.epochal.core.error.Condition
@@ -15,7 +18,21 @@ final private[testkit] class StreamScene(
 ) {
   val everything: ReadLimit = ReadLimit.allAvailable()
 
-  def newStream(partitions: Int = 2): MicroBatchStream = fixture.newStream(checkpoint, partitions)
+  private val made = mutable.Buffer.empty[MicroBatchStream]
+
+  def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
+
+  /** With a checkpoint of its own. */
+  def newStreamOfAnotherSource(): MicroBatchStream =
+    remembered(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
+
+  /** What a check has failed with says more than what its streams say at their end. */
+  def stopStreams(): Unit = made.foreach(stream => Try(stream.stop()))
+
+  private def remembered(stream: MicroBatchStream): MicroBatchStream = {
+    made += stream
+    stream
+  }
 
   /** The stream, its first offset, and the offset after `rows` rows. */
   def started(rows: Int): (MicroBatchStream, Offset, Offset) = {
@@ -62,7 +79,9 @@ private[testkit] object StreamScene {
       try {
         Exemptions.of(fixture, promise).foreach(reason => throw new NotChecked(reason))
         val told = tells.getOrElse((error: Throwable, condition: Condition) => fixture.tells(error, condition))
-        val _ = body(new StreamScene(fixture, directory.resolve("sources").resolve("0"), told))
+        val scene = new StreamScene(fixture, directory.resolve("sources").resolve("0"), told)
+        try body(scene): Unit
+        finally scene.stopStreams()
       } finally {
         fixture.close()
         Directories.delete(directory)

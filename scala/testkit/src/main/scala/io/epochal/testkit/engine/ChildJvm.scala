@@ -40,8 +40,16 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
   }
 
   /** Waits until it has its session. */
-  def awaitReady(): Unit =
-    while (!ready.await(200, TimeUnit.MILLISECONDS)) assertAlive()
+  def awaitReady(): Unit = {
+    val deadline = System.nanoTime() + ChildJvm.StartNanos
+    while (!ready.await(200, TimeUnit.MILLISECONDS)) {
+      assertAlive()
+      if (System.nanoTime() > deadline) {
+        kill()
+        Evidence.broken("nothing was checked: the process that is to be killed had no session after five minutes")
+      }
+    }
+  }
 
   def start(query: QuerySpec, step: Step, epoch: Long): Unit = {
     val file = query.scene.resolve("query.properties")
@@ -81,11 +89,15 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
 
 private object ChildJvm {
 
-  /** The options of this JVM but those of debuggers and agents, which belong to one process. */
+  private val StartNanos = TimeUnit.MINUTES.toNanos(5)
+
+  /** Of debuggers and agents, which belong to one process, and of memory, which the child has its own of. */
+  private val NotForChild = Seq("-agentlib", "-agentpath", "-javaagent", "-Xrunjdwp", "-Xmx", "-Xms")
+
+  /** The options of this JVM. */
   private def options: Seq[String] =
     ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.toSeq
-      .filterNot(each => each.startsWith("-agentlib") || each.startsWith("-javaagent") || each.startsWith("-Xrunjdwp"))
-      .filterNot(_.startsWith("-Xmx"))
+      .filterNot(each => NotForChild.exists(each.startsWith) || each.matches("-XX:[+-]Use\\w+GC"))
 
   def command(directory: Path, cores: Int): Seq[String] = {
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString

@@ -22,10 +22,12 @@ private[testkit] object Session {
   }
 
   def release(): Unit = synchronized {
-    ours.foreach(_.stop())
+    ours.foreach { made =>
+      made.stop()
+      SparkSession.clearActiveSession()
+      SparkSession.clearDefaultSession()
+    }
     ours = None
-    SparkSession.clearActiveSession()
-    SparkSession.clearDefaultSession()
   }
 
   /** As little as a session can be. */

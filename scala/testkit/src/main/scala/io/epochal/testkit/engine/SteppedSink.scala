@@ -42,10 +42,10 @@ private[testkit] object SteppedSink {
   /** An object with all interfaces of `real` that passes every call on to it, and does the same with what builds a write. */
   private def stepped[A](real: A, scene: String): A = {
     val handler: InvocationHandler = (_, method, arguments) => {
-      if (real.isInstanceOf[StreamingWrite] && method.getName == "commit")
+      if (real.isInstanceOf[StreamingWrite] && method.getName == "commit") {
         Steps.at(scene, Step.BeforeSinkCommit, arguments(0).asInstanceOf[Long])
-      if (real.isInstanceOf[StreamingWrite] && method.getName == "commit")
         Steps.at(scene, Step.InSinkCommit, arguments(0).asInstanceOf[Long])
+      }
       call(real, method, arguments) match {
         case built: WriteBuilder =>
           if (built.asInstanceOf[AnyRef] eq real.asInstanceOf[AnyRef]) built else stepped(built, scene)
