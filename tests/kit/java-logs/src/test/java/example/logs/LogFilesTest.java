@@ -5,7 +5,6 @@ import io.epochal.testkit.SourceConformanceTests;
 import java.io.IOException;
 import java.nio.file.*;
 import java.util.Map;
-import java.util.stream.IntStream;
 
 /** A test for each promise of a source. */
 final class LogFilesTest implements SourceConformanceTests {
