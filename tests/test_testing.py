@@ -237,6 +237,12 @@ def test_an_exemption_is_shown_with_its_reason(spark: SparkSession, origin: Orig
     assert "declared: the origin is a clock" in str(report)
 
 
+def test_no_promises_and_what_is_none_are_refused(spark: SparkSession) -> None:
+    for only in ([], ["keeps-rows"]):
+        with pytest.raises(epochal.OptionError, match="promise"):
+            testing.check_source(spark, "rate", only=only)
+
+
 def test_a_promise_that_does_not_exist_is_refused(spark: SparkSession) -> None:
     with pytest.raises(epochal.OptionError, match="There is no promise onceeach"):
         testing.check_source(spark, "epochal-random", only=["onceeach"])

@@ -34,7 +34,8 @@ import io.epochal.core.journal.{
   *     it delivers a row, knows a key or acknowledges anything.
   *   - '''A5''' Segments are in the order of generation and number. A segment ends where a later one with rows begins: what stands behind
   *     that in its file was never acknowledged, or is in the later one too.
-  *   - '''A6''' Rows follow each other without a gap. One that is missing was damaged or removed: it is reported, and never taken for the end.
+  *   - '''A6''' Rows follow each other without a gap. One that is missing was damaged or removed: it is reported, and never taken for the
+  *     end, but where it is the last one of all.
   *   - '''A7''' A run claims a generation first, and reads the segments then.
   *   - '''A8''' A segment is removed only when all its rows lie before the last [[Journal.Kept]] committed epochs and a later segment holds the
   *     carried state. A run does not know the epochs of earlier ones: of the segments before its first committed epoch the last
@@ -136,7 +137,7 @@ final class AcknowledgedJournal private (
       sinceCarried += length.toLong
       settle()
       if (!store.syncsOpenFiles) open = None
-      else if (segments.last.bytes >= segmentBytes) seal()
+      else if (segments.last.bytes - segment.carried.fold(0L)(_.length.toLong) >= segmentBytes) seal()
       frame.first
     } catch {
       case e: Throwable =>

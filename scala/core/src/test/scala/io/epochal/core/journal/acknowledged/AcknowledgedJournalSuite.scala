@@ -298,6 +298,13 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.restored(disk.run()) == "[0]abcd")
   }
 
+  test("state larger than a segment is not carried with every frame") {
+    val disk = new AcknowledgedDisk
+    val journal = disk.run(segmentBytes = 300)
+    (1 to 6).foreach(_ => disk.append(journal, "x" * 30, carry = "k" * 1000))
+    assert(disk.segments.files.size == 2)
+  }
+
   test("a store that syncs no open files has a segment for each frame, and carries state only so often") {
     val disk = new AcknowledgedDisk(syncsOpenFiles = false)
     val journal = disk.run(segmentBytes = 4)
