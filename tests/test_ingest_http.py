@@ -68,6 +68,8 @@ def test_records_of_every_format_become_rows(spark: SparkSession, sqlite: Sqlite
         packed = client.send(gzip.compress("ä\n".encode()), Content_Encoding="gzip")
         assert packed[1] == {"records": 1}
         assert client.send('[{"d":1},{"d":]', "application/json")[0] == 400
+        assert client.send("big", X_Big="x" * 17000)[0] == 431
+        assert client.send("long", path="/" + "x" * 17000)[0] == 414
         found = rows(sqlite, 8, "value, stream, coalesce(event, ''), here")
     assert found == sorted(
         [

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 
 import org.eclipse.jetty.http.{HttpFields, HttpHeader, HttpStatus}
-import org.eclipse.jetty.server.handler.ErrorHandler
 import org.eclipse.jetty.server.{Request, Response}
 import org.eclipse.jetty.util.Callback
 
@@ -39,10 +38,9 @@ final private[http] class Reply(response: Response, callback: Callback, counters
 final private[http] class BadRequests(counters: HttpCounters) extends Request.Handler {
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
-    val status = request.getAttribute(ErrorHandler.ERROR_STATUS) match {
-      case status: Integer => status.intValue
-      case _               => HttpStatus.BAD_REQUEST_400
-    }
+    // Jetty has set it. Its attribute of the request is not found where Jetty's packages have other names, as in our jar.
+    val status =
+      if (response.getStatus >= HttpStatus.BAD_REQUEST_400) response.getStatus else HttpStatus.BAD_REQUEST_400
     new Reply(response, callback, counters).refuse(
       Refusal(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
     true
