@@ -223,7 +223,11 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
     assert "Traceback" not in text
     assert "KeyboardInterrupt" not in text
     assert "reentrant" not in text
-    assert re.fullmatch(rf"300 rows in 3 epochs into strings, .* s \(resumed at epoch {epochs}\)", lines[-1]), text
+    # An epoch that the sink has committed, and Spark not yet, comes again.
+    again = "1 epoch was there already" in lines[-1]
+    resumed = rf"resumed at epoch {epochs}" + ", 1 epoch was there already" * again
+    assert re.fullmatch(rf"300 rows in {3 + again} epochs into strings, .* s \({resumed}\)", lines[-1]), text
+    rows += 100 * again
     found = Sqlite(tmp_path / "strings.db").query("SELECT count(*), count(DISTINCT id), max(id) FROM strings")
     assert found == [(rows + 300, rows + 300, rows + 299)]
 
