@@ -49,7 +49,8 @@ import io.epochal.core.journal.{
   * at the generations at time g, s < g. The new run claims at time c, and reads the segments at time r, c < r. Either c < g: the
   * predecessor sees the claim, and acknowledges nothing, now and ever. Or g < c: then s < g < c < r, and the new run reads the
   * frame. What the predecessor begins after r begins behind all that it has acknowledged, thus no earlier than the last frame that
-  * the new run has read, and has in a segment of a higher generation (A4): it does not count (A5). This needs a store in which a file that was made is seen by every later listing, and what was synced by every later read:
+  * the new run has read, and has in a segment of a higher generation (A4): it does not count (A5). This needs a store in which a
+  * file that was made is seen by every later listing, and what was synced by every later read:
   * local file systems, HDFS, S3.
   *
   * On a store that cannot sync open files every frame has a segment of its own, which closing makes durable.
@@ -126,10 +127,7 @@ final class AcknowledgedJournal private (
       synchronized {
         segments = segments.lastOption match {
           case Some(last) if last.name == segment.name => segments.updated(segments.size - 1, last + frame)
-          case _ =>
-            val index =
-              SegmentIndex(segment.name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L)
-            segments :+ (index + frame)
+          case _                                       => segments :+ indexOf(segment, frame)
         }
         notifyAll()
       }
@@ -268,14 +266,11 @@ final class AcknowledgedJournal private (
       def bytesOf(frame: Frame) = read(file, last.name, frame, Array.emptyByteArray)
       (bytesOf(frame), last.carried.filter(_ => alone).map(bytesOf))
     }
-    number += 1
-    val name = SegmentIndex.name(generation.number, number, run)
-    val segment = new OpenSegment(store, name, mark, source, frame.first, state)
+    val segment = newSegment(frame.first, state)
     try {
       val copy = segment.append(frame.rows, payload, 0, frame.length)
       fence()
-      val index = SegmentIndex(name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L)
-      segments = recovered.init ++ Option.when(!alone)(rest) :+ (index + copy)
+      segments = recovered.init ++ Option.when(!alone)(rest) :+ indexOf(segment, copy)
     } finally segment.close()
   }
 
@@ -289,13 +284,19 @@ final class AcknowledgedJournal private (
   private def begin(carry: => Array[Byte]): OpenSegment = {
     // Another run may have taken over what failed: to begin before it would be wrong then.
     if (unsure) fence()
-    number += 1
-    val name = SegmentIndex.name(generation.number, number, run)
-    val state = Option.when(sinceCarried >= segmentBytes || store.syncsOpenFiles)(carry)
-    val segment = new OpenSegment(store, name, mark, source, until, state)
+    val segment = newSegment(until, Option.when(sinceCarried >= segmentBytes || store.syncsOpenFiles)(carry))
     open = Some(segment)
     segment
   }
+
+  private def newSegment(from: Long, state: Option[Array[Byte]]): OpenSegment = {
+    number += 1
+    new OpenSegment(store, SegmentIndex.name(generation.number, number, run), mark, source, from, state)
+  }
+
+  /** Of the newest segment, when it has its first frame. */
+  private def indexOf(segment: OpenSegment, frame: Frame): SegmentIndex =
+    SegmentIndex(segment.name, generation.number, number, frame.first, segment.carried, Vector.empty, 0L) + frame
 
   private def seal(): Unit = {
     open.foreach(_.close())
