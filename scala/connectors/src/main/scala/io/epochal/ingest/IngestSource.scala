@@ -141,13 +141,9 @@ private[ingest] object IngestSource {
         AcknowledgedJournal.take(store, store.below("runs"), options.source, options.intake.segmentBytes)
       new JournalIntake(journal, options.intake, options.source, store.toString)
     } catch {
-      case fenced: JournalFenced =>
-        throw Conditions.JournalFenced.because(fenced)("source" -> options.source, "path" -> store)
       case damage: JournalDamage =>
         throw Conditions.OffsetInvalid
           .because(damage)("format" -> IngestOptions.Format, "offset" -> store, "reason" -> damage.getMessage)
-      case e: IOException =>
-        val reason = Option(e.getMessage).getOrElse(e.getClass.getSimpleName)
-        throw Conditions.JournalUnwritable.because(e)("source" -> options.source, "path" -> store, "reason" -> reason)
+      case e @ (_: IOException | _: JournalFenced) => throw JournalIntake.named(e, options.source, store.toString)
     }
 }

@@ -183,12 +183,7 @@ final private[epochal] class JournalIntake(
   }
 
   private def failed(error: Throwable): EpochalException = {
-    val named = error match {
-      case _: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
-      case _ =>
-        val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
-        Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
-    }
+    val named = JournalIntake.named(error, source, place)
     if (failing.isEmpty) log.warn(s"Nothing is acknowledged: ${named.problem}")
     failing = Some(named)
     named
@@ -205,8 +200,16 @@ final private[epochal] class JournalIntake(
   }
 }
 
-private object JournalIntake {
+private[ingest] object JournalIntake {
   private val log = LoggerFactory.getLogger(classOf[JournalIntake])
+
+  /** What has failed, where a journal could not be taken over or written. */
+  def named(error: Throwable, source: String, place: String): EpochalException = error match {
+    case _: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
+    case _ =>
+      val reason = Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
+      Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
+  }
 
   /** How often keys are looked through while there is no room for more. */
   private val ExpiryMillis = 1000L
