@@ -41,6 +41,8 @@ final private[ingest] class HttpListener(
     gauges: () => Seq[(String, String, Long)] = () => Nil)
     extends Listener {
 
+  if (bind.isUnresolved) throw unavailable(new IOException("the host is not known"))
+
   private val threads = HttpListener.threads()
   private val shared = new Shared(settings, intake, threads, clock)
   private val server = new Server(threads)
@@ -63,7 +65,6 @@ final private[ingest] class HttpListener(
   }
 
   private def start(): Unit = {
-    if (bind.isUnresolved) throw unavailable(new IOException("the host is not known"))
     if (!bind.getAddress.isLoopbackAddress && !settings.isProtected)
       throw Conditions.ListenerExposed(
         "format" -> HttpListener.Format,
@@ -102,7 +103,7 @@ final private[ingest] class HttpListener(
     }
     // No thread of its own accepts: the one that selects does.
     val connector = new ServerConnector(server, 0, 1, factories: _*)
-    connector.setHost(if (bind.isUnresolved) bind.getHostString else bind.getAddress.getHostAddress)
+    connector.setHost(bind.getAddress.getHostAddress)
     connector.setPort(bind.getPort)
     connector.setIdleTimeout(settings.limits.idleTimeout.toMillis)
     connector

@@ -88,7 +88,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
         if (now - ticked > Tick * 1000000L) {
           ticked = now
           connections.forEach(connection => guarded(connection)(tick(connection, now)))
-          if (!closing && now - admitsFrom >= 0) admission.interestOps(SelectionKey.OP_ACCEPT): Unit
+          if (!closing && !admits && now - admitsFrom >= 0) admission.interestOps(SelectionKey.OP_ACCEPT): Unit
         }
         if (closing) {
           if (closingSince == 0L) {
