@@ -10,17 +10,21 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   private val families = specs.filter(_.isFamily)
   private val byName = specs.filterNot(_.isFamily).map(spec => spec.name.toLowerCase(Locale.ROOT) -> spec).toMap
 
-  /** Reads what the user gave; names are matched whatever their case. Refuses unknown names (with the nearest right
-    * one), values of the wrong type, and required options left out.
+  /** Reads what the user gave; names are matched whatever their case. Refuses unknown names, all of them at once (with the
+    * nearest right ones), values of the wrong type, and required options left out.
     */
   def parse(raw: Map[String, String]): Either[EpochalException, OptionValues] = {
-    val known = raw.filterNot { case (name, _) =>
+    val ours = raw.filterNot { case (name, _) =>
       OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
     }
+    val (strangers, known) = ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
+      specOf(name).map(spec => (spec, name, text)).toRight(name)
+    }
     for {
-      named <- known.toSeq.sortBy(_._1).foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
-        case (Right(values), (name, text)) => parseOne(name, text).map(values ++ _)
-        case (error, _)                    => error
+      _ <- unknown(strangers).toLeft(())
+      named <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
+        case (Right(values), (spec, name, text)) => parseOne(spec, name, text).map(values + _)
+        case (error, _)                          => error
       }
       _ <- specs
         .find(spec => spec.required && !named.contains(spec.name))
@@ -37,13 +41,11 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       .get(name.toLowerCase(Locale.ROOT))
       .orElse(families.find(family => startsWith(name, family.prefix)))
 
-  private def parseOne(name: String, text: String): OptionGroup.Parsed =
-    specOf(name) match {
-      case Some(family) if family.isFamily =>
-        parseValue(family, name, text).map(v => Map(family.prefix + name.substring(family.prefix.length) -> v))
-      case Some(spec) => parseValue(spec, spec.name, text).map(value => Map(spec.name -> value))
-      case None       => Left(unknown(name))
-    }
+  /** The name under which the value is kept, and the value. */
+  private def parseOne(spec: OptionSpec[_], name: String, text: String): Either[EpochalException, (String, Any)] =
+    if (spec.isFamily)
+      parseValue(spec, name, text).map(value => (spec.prefix + name.substring(spec.prefix.length)) -> value)
+    else parseValue(spec, spec.name, text).map(value => spec.name -> value)
 
   private def startsWith(name: String, prefix: String): Boolean =
     name.length > prefix.length && name.regionMatches(true, 0, prefix, 0, prefix.length)
@@ -54,14 +56,16 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       OptionGroup.invalid(format, name, shown, spec.kind.expected, spec.example, spec.kind.allowed)
     }
 
-  private def unknown(name: String): EpochalException =
+  /** All of them at once. */
+  private def unknown(names: Seq[String]): Option[EpochalException] = Option.when(names.nonEmpty) {
+    val meant = names.flatMap(Nearest.of(_, specs.map(_.name)))
     Conditions.OptionUnknown(
       "format" -> format,
-      "option" -> name,
-      "suggestion" -> Nearest
-        .of(name, specs.map(_.name))
-        .fold(s"Its options are ${specs.map(_.name).mkString(", ")}.")(right => s"Did you mean '$right'?")
+      "option" -> names.mkString("' or '"),
+      "suggestion" -> (if (meant.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
+                       else s"Did you mean ${meant.map(right => s"'$right'").mkString(" and ")}?")
     )
+  }
 
   /** Spark makes a table of its catalog, and does not say with which options. */
   private def withoutOptions: EpochalException = Conditions.ModeUnsupported(

@@ -43,6 +43,10 @@ final class OptionGroupSuite extends AnyFunSuite {
         assert(condition == Conditions.OptionUnknown && message.contains(s"Did you mean '$right'?"))
     }
     assert(refused("zzz" -> "1")._2.contains("Its options are url, pageSize"))
+    val (condition, message) = refused("tiemout" -> "1", "pageSize" -> "wrong", "pageSzie" -> "1", "zzz" -> "1")
+    assert(condition == Conditions.OptionUnknown)
+    assert(
+      message.contains("has no option 'pageSzie' or 'tiemout' or 'zzz'. Hint: Did you mean 'pageSize' and 'timeout'?"))
   }
 
   test("what Spark itself hands to sources and sinks is no unknown option") {
