@@ -8,7 +8,16 @@ import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
 import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.kit.sink.{Claimed, LedgerState, Run, SinkSettings, SinkTarget, TransactionalSink, WriteKind}
+import io.epochal.kit.sink.{
+  Claimed,
+  LedgerState,
+  MicroBatches,
+  Run,
+  SinkSettings,
+  SinkTarget,
+  TransactionalSink,
+  WriteKind
+}
 
 /** A table as a sink of Epochal's: what it cannot do, and how a run gets hold of it. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
@@ -48,7 +57,8 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     def cannot(what: String, reason: String, suggestion: String): Option[EpochalException] =
       Some(JdbcOptions.unsupported(s"$what under the ${how.trigger.name} trigger", reason, suggestion))
     val micro = "use .trigger(processingTime=\"1 second\")."
-    if (!database.dialect.flushes) super.refusesEndless(how)
+    if (!database.dialect.flushes)
+      MicroBatches.refused(s"${JdbcOptions.Format} into ${database.dialect.name}", how.trigger)
     else if (how.whole)
       cannot(
         "replace the table's rows",

@@ -231,8 +231,9 @@ abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
       withDatabase { database =>
         database.execute("CREATE TABLE t (id BIGINT)")
         val frame = spark.readStream.format("epochal-random").load().select("id")
-        refused(Conditions.TriggerUnsupported)(
+        val error = refused(Conditions.TriggerUnsupported)(
           start(frame, database, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
+        assert(error.getMessage.contains("epochal-jdbc into SQLite does not support the continuous trigger"))
         assert(ids(database).isEmpty)
       }
     }
