@@ -61,7 +61,10 @@ final private[ingest] class HttpListener(
     // A stop that is interrupted is a stop all the same.
     val interrupted = Thread.interrupted()
     try server.stop()
-    finally if (interrupted) Thread.currentThread.interrupt()
+    finally {
+      slow.closeAll()
+      if (interrupted) Thread.currentThread.interrupt()
+    }
   }
 
   private def start(): Unit = {

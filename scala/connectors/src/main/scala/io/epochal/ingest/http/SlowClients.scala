@@ -22,14 +22,19 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
   def start(): Unit = schedule()
 
+  /** Looks no more. A connection that opens from now on is closed: Jetty leaves it open when it stops meanwhile. */
   def stop(): Unit = isStopped = true
+
+  /** Closes what is open, once the server has stopped. */
+  def closeAll(): Unit = connections.keySet.forEach(_.getEndPoint.close())
 
   /** How many are open. */
   def open: Int = connections.size
 
   override def onOpened(connection: Connection): Unit =
     if (isHttp(connection)) {
-      val _ = connections.put(connection, InHead(System.nanoTime()))
+      connections.put(connection, InHead(System.nanoTime())): Unit
+      if (isStopped) connection.getEndPoint.close()
     }
 
   override def onClosed(connection: Connection): Unit = {
