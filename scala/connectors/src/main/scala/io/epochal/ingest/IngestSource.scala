@@ -59,7 +59,7 @@ final private[ingest] class IngestSource(
   override def readerFactory: PartitionReaderFactory = factory
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    listener.metrics ++ intake.counters.metrics ++ Map(
+    intake.counters.metrics ++ listener.metrics ++ Map(
       "address" -> listener.address.getHostString,
       "port" -> listener.address.getPort.toString,
       "journalBytes" -> journal.bytes.toString,

@@ -30,6 +30,9 @@ final private[http] class HttpCounters {
 
   def byStatus: Seq[(Int, Long)] = statuses.asScala.toSeq.map { case (status, n) => status -> n.sum }.sortBy(_._1)
 
+  /** How many were refused for a reason. */
+  def refusals(reason: String): Long = Option(reasons.get(reason)).fold(0L)(_.sum)
+
   def byReason: Seq[(String, Long)] = reasons.asScala.toSeq.map { case (reason, n) => reason -> n.sum }.sortBy(_._1)
 
   /** How many latencies were at most each bound, and how many there were in all. */

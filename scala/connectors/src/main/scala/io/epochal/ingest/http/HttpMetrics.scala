@@ -1,5 +1,7 @@
 package io.epochal.ingest.http
 
+import io.epochal.ingest.http.body.Refusal
+
 /** What a listener tells of itself, for progress and for Prometheus. */
 final private[http] class HttpMetrics(
     shared: Shared,
@@ -7,15 +9,16 @@ final private[http] class HttpMetrics(
     gauges: () => Seq[(String, String, Long)]) {
   import shared.counters
 
-  /** Entries for the query's progress. */
+  /** Entries for the query's progress. Most requests that find the journal full never reach it, so they are counted here. */
   def ofProgress: Map[String, String] = Map(
     "connections" -> connections().toString,
     "requests" -> counters.byStatus.map(_._2).sum.toString,
-    "refused" -> counters.byReason.map(_._2).sum.toString)
+    "refused" -> counters.byReason.map(_._2).sum.toString,
+    "refusedFull" -> counters.refusals(Refusal.Full).toString)
 
   def prometheus: String = {
     val text = new PrometheusText
-    text.counter("epochal_ingest_http_requests_total", "Requests that got a response, by its status.")(
+    text.counter("epochal_ingest_http_requests_total", "Requests with records that got a response, by its status.")(
       counters.byStatus.map { case (status, n) => Seq("status" -> status.toString) -> Long.box(n) }: _*)
     text.counter("epochal_ingest_http_refused_total", "Requests and connections that were refused, by reason.")(
       counters.byReason.map { case (reason, n) => Seq("reason" -> reason) -> Long.box(n) }: _*)

@@ -87,10 +87,10 @@ private[http] object Inbound {
     *   before the body is read: it would not be taken
     */
   def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
-    val format = BodyFormat
-      .of(header(request, "Content-Type"))
-      .getOrElse(
-        throw new Refused(unreadable(s"Content-Type is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8")))
+    val format = BodyFormat.of(header(request, "Content-Type")).getOrElse {
+      val wrong = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
+      throw new Refused(unreadable(s"$wrong is one of ${BodyFormat.Accepted.mkString(", ")}, in UTF-8"))
+    }
     val isGzip = header(request, "Content-Encoding").map(_.trim.toLowerCase(Locale.ROOT)) match {
       case None | Some("identity")       => false
       case Some("gzip") | Some("x-gzip") => true

@@ -20,9 +20,9 @@ final private[http] class IngestHandler(
     Request.addCompletionListener(request, (_: Throwable) => slow.ends(connection))
     val reply = new Reply(response, callback, shared.counters)
     RequestTarget.of(request.getMethod, String.valueOf(request.getHttpURI.getDecodedPath)) match {
-      case RequestTarget.Write(stream)    => write(stream, request, reply)
-      case RequestTarget.Health           => status(request, reply)(health(reply))
-      case RequestTarget.Metrics          => status(request, reply)(reply.text(IngestHandler.MetricsType, metrics()))
+      case RequestTarget.Write(stream) => write(stream, request, reply)
+      case RequestTarget.Health        => status(request, reply)(health(reply))
+      case RequestTarget.Metrics => status(request, reply)(reply.status(200, metrics(), IngestHandler.MetricsType))
       case RequestTarget.Refused(refusal) => reply.refuse(refusal)
     }
     true
@@ -56,9 +56,9 @@ final private[http] class IngestHandler(
 
   private def health(reply: Reply): Unit =
     if (!shared.intake.isOpen)
-      reply.refuse(Refusal(503, "starting", "the query has not asked for a batch yet, and records wait for it"))
-    else if (shared.intake.hasRoom) reply.json(200, """{"status":"ok"}""")
-    else reply.refuse(Refusal(503, "full", "the journal is full"))
+      reply.status(503, """{"error":"the query has not asked for a batch yet, and records wait for it"}""")
+    else if (shared.intake.hasRoom) reply.status(200, """{"status":"ok"}""")
+    else reply.status(503, """{"error":"the journal is full"}""")
 }
 
 private object IngestHandler {

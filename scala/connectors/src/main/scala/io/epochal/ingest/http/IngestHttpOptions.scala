@@ -85,7 +85,8 @@ private[ingest] object IngestHttpOptions {
     Some(false))
 
   /** The options that protect a listener. */
-  val Protection: String = "tls.certFile, bearerToken, user and password, or signature"
+  val Protection: String =
+    "bearerToken, user and password, or signature (with tls.certFile alone, everybody who reaches it may write)"
 
   /** The options that HTTP alone has, but for credentials and TLS. */
   val own: Seq[OptionSpec[_]] = Seq(

@@ -12,26 +12,35 @@ import io.epochal.ingest.http.body.Refusal
 /** The response to one request, which is sent once. */
 final private[http] class Reply(response: Response, callback: Callback, counters: HttpCounters) {
 
-  def json(status: Int, body: String): Unit = send(status, "application/json", body.getBytes(UTF_8))
+  def json(status: Int, body: String): Unit = {
+    counters.answered(status)
+    send(status, Reply.Json, body.getBytes(UTF_8))
+  }
 
-  def text(contentType: String, body: String): Unit = send(HttpStatus.OK_200, contentType, body.getBytes(UTF_8))
+  /** For who looks after the listener. It is no request with records, so it is not counted. */
+  def status(status: Int, body: String, contentType: String = Reply.Json): Unit =
+    send(status, contentType, body.getBytes(UTF_8))
 
   def refuse(refusal: Refusal): Unit = {
+    counters.answered(refusal.status)
     counters.refused(refusal.reason)
     // What is left of the body stands before the next request: the connection ends with this one.
     if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
     refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
     refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
-    send(refusal.status, "application/json", refusal.json)
+    send(refusal.status, Reply.Json, refusal.json)
   }
 
   private def send(status: Int, contentType: String, body: Array[Byte]): Unit = {
-    counters.answered(status)
     response.setStatus(status)
     response.getHeaders.put(HttpHeader.CONTENT_TYPE, contentType): Unit
     response.getHeaders.put(HttpHeader.CONTENT_LENGTH, body.length.toLong): Unit
     response.write(true, ByteBuffer.wrap(body), callback)
   }
+}
+
+private object Reply {
+  private val Json = "application/json"
 }
 
 /** What Jetty itself refuses: heads and chunks that are no HTTP. Tells nothing of the request. */

@@ -148,7 +148,7 @@ private object Upload {
   private val GraceSeconds = 10L
 
   def full(seconds: Int): Refusal =
-    Refusal(429, "full", "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
+    Refusal(429, Refusal.Full, "the journal is full", retryAfterSeconds = Some(math.max(1, seconds)))
 
   private val notStored =
     Refusal(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1))

@@ -33,6 +33,7 @@ final private[tcp] class TcpConnection(
   private var farewell = Option.empty[String]
   private var output = ByteBuffer.allocate(0)
   private var greeting = token.map(_ => new Array[Byte](0))
+  private var stranger = false
 
   /** Takes what came.
     *
@@ -101,6 +102,9 @@ final private[tcp] class TcpConnection(
 
   def lineTooLong: Boolean = buffer.tooLong
 
+  /** Whether its first line did not name the token. */
+  def isStranger: Boolean = stranger
+
   /** Writes what the client is to know, and asks for what it can be asked for.
     *
     * @param room
@@ -159,6 +163,7 @@ final private[tcp] class TcpConnection(
       val said = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
       if (MessageDigest.isEqual(said, expected)) math.min(until + 1, count)
       else {
+        stranger = true
         refuse("the first line must be TOKEN and the token")
         count
       }

@@ -34,7 +34,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private val admission = server.keyFor(selector)
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = java.util.concurrent.ConcurrentHashMap.newKeySet[TcpConnection]()
-  private val accepted, refused, linesTooLong = new LongAdder
+  private val accepted, refused, strangers, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
 
@@ -53,6 +53,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     "connections" -> connections.size.toString,
     "connectionsAccepted" -> accepted.sum.toString,
     "connectionsRefused" -> refused.sum.toString,
+    "connectionsUnauthorized" -> strangers.sum.toString,
     "linesTooLong" -> linesTooLong.sum.toString
   )
 
@@ -150,9 +151,11 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private def read(connection: TcpConnection): Unit = {
     blockBuffer.clear()
     val count = connection.channel.read(blockBuffer)
-    val knew = connection.lineTooLong
+    val wasTooLong = connection.lineTooLong
+    val wasStranger = connection.isStranger
     if (count != 0) connection.received(block, count)
-    if (connection.lineTooLong && !knew) linesTooLong.increment()
+    if (connection.lineTooLong && !wasTooLong) linesTooLong.increment()
+    if (connection.isStranger && !wasStranger) strangers.increment()
   }
 
   private def tick(connection: TcpConnection, now: Long): Unit = {

@@ -207,6 +207,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
         client.await(2)
       }
       assert(run.values() == Seq("a", "b"))
+      assert(run.metric("connectionsUnauthorized") == "4")
     }
   }
 

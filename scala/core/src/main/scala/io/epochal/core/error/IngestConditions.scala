@@ -10,7 +10,7 @@ private[error] trait IngestConditions {
   )
   val ListenerExposed = Condition(
     "LISTENER_EXPOSED",
-    "<format> would listen on <address>, which other machines may reach, and take records from everybody there.",
+    "<format> would listen on <address>, which other machines may reach, without protection.",
     "Set <protection>; or listen on host=127.0.0.1 and put a proxy before it."
   )
   val JournalFenced = Condition(

@@ -31,7 +31,7 @@ private[http] object Inflated {
       }
     catch {
       case e @ (_: ZipException | _: EOFException | _: GzipMembers.TooManyMembers) =>
-        throw new Refused(Refusal.malformed(s"the body is not gzip: ${e.getMessage}", None, None))
+        throw new Refused(Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None))
     }
 
   private val Block = 16 << 10

@@ -50,6 +50,7 @@ final private[ingest] case class Refusal(
 private[ingest] object Refusal {
 
   val Malformed = "malformed"
+  val Full = "full"
 
   def malformed(error: String, record: Option[Int], position: Option[Int]): Refusal =
     Refusal(400, Malformed, error, record, position)
