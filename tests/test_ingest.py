@@ -81,3 +81,21 @@ def test_a_query_without_the_source_has_no_address(spark: SparkSession, tmp_path
     with pytest.raises(epochal.ModeError, match="no source epochal-ingest"):
         ingest.address(query)
     query.stop()
+
+
+def test_a_listener_on_all_addresses_can_be_reached_by_the_one_that_is_told(
+    spark: SparkSession, sqlite: Sqlite, tmp_path: Path
+) -> None:
+    lines = epochal.read.ingest(spark, protocol=ingest.Tcp(0, host="0.0.0.0", token="any", ack=True))
+    query = epochal.write.jdbc(
+        lines.select("value"),
+        sqlite.url,
+        table="lines",
+        checkpoint=str(tmp_path / "checkpoint"),
+        sink_id="lines",
+        create_table=True,
+    )
+    host, port = ingest.address(query)
+    assert host == "127.0.0.1"
+    assert say((host, port), "TOKEN any\none\n") == ["OK 1"]
+    query.stop()

@@ -226,6 +226,11 @@ def wrong(value: Any) -> Any:
         (lambda: Http(ignore_statuses=[200]), r"'ignore_statuses'.*statuses from 300 on"),
         (lambda: Http(max_response_bytes="64x"), r"'max_response_bytes'.*\"64m\""),
         (lambda: Tls(key_file="/k"), r"key_file without cert_file"),
+        (lambda: epochal.ingest.Tcp(wrong("9999x")), r"'port' of ingest.Tcp is '9999x'.*Set it like this: port=9999\."),
+        (
+            lambda: epochal.ingest.Http(1, headers=wrong("Date")),
+            r"'headers' of ingest.Http.*: headers=\[.User-Agent.\]",
+        ),
         (lambda: epochal.ingest.Tls(), r"'cert_file' of ingest.Tls is not given, nor is key_store_file"),
         (lambda: Proxy(url="http://p", password=HIDDEN), r"password without user"),
         (lambda: Secret(""), r"Secret\.env\(\"TOKEN\"\)"),

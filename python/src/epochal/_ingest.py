@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,8 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
         timeout: seconds to wait at the most.
 
     Returns:
-        The first such source's host and port, for ``socket.create_connection``.
+        The first such source's host and port, for ``socket.create_connection`` and URLs on the driver's machine:
+        ``"127.0.0.1"`` where it listens on all addresses.
 
     Raises:
         ModeError: the query has no such source, or did not say where it listens in time (``MODE_UNSUPPORTED``).
@@ -37,7 +39,7 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
             for source in progress["sources"]:
                 metrics = source["metrics"] or {}
                 if source["description"].startswith(_FORMAT) and "port" in metrics:
-                    return metrics["address"], int(metrics["port"])
+                    return _reachable(metrics["address"]), int(metrics["port"])
             raise ModeError(
                 "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Give a query that reads from one."
             )
@@ -52,3 +54,11 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
                 "Look at query.status, or raise timeout.",
             )
         time.sleep(_PAUSE)
+
+
+def _reachable(host: str) -> str:
+    """An address to connect to, for one to listen on."""
+    try:
+        return "127.0.0.1" if ipaddress.ip_address(host).is_unspecified else host
+    except ValueError:
+        return host

@@ -43,7 +43,7 @@ class Tcp(Value):
     _room: ClassVar[str] = "ingest."
     _fixed: ClassVar[Mapping[str, str]] = {"protocol": "tcp"}
 
-    port: int = field(kw_only=False, metadata=of("port", whole(0)))
+    port: int = field(kw_only=False, metadata=of("port", whole(0), example="9999"))
     mode: Mode | None = option("mode", one_of(Mode))
     host: str | None = option("host", TEXT)
     token: Secret | str | None = option("token", SECRET)

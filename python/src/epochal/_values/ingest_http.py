@@ -160,11 +160,11 @@ class Http(Value):
     _room: ClassVar[str] = "ingest."
     _fixed: ClassVar[Mapping[str, str]] = {"protocol": "http"}
 
-    port: int = field(kw_only=False, metadata=of("port", whole(0)))
+    port: int = field(kw_only=False, metadata=of("port", whole(0), example="9080"))
     host: str | None = option("host", TEXT)
     auth: Bearer | Basic | Signature | None = part(Bearer, Basic, Signature)
     tls: Tls | None = part(Tls)
-    headers: Sequence[str] | None = option("headers", NAMES)
+    headers: Sequence[str] | None = option("headers", NAMES, example='["User-Agent"]')
     malformed: Malformed | None = option("malformed", one_of(Malformed))
     trust_forwarded: bool | None = option("trustForwarded", BOOLEAN)
     open_status: bool | None = option("openStatus", BOOLEAN)

@@ -25,11 +25,13 @@ class Option:
 
     Attributes:
         secret: whether its value is printed nowhere.
+        example: a value as it is written in Python; empty: that of its kind.
     """
 
     name: str
     kind: Kind
     secret: bool = False
+    example: str = ""
 
 
 class Setting(NamedTuple):
@@ -45,14 +47,14 @@ class Setting(NamedTuple):
     secret: bool = False
 
 
-def of(name: str, kind: Kind, *, secret: bool = False) -> Mapping[str, Any]:
+def of(name: str, kind: Kind, *, secret: bool = False, example: str = "") -> Mapping[str, Any]:
     """Metadata of a field that sets an option."""
-    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY)}
+    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example)}
 
 
-def option(name: str, kind: Kind, *, secret: bool = False) -> Any:
+def option(name: str, kind: Kind, *, secret: bool = False, example: str = "") -> Any:
     """A field that sets an option, or leaves it unset."""
-    return field(default=None, metadata=of(name, kind, secret=secret))
+    return field(default=None, metadata=of(name, kind, secret=secret, example=example))
 
 
 def part(*kinds: type[Value], chooses: str | None = None) -> Any:
@@ -90,7 +92,7 @@ class Value:
         kind = declared.kind
         if not kind.fits(given):
             what = f"is of type {type(given).__name__}" if declared.secret else f"is {given!r}"
-            raise self._invalid(name, f"{what}, which is not {kind.expected}", kind.nearest(given))
+            raise self._invalid(name, f"{what}, which is not {kind.expected}", declared.example or kind.nearest(given))
 
     def _keep(self, name: str, given: Any, kind: Kind) -> None:
         """A copy of what the caller could change later; a secret as such."""
