@@ -84,6 +84,14 @@ def test_lines_of_files_are_counted_in_three_ways_and_dstreams_miss_a_file(tmp_p
     assert [length for length, published, dstreams, *_ in counts if dstreams < published] == [3, 5]
 
 
+def test_webhooks_are_rows_once_though_the_driver_is_killed_while_they_come(tmp_path: Path) -> None:
+    output = run("webhooks.py", work=tmp_path)
+    assert output == shown("webhooks.py")
+    assert numbers(r"^(\d+) deliveries acknowledged, (\d+) rows, (\d+) different ones, in order$", output) == [
+        (200, 200, 200)
+    ]
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_two_targets_have_each_comment_once_and_no_progress_file(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
