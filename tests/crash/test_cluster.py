@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crash.cases import ON_POSTGRES, PARTITIONS
+from crash.cases import ON_POSTGRES, PARTITIONS, Case
 from crash.scene import Scene
 from support.api import serve
 from support.cluster import CORES, HOSTS, SMALL, Cluster
@@ -58,6 +58,33 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
         two_workers.kill(before[0])
         gate.open(step)
         until(lambda: set(two_workers.executors(application)) - set(before), "an executor in its place")
+        scene.advance(driver)
+        driver.stop_queries()
+        scene.check_all()
+    finally:
+        driver.kill()
+
+
+def test_executors_that_die_with_what_they_have_prepared_cost_retries_and_no_row(
+    two_workers: Cluster, postgres: Postgres, tmp_path: Path
+) -> None:
+    """The next attempts wait, by the unique index, for rows of those that died."""
+    step = "task.after-commit"
+    scene = Scene([Case("postgres", "prepared", "keyed")], postgres, tmp_path, write={"lockTimeout": "2s"})
+    gate = Gate(tmp_path / "gates", [step])
+    scene.create()
+    driver = Driver(two_workers.master, conf=conf(gate))
+    try:
+        driver.start(scene.queries())
+        scene.advance(driver)
+        application = driver.ask("where")["application"]
+        gate.close(step)
+        until(lambda: len(gate.waiting(step)) >= PARTITIONS, "tasks that wait")
+        before = two_workers.executors(application)
+        for executor in before:
+            two_workers.kill(executor)
+        gate.open(step)
+        until(lambda: set(two_workers.executors(application)) - set(before), "an executor in their place")
         scene.advance(driver)
         driver.stop_queries()
         scene.check_all()

@@ -36,7 +36,8 @@ def other(gate: Gate) -> Iterator[Driver]:
 def test_a_driver_that_wakes_after_its_successor_is_fenced_and_writes_nothing(
     here: Queries, other: Driver, gate: Gate, postgres: Postgres, tmp_path: Path
 ) -> None:
-    scene = Scene(CASES, postgres, tmp_path)
+    # What waits for a connection when it is frozen still waits when it wakes: it is to be told by whom it was replaced.
+    scene = Scene(CASES, postgres, tmp_path, write={"retry.deadline": "1h"})
     scene.create()
     other.start(scene.queries())
     scene.advance(other)
