@@ -82,6 +82,12 @@ object HostileResponses {
 
   val all: Seq[HostileResponse] = Seq(
     HostileResponse("a status line without end", Nil, limit, "more than 65535 bytes")(flood("HTTP/1.1 200 ", "a")),
+    HostileResponse(
+      "a version below none",
+      Seq("retry.maxAttempts" -> "2", "retry.initialDelay" -> "10ms"),
+      "HTTP_UNREACHABLE",
+      "must not be negative",
+      once = false)((_, out) => out.write(bytes("HTTP/-1.1 200 OK\r\n\r\n"))),
     HostileResponse("a header without end", Nil, limit, "more than 65535 bytes")(flood("HTTP/1.1 200 OK\r\nX: ", "a")),
     HostileResponse("a header of lines without end", Nil, limit, "more than 65535 bytes")(
       flood("HTTP/1.1 200 OK\r\nX: a\r\n", " b\r\n")),

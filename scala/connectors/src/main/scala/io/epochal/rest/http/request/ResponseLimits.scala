@@ -6,7 +6,7 @@ import org.apache.hc.core5.http.config.Http1Config
 import org.apache.hc.core5.http.impl.io.DefaultHttpResponseParser
 import org.apache.hc.core5.http.io.{HttpMessageParser, HttpMessageParserFactory, SessionInputBuffer}
 import org.apache.hc.core5.http.message.LazyLaxLineParser
-import org.apache.hc.core5.http.{ClassicHttpResponse, MessageConstraintException}
+import org.apache.hc.core5.http.{ClassicHttpResponse, MessageConstraintException, ProtocolException}
 
 /** A response has more of something than any sound server sends. Another attempt would bring the same.
   *
@@ -62,7 +62,9 @@ private[http] object ResponseLimits {
     private var interim = 0
 
     override def parse(buffer: SessionInputBuffer, in: InputStream): ClassicHttpResponse = {
-      val response = super.parse(buffer, in)
+      val response =
+        try super.parse(buffer, in)
+        catch { case e: IllegalArgumentException => throw new ProtocolException(e.getMessage, e) } // HTTP/-1.1
       interim = if (response != null && response.getCode < 200) interim + 1 else 0
       if (interim > MaxInterim)
         throw new ResponseLimitException(s"more than $MaxInterim responses of 1xx come before it")
