@@ -4,6 +4,7 @@ import java.io.IOException
 import java.net.InetSocketAddress
 import java.time.Clock
 
+import org.eclipse.jetty.io.ByteBufferPool
 import org.eclipse.jetty.server.{
   HttpConfiguration,
   HttpConnectionFactory,
@@ -104,8 +105,9 @@ final private[ingest] class HttpListener(
       http.getHttpConfiguration.addCustomizer(new SecureRequestCustomizer(false))
       Seq(new SslConnectionFactory(HttpListener.tls(tls), http.getProtocol), http)
     }
-    // No thread of its own accepts: the one that selects does.
-    val connector = new ServerConnector(server, 0, 1, factories: _*)
+    // No thread of its own accepts: the one that selects does. Buffers go from no connection to another: where Jetty gives one
+    // back twice, as it did after requests that were no HTTP, two clients would write into it.
+    val connector = new ServerConnector(server, null, null, ByteBufferPool.NON_POOLING, 0, 1, factories: _*)
     connector.setHost(bind.getAddress.getHostAddress)
     connector.setPort(bind.getPort)
     connector.setIdleTimeout(settings.limits.idleTimeout.toMillis)
@@ -133,6 +135,8 @@ private object HttpListener {
     http.setSendDateHeader(false)
     http.setOutputBufferSize(4 << 10)
     http.setHeaderCacheSize(1 << 10)
+    http.setUseInputDirectByteBuffers(false)
+    http.setUseOutputDirectByteBuffers(false)
     http
   }
 
