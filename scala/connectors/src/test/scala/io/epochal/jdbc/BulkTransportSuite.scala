@@ -5,6 +5,7 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 import scala.util.Using
 
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 
@@ -35,6 +36,16 @@ final class BulkTransportSuite extends SinkSuite(Postgres) with Eventually {
     f.database.one("SELECT count(*) FROM epochal_staging WHERE token IS NOT NULL")
   private def preparedLeft(f: JdbcSinkFixture): Any =
     f.database.one("SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()")
+
+  /** In a task that Spark has cancelled. */
+  private def asCancelledTask[A](body: => A): A = {
+    val tasks = Class.forName("org.apache.spark.TaskContext$").getField("MODULE$").get(null)
+    val task = tasks.getClass.getMethod("empty").invoke(tasks)
+    task.getClass.getMethod("markInterrupted", classOf[String]).invoke(task, "another attempt has succeeded"): Unit
+    tasks.getClass.getMethod("setTaskContext", classOf[TaskContext]).invoke(tasks, task): Unit
+    try body
+    finally tasks.getClass.getMethod("unset").invoke(tasks): Unit
+  }
 
   /** One partition with many rows, the other with few. */
   private def skewed(f: JdbcSinkFixture, run: JdbcRun, number: Long, many: Range, few: Range): Unit = {
@@ -181,6 +192,8 @@ final class BulkTransportSuite extends SinkSuite(Postgres) with Eventually {
     val other = epoch.task(1, 0, numbers(f, 10 until 20))
     // Its executor dies before the driver has the message.
     epoch.task(0, 1, numbers(f, 0 until 10)): Unit
+    // It has not died: Spark cancels a speculative attempt, since it has the message.
+    refused(Conditions.DatabaseError)(asCancelledTask(epoch.task(0, 2, numbers(f, 0 until 10))))
     assert(preparedLeft(f) == 2L)
     val error = refused(Conditions.DatabaseError)(epoch.task(0, 2, numbers(f, 0 until 10)))
     assert(error.values("state") == "55P03" && preparedLeft(f) == 1L)
