@@ -8,7 +8,6 @@ import scala.util.Using
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
-
 import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Seconds, Span}
 
