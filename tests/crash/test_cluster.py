@@ -44,7 +44,9 @@ def conf(gate: Gate, **more: Any) -> dict[str, Any]:
 def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
     step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    scene, gate = Scene(ON_POSTGRES, postgres, tmp_path), Gate(tmp_path / "gates", [step])
+    # With keys and prepared transactions it can cost a start: see the next test.
+    cases = [case for case in ON_POSTGRES if (case.transport, case.mode) != ("prepared", "keyed")]
+    scene, gate = Scene(cases, postgres, tmp_path), Gate(tmp_path / "gates", [step])
     scene.create()
     driver = Driver(two_workers.master, conf=conf(gate))
     try:
@@ -65,10 +67,10 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
         driver.kill()
 
 
-def test_executors_that_die_with_what_they_have_prepared_cost_retries_and_no_row(
+def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
-    """The next attempts wait, by the unique index, for rows of those that died."""
+    """The next attempts wait, by the unique index, for rows of those that died; the next start ends these."""
     step = "task.after-commit"
     scene = Scene([Case("postgres", "prepared", "keyed")], postgres, tmp_path, write={"lockTimeout": "2s"})
     gate = Gate(tmp_path / "gates", [step])
@@ -84,7 +86,8 @@ def test_executors_that_die_with_what_they_have_prepared_cost_retries_and_no_row
         for executor in before:
             two_workers.kill(executor)
         gate.open(step)
-        until(lambda: set(two_workers.executors(application)) - set(before), "an executor in their place")
+        assert "SQLSTATE 55P03" in driver.error_of(scene.cases[0].name)
+        driver.start(scene.queries())
         scene.advance(driver)
         driver.stop_queries()
         scene.check_all()

@@ -1,15 +1,9 @@
 package io.epochal.jdbc
 
-import scala.concurrent.ExecutionContext.Implicits.global
-import scala.concurrent.duration._
-import scala.concurrent.{Await, Future}
 import scala.util.Using
 
-import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
-import org.scalatest.concurrent.Eventually
-import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
@@ -19,7 +13,7 @@ import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.testkit.Epoch
 
 /** How rows come to PostgreSQL without passing the driver, and what is left behind. */
-final class BulkTransportSuite extends SinkSuite(Postgres) with Eventually {
+final class BulkTransportSuite extends SinkSuite(Postgres) {
 
   private val keyed = "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)"
   private val auto = Map("sinkId" -> "sink", "inlineMaxBytes" -> "2k")
@@ -35,16 +29,6 @@ final class BulkTransportSuite extends SinkSuite(Postgres) with Eventually {
     f.database.one("SELECT count(*) FROM epochal_staging WHERE token IS NOT NULL")
   private def preparedLeft(f: JdbcSinkFixture): Any =
     f.database.one("SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()")
-
-  /** In a task that Spark has cancelled. */
-  private def asCancelledTask[A](body: => A): A = {
-    val tasks = Class.forName("org.apache.spark.TaskContext$").getField("MODULE$").get(null)
-    val task = tasks.getClass.getMethod("empty").invoke(tasks)
-    task.getClass.getMethod("markInterrupted", classOf[String]).invoke(task, "another attempt has succeeded"): Unit
-    tasks.getClass.getMethod("setTaskContext", classOf[TaskContext]).invoke(tasks, task): Unit
-    try body
-    finally tasks.getClass.getMethod("unset").invoke(tasks): Unit
-  }
 
   /** One partition with many rows, the other with few. */
   private def skewed(f: JdbcSinkFixture, run: JdbcRun, number: Long, many: Range, few: Range): Unit = {
@@ -181,44 +165,6 @@ final class BulkTransportSuite extends SinkSuite(Postgres) with Eventually {
     epoch.deadTask(0, 1, numbers(f, 100 until 110))
     epoch.commit(Seq(epoch.task(0, 2, numbers(f, 0 until 10))))
     holds(f, 0 until 10)
-    assert(preparedLeft(f) == 0L)
-  }
-
-  on("an attempt that an earlier one keeps waiting ends it, so that the next attempt need not wait", keyed) { f =>
-    val run = f.newRun(query, prepared + ("lockTimeout" -> "1s"))
-    f.logOffsets(0, "{0}")
-    val epoch = new Epoch(0, run.newWrite(), 2)
-    val other = epoch.task(1, 0, numbers(f, 10 until 20))
-    // Its executor dies before the driver has the message.
-    epoch.task(0, 1, numbers(f, 0 until 10)): Unit
-    // It has not died: Spark cancels a speculative attempt, since it has the message.
-    refused(Conditions.DatabaseError)(asCancelledTask(epoch.task(0, 2, numbers(f, 0 until 10))))
-    assert(preparedLeft(f) == 2L)
-    val error = refused(Conditions.DatabaseError)(epoch.task(0, 2, numbers(f, 0 until 10)))
-    assert(error.values("state") == "55P03" && preparedLeft(f) == 1L)
-    val message = epoch.task(0, 3, numbers(f, 0 until 10))
-    // One that was thought dead ends no later one.
-    refused(Conditions.DatabaseError)(epoch.task(0, 2, numbers(f, 0 until 10)))
-    epoch.commit(Seq(message, other))
-    holds(f, 0 until 20)
-    assert(preparedLeft(f) == 0L)
-  }
-
-  on("an attempt that waits for what the driver has decided for does not end it", keyed) { f =>
-    val run = f.newRun(query, prepared + ("lockTimeout" -> "8s"))
-    f.logOffsets(0, "{0}")
-    val epoch = new Epoch(0, run.newWrite(), 1)
-    val message = epoch.task(0, 0, numbers(f, 0 until 10))
-    val late = Future(refused(Conditions.DatabaseError)(epoch.task(0, 1, numbers(f, 0 until 10))))
-    eventually(timeout(Span(5, Seconds)))(
-      assert(f.database.one("SELECT count(*) FROM pg_locks WHERE NOT granted") == 1L))
-    Failpoints.arm("prepared.before-commit=fail@1")
-    intercept[IllegalStateException](epoch.commit(Seq(message)))
-    Failpoints.disarm()
-    Await.result(late, 1.minute): Unit
-    assert(preparedLeft(f) == 1L)
-    write(f, f.newRun(query, prepared), 1, numbers(f, 10 until 20))
-    holds(f, 0 until 20)
     assert(preparedLeft(f) == 0L)
   }
 

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.database
 
-import java.sql.{Connection, SQLException}
+import java.sql.Connection
 
 import scala.annotation.unused
 
@@ -78,14 +78,6 @@ trait BulkLoad extends Serializable {
     * of older ones.
     */
   def fenced(connection: Connection, run: BulkRun): Option[EpochalException]
-
-  /** Whether a task has failed because somebody kept it waiting, perhaps an earlier attempt of its own. */
-  def wasKeptWaiting(@unused error: SQLException): Boolean = false
-
-  /** In such a task, when its transaction is over: ends what earlier attempts of the task have left, so that the next one need
-    * not wait for them.
-    */
-  def makeWay(@unused database: Database, @unused run: BulkRun, @unused attempt: TaskAttempt): Unit = ()
 
   /** In the committing transaction: brings the rows of the attempts named, and no others, into the table, and compares
     * their numbers with the messages (K13).

@@ -44,9 +44,6 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def connected[A](step: String)(body: Connection => A): A =
     retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body))
 
-  /** Runs `body` on a connection of its own, once, beside one that the caller holds: the pool may have no other. */
-  def aside[A](body: Connection => A): A = ConnectionPool.once(settings, dialect)(body)
-
   /** A connection from the pool, for a task that has none: it waits as long as others load. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
 

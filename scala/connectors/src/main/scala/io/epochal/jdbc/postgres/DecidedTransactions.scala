@@ -14,14 +14,6 @@ import io.epochal.kit.sink.transport.TaskAttempt
   *   16 hexadecimal digits, a hash of the ledger's schema and the sink id
   */
 final private[postgres] case class Gid(sink: String, generation: Long, rest: String) {
-
-  /** Whether it is of an attempt that began before this one, of the same task. */
-  def isEarlier(run: BulkRun, attempt: TaskAttempt): Boolean = generation == run.generation && (rest.split('_') match {
-    case Array(epoch, partition, task, _) =>
-      epoch == attempt.epoch && partition == attempt.partition.toString && task.toLong < attempt.taskId
-    case _ => false
-  })
-
   override def toString: String = s"epochal_${sink}_${generation}_$rest"
 }
 

@@ -131,21 +131,6 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       override def cancel(): Unit = copy.close()
     }
 
-  override def wasKeptWaiting(error: SQLException): Boolean = error.getSQLState == LockTimeout
-
-  /** An executor that died after its PREPARE has told the driver nothing; a unique index makes the next attempt wait for its
-    * rows. The ledger's row stays locked meanwhile, so that the driver decides for none of these transactions. Where it had a
-    * message of one all the same, it finds it gone, and the epoch fails: so a speculative attempt, which Spark cancels when
-    * the first one's message has come, ends nothing.
-    */
-  override def makeWay(database: Database, run: BulkRun, attempt: TaskAttempt): Unit =
-    database.transaction(s"the end of earlier attempts of partition ${attempt.partition}") { transaction =>
-      val (_, undecided) = new DecidedTransactions(run).unsettled(transaction.connection)
-      val earlier = undecided.filter(Gid.parse(_).exists(_.isEarlier(run, attempt)))
-      if (earlier.nonEmpty && !cancelled)
-        database.aside(other => earlier.foreach(gid => end(other, s"ROLLBACK PREPARED '$gid'")))
-    }
-
   private def cancelled: Boolean = Option(TaskContext.get()).exists(_.isInterrupted())
   private def interruption = new InterruptedException("the task was cancelled")
 
@@ -228,12 +213,10 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     try Sql.run(connection, sql)
     catch {
       case error: SQLException if error.getSQLState == Unknown => ()
-      case error: SQLException if error.getSQLState == Busy =>
-        throw new SQLException(error.getMessage, LockTimeout, error)
+      case error: SQLException if error.getSQLState == Busy => throw new SQLException(error.getMessage, "55P03", error)
     }
   }
 
   private val Unknown = "42704"
   private val Busy = "55000"
-  private val LockTimeout = "55P03"
 }

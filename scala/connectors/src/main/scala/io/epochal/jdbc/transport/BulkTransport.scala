@@ -82,20 +82,13 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
 
   private def sendHeld(): Unit = explaining(send(write))
 
-  /** A newer run ends the transactions of older ones: their tasks say so, and not that they lost a connection. A task that was
-    * kept waiting by an attempt before it fails, and Spark's next attempt is not.
-    */
+  /** A newer run ends the transactions of older ones: their tasks say so, and not that they lost a connection. */
   private def explaining[A](body: => A): A = database.explaining(step) {
     try body
     catch {
       case NonFatal(error) if database.losesConnection(error) =>
         giveUp()
         throw Try(database.connected(step)(transport.load.fenced(_, transport.run))).toOption.flatten.getOrElse(error)
-      case NonFatal(error) if ConnectionPool.sqlErrors(error).exists(transport.load.wasKeptWaiting) =>
-        close()
-        try transport.load.makeWay(database, transport.run, attempt)
-        catch { case NonFatal(second) => error.addSuppressed(second) }
-        throw error
     }
   }
 

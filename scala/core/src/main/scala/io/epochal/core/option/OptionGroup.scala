@@ -58,7 +58,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   /** All of them at once. */
   private def unknown(names: Seq[String]): Option[EpochalException] = Option.when(names.nonEmpty) {
-    val meant = names.flatMap(Nearest.of(_, specs.map(_.name)))
+    val meant = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
     Conditions.OptionUnknown(
       "format" -> format,
       "option" -> names.mkString("' or '"),
