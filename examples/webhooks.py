@@ -112,12 +112,12 @@ def play(place: Path) -> None:
     try:
         print(f"A delivery that somebody else signed: status {deliver(port, 0, secret='a guess')}")
         with ThreadPoolExecutor(1) as sender:
-            statuses = sender.map(lambda number: deliver(port, number), range(DELIVERIES))
+            statuses = sender.submit(lambda: [deliver(port, number) for number in range(DELIVERIES)])
             wait_for(rows=1)
             kill(driver)
             print("The driver was killed while deliveries came. It is started again on the same checkpoint.")
             driver = start(port, place)
-            acknowledged = list(statuses).count(200)
+            acknowledged = statuses.result().count(200)
         wait_for(rows=acknowledged)
     finally:
         kill(driver)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,8 +28,8 @@ def say(address: tuple[str, int], text: str) -> list[str]:
         return client.makefile().read().splitlines()
 
 
-def started(spark: SparkSession, database: Sqlite, checkpoint: Path, port: int = 0) -> StreamingQuery:
-    lines = epochal.read.ingest(spark, protocol=ingest.Tcp(port, ack=True), num_partitions=1)
+def started(spark: SparkSession, database: Sqlite, checkpoint: Path, port: int = 0, **more: Any) -> StreamingQuery:
+    lines = epochal.read.ingest(spark, protocol=ingest.Tcp(port, ack=True, **more), num_partitions=1)
     return epochal.write.jdbc(
         lines.select("value", "remote"),
         database.url,
@@ -86,15 +86,7 @@ def test_a_query_without_the_source_has_no_address(spark: SparkSession, tmp_path
 def test_a_listener_on_all_addresses_can_be_reached_by_the_one_that_is_told(
     spark: SparkSession, sqlite: Sqlite, tmp_path: Path
 ) -> None:
-    lines = epochal.read.ingest(spark, protocol=ingest.Tcp(0, host="0.0.0.0", token="any", ack=True))
-    query = epochal.write.jdbc(
-        lines.select("value"),
-        sqlite.url,
-        table="lines",
-        checkpoint=str(tmp_path / "checkpoint"),
-        sink_id="lines",
-        create_table=True,
-    )
+    query = started(spark, sqlite, tmp_path / "checkpoint", host="0.0.0.0", token="any")
     host, port = ingest.address(query)
     assert host == "127.0.0.1"
     assert say((host, port), "TOKEN any\none\n") == ["OK 1"]

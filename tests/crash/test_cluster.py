@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,22 @@ def conf(gate: Gate, **more: Any) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def held(scene: Scene, cluster: Cluster, gate: Gate, step: str) -> Iterator[tuple[Driver, str]]:
+    """A driver of which tasks wait at a step, in the middle of its queries' epochs; and its application."""
+    scene.create()
+    driver = Driver(cluster.master, conf=conf(gate))
+    try:
+        driver.start(scene.queries())
+        scene.advance(driver)
+        application = driver.ask("where")["application"]
+        gate.close(step)
+        until(lambda: len(gate.waiting(step)) >= PARTITIONS, "tasks that wait")
+        yield driver, application
+    finally:
+        driver.kill()
+
+
 @pytest.mark.parametrize("step", ["task.before-commit", "task.after-commit"])
 def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
     step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
@@ -47,14 +65,7 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
     # With keys and prepared transactions it can cost a start: see the next test.
     cases = [case for case in ON_POSTGRES if (case.transport, case.mode) != ("prepared", "keyed")]
     scene, gate = Scene(cases, postgres, tmp_path), Gate(tmp_path / "gates", [step])
-    scene.create()
-    driver = Driver(two_workers.master, conf=conf(gate))
-    try:
-        driver.start(scene.queries())
-        scene.advance(driver)
-        application = driver.ask("where")["application"]
-        gate.close(step)
-        until(lambda: len(gate.waiting(step)) >= PARTITIONS, "tasks that wait")
+    with held(scene, two_workers, gate, step) as (driver, application):
         before = until(lambda: two_workers.executors(application), "executors")
         assert len(before) == len(HOSTS)
         two_workers.kill(before[0])
@@ -63,8 +74,6 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
         scene.advance(driver)
         driver.stop_queries()
         scene.check_all()
-    finally:
-        driver.kill()
 
 
 def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row(
@@ -74,16 +83,8 @@ def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row
     step = "task.after-commit"
     scene = Scene([Case("postgres", "prepared", "keyed")], postgres, tmp_path, write={"lockTimeout": "2s"})
     gate = Gate(tmp_path / "gates", [step])
-    scene.create()
-    driver = Driver(two_workers.master, conf=conf(gate))
-    try:
-        driver.start(scene.queries())
-        scene.advance(driver)
-        application = driver.ask("where")["application"]
-        gate.close(step)
-        until(lambda: len(gate.waiting(step)) >= PARTITIONS, "tasks that wait")
-        before = two_workers.executors(application)
-        for executor in before:
+    with held(scene, two_workers, gate, step) as (driver, application):
+        for executor in until(lambda: two_workers.executors(application), "executors"):
             two_workers.kill(executor)
         gate.open(step)
         assert "SQLSTATE 55P03" in driver.error_of(scene.cases[0].name)
@@ -91,8 +92,6 @@ def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row
         scene.advance(driver)
         driver.stop_queries()
         scene.check_all()
-    finally:
-        driver.kill()
 
 
 def test_of_two_attempts_of_a_straggler_only_the_winner_counts(

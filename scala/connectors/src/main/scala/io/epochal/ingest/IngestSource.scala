@@ -58,6 +58,7 @@ final private[ingest] class IngestSource(
 
   override def readerFactory: PartitionReaderFactory = factory
 
+  /** Of what both count, the listener knows more: it refuses some before the intake is asked. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     intake.counters.metrics ++ listener.metrics ++ Map(
       "address" -> listener.address.getHostString,

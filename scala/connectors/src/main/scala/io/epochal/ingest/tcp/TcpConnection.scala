@@ -4,6 +4,7 @@ import java.nio.ByteBuffer
 import java.nio.channels.{SelectionKey, SocketChannel}
 import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
 import java.security.MessageDigest
+import java.util.concurrent.atomic.LongAdder
 
 import io.epochal.core.error.Conditions
 import io.epochal.ingest.intake.{Arrival, Receipt}
@@ -12,13 +13,17 @@ import io.epochal.ingest.intake.{Arrival, Receipt}
   *
   * One arrival of it is under way at a time: what comes meanwhile is the next one. So its lines are stored in their order, also where
   * the journal fails for a while and an arrival is offered again.
+  *
+  * @param strangers
+  *   counts those whose first line does not name the token
   */
 final private[tcp] class TcpConnection(
     val channel: SocketChannel,
     key: SelectionKey,
     settings: TcpSettings,
     val remote: String,
-    token: Option[Array[Byte]]
+    token: Option[Array[Byte]],
+    strangers: LongAdder
 ) {
   import TcpConnection._
 
@@ -33,7 +38,6 @@ final private[tcp] class TcpConnection(
   private var farewell = Option.empty[String]
   private var output = ByteBuffer.allocate(0)
   private var greeting = token.map(_ => new Array[Byte](0))
-  private var stranger = false
 
   /** Takes what came.
     *
@@ -102,9 +106,6 @@ final private[tcp] class TcpConnection(
 
   def lineTooLong: Boolean = buffer.tooLong
 
-  /** Whether its first line did not name the token. */
-  def isStranger: Boolean = stranger
-
   /** Writes what the client is to know, and asks for what it can be asked for.
     *
     * @param room
@@ -163,7 +164,7 @@ final private[tcp] class TcpConnection(
       val said = if (line.lastOption.contains('\r'.toByte)) line.dropRight(1) else line
       if (MessageDigest.isEqual(said, expected)) math.min(until + 1, count)
       else {
-        stranger = true
+        strangers.increment()
         refuse("the first line must be TOKEN and the token")
         count
       }

@@ -143,7 +143,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     val from = channel.getRemoteAddress.asInstanceOf[InetSocketAddress]
     val key = channel.register(selector, SelectionKey.OP_READ)
     val remote = Remote.shown(from)
-    val connection = new TcpConnection(channel, key, settings, remote, token)
+    val connection = new TcpConnection(channel, key, settings, remote, token, strangers)
     key.attach(connection)
     connections.add(connection): Unit
   }
@@ -151,11 +151,9 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private def read(connection: TcpConnection): Unit = {
     blockBuffer.clear()
     val count = connection.channel.read(blockBuffer)
-    val wasTooLong = connection.lineTooLong
-    val wasStranger = connection.isStranger
+    val knew = connection.lineTooLong
     if (count != 0) connection.received(block, count)
-    if (connection.lineTooLong && !wasTooLong) linesTooLong.increment()
-    if (connection.isStranger && !wasStranger) strangers.increment()
+    if (connection.lineTooLong && !knew) linesTooLong.increment()
   }
 
   private def tick(connection: TcpConnection, now: Long): Unit = {
