@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -150,6 +151,14 @@ class ForgettingReader(SimpleLineReader):
         return self.read(start)[0]
 
 
+class SlowReader(LineReader):
+    """Right, and slower than the tests' shortest timeout."""
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        time.sleep(5)
+        return super().read(partition)
+
+
 def check(spark: SparkSession, make: Callable[[], Any], origin: Origin, **more: Any) -> testing.Report:
     report = testing.check_source(spark, make, schema="line STRING", add=origin.add, timeout=SECONDS, **more)
     print(report)
@@ -251,3 +260,23 @@ def test_a_promise_that_does_not_exist_is_refused(spark: SparkSession) -> None:
 def test_a_reader_without_columns_is_refused(spark: SparkSession, origin: Origin) -> None:
     with pytest.raises(epochal.OptionError, match="Pass `schema`"):
         testing.check_source(spark, lambda: LineReader(str(origin.path)))
+
+
+def test_a_reader_in_python_without_pyarrow_is_refused(
+    spark: SparkSession, origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(epochal.ConfigurationError, match="pip install pyarrow"):
+        check(spark, lambda: LineReader(str(origin.path)), origin)
+
+
+def test_a_query_that_has_not_ended_says_what_it_delivered_and_how_to_wait_longer(
+    spark: SparkSession, origin: Origin
+) -> None:
+    origin.add(1)
+    source = lambda: SlowReader(str(origin.path))  # noqa: E731
+    report = testing.check_source(spark, source, schema="line STRING", only=["query-available-now"], timeout=1)
+    assert report.finding("query-available-now").explanation == (
+        "under AvailableNow the query has not ended after 1 s, with 0 rows delivered;"
+        " if it only needs longer, raise `timeout`"
+    )

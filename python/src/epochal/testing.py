@@ -70,6 +70,7 @@ def check_source(
     Raises:
         OptionError: ``only`` or ``exempt`` name what is no promise, ``only`` names none, or a function comes without
             ``schema``.
+        ConfigurationError: a reader in Python without pyarrow (``EXTRA_MISSING``).
     """
     reasons = dict(exempt or {})
     known = [promise.name for promise in source_promises()]

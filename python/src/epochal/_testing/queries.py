@@ -61,7 +61,10 @@ class Recorded:
             try:
                 query.awaitTermination(int(self.timeout))
                 if query.isActive:
-                    raise BrokenError(f"under AvailableNow the query has not ended after {self.timeout:.0f} s")
+                    raise BrokenError(
+                        f"under AvailableNow the query has not ended after {self.timeout:.0f} s, with"
+                        f" {len(self.rows())} rows delivered; if it only needs longer, raise `timeout`"
+                    )
                 return
             except PySparkException as error:
                 if _NO_WORKER not in str(error) or attempt == _ATTEMPTS - 1:

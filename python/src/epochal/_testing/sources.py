@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from epochal._testing.reader import is_simple
-from epochal.errors import OptionError
+from epochal.errors import ConfigurationError, OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,12 +45,19 @@ def subject(
 
     Raises:
         OptionError: what makes a reader was given without a schema.
+        ConfigurationError: Spark needs pyarrow for readers in Python, and it is missing (``EXTRA_MISSING``).
     """
     from pyspark.sql.datasource import DataSource
 
     texts = {name: str(value) for name, value in options.items()}
     if isinstance(source, str):
         return Subject(source, None, lambda: _frame(spark, source, texts, schema))
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ConfigurationError(
+            "EXTRA_MISSING",
+            "Spark needs pyarrow to read from a data source in Python, and this Python does not have it.",
+            "Run: pip install pyarrow.",
+        )
     kind = source if inspect.isclass(source) and issubclass(source, DataSource) else _around(source, schema)
     spark.dataSource.register(kind)
     given = schema if inspect.isclass(source) else None
