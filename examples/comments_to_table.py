@@ -1,7 +1,7 @@
 """Streams a comments API into a database table exactly once. Needs Spark and Epochal's jar, and no package of Python:
 
-spark-submit --jars epochal-spark_2.13-0.1.0.jar comments_to_table.py \
-    http://127.0.0.1:8000/comments jdbc:sqlite:comments.db checkpoint
+spark-submit --jars dist/epochal-spark_2.13-0.1.0.jar examples/comments_to_table.py \
+    http://127.0.0.1:8000/comments jdbc:sqlite:comments.db checkpoint-comments
 
 Stop it however you like, with SIGKILL too: started again, it goes on where the table ends.
 """

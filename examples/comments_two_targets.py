@@ -5,7 +5,7 @@ python examples/comments_two_targets.py [--directory DIRECTORY] [--url JDBC_URL 
 Without --url the database is SQLite; the password of another one is in the environment variable DB_PASSWORD. --delta
 needs Delta's jars on Spark's class path, in the release for this line of Spark; for Spark 4.0:
 
-spark-submit --packages io.delta:delta-spark_2.13:4.0.1 --jars epochal-spark_2.13-0.1.0.jar \
+spark-submit --packages io.delta:delta-spark_2.13:4.0.1 --jars dist/epochal-spark_2.13-0.1.0.jar \
     examples/comments_two_targets.py --delta
 """
 
@@ -36,6 +36,8 @@ arguments = parser.parse_args()
 
 directory = arguments.directory.absolute()
 directory.mkdir(parents=True, exist_ok=True)
+if any(directory.iterdir()):
+    parser.error(f"{directory} is not empty, and the API of this run is a new one: choose another --directory.")
 url = arguments.url or f"jdbc:sqlite:{directory / 'comments.db'}"
 password = Secret.env("DB_PASSWORD") if "DB_PASSWORD" in os.environ else None
 
