@@ -2,6 +2,8 @@ package io.epochal.kit.source.journal
 
 import java.nio.file.{Files, Path}
 
+import scala.util.Try
+
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
@@ -186,6 +188,23 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
+  test("F2: the next run has what a file says, though its own run never knew that it counts") {
+    using { (feed, runs) =>
+      feed.size = 2
+      val run = runs()
+      assert(read(run.reader(0), 2) == Seq(0L, 1L))
+      run.withoutGenerations {
+        feed.size = 3
+        eventually(timeout(Span(10, Seconds)))(assert(Try(run.follow(0)).isFailure))
+        run.close()
+      }
+      feed.first = 100
+      val next = runs()
+      assert(read(next.reader(0), 3) == Seq(0L, 1L, 2L))
+      next.close()
+    }
+  }
+
   test("a position is given of what the run knows: a task in another process may know it sooner") {
     using { (feed, runs) =>
       feed.size = 2
@@ -211,6 +230,25 @@ final class JournalFeedSuite extends AnyFunSuite {
       val run = runs()
       run.follow(0): Unit
       assert(run.supply.followedTo(0) == FeedPosition(0, None, 0))
+      feed.release()
+      run.close()
+    }
+  }
+
+  test("an epoch that ends before the first poll has ended stands where it ends among rows that its offset names") {
+    using { (feed, runs) =>
+      feed.size = 5
+      val planner = runs()
+      assert(planner.supply.available(FeedPosition(0, None, 0), 100) == 5)
+      val start = planner.supply.take(FeedPosition(0, None, 0), 2)
+      planner.close()
+      feed.size = 6
+      feed.hold()
+      val run = runs()
+      assert(run.supply.follow(start) == 2)
+      assert(read(run.readerAt(2), 3) == Seq(2L, 3L, 4L))
+      val end = run.supply.followedTo(4)
+      assert(end.rows == 4 && end.next == 5 && run.rows(start, end) == Seq(2L, 3L))
       feed.release()
       run.close()
     }
@@ -346,6 +384,15 @@ final private class FeedRun(feed: Feed, checkpoint: Path) {
     val files = Files.list(checkpoint.resolve("journal"))
     try files.filter(_.toString.endsWith(".feed")).toArray.toSeq.map(_.asInstanceOf[Path]).sortBy(_.toString)
     finally files.close()
+  }
+
+  /** Has the run not see that it is the newest one. */
+  def withoutGenerations(body: => Unit): Unit = {
+    val generations = checkpoint.resolve("journal/runs")
+    val aside = checkpoint.resolve("aside")
+    Files.move(generations, aside)
+    try body
+    finally Files.move(aside, generations): Unit
   }
 
   def close(): Unit = supply.close()

@@ -102,12 +102,13 @@ final private class LoggedFeed(rows: FeedRows) extends FeedView {
     def isLast = newest.exists { case (generation, _) =>
       Generation.highest(FeedLog.generations(rows.store)) <= generation
     }
-    if (found.isEmpty)
+    val plan = found.filter(_ => isLast).flatMap(FeedView.plan(rows, _, row))
+    if (plan.isEmpty) {
       newest.flatMap(_._2.failure).foreach { reason =>
         throw Conditions.FeedFailed("source" -> rows.source, "reason" -> reason)
       }
-    val plan = found.filter(_ => isLast).flatMap(FeedView.plan(rows, _, row))
-    if (plan.isEmpty && millis > 0) Thread.sleep(math.min(millis, LoggedFeed.PauseMillis))
+      if (millis > 0) Thread.sleep(math.min(millis, LoggedFeed.PauseMillis))
+    }
     plan
   }
 }

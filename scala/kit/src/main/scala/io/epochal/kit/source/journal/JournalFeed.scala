@@ -46,6 +46,9 @@ final private[journal] class JournalFeed[P, C](
   private var segments = ahead.fold(positions.needed(start))(_.segments)
   private var cursor = ahead.fold(positions.cursor(start))(_.cursor)
   private var last = JournalFeed.end(segments, positions.rows(start))
+
+  /** What the log may say by now. */
+  private var told = segments -> cursor
   private var failure = Option.empty[Throwable]
 
   /** Whether anything was heard of the origin behind `start`. */
@@ -143,7 +146,8 @@ final private[journal] class JournalFeed[P, C](
         if (!isOver) {
           JournalFeed.log.warn(s"Nothing more is received: $error")
           // Tasks in other processes learn it from there.
-          Try(tell(synchronized(segments), cursor, Some(String.valueOf(error.getMessage)))): Unit
+          val (known, next) = synchronized(told)
+          Try(tell(known, next, Some(String.valueOf(error.getMessage)))): Unit
         }
         if (!NonFatal(error) && !error.isInstanceOf[InterruptedException]) throw error
     }
@@ -210,14 +214,19 @@ final private[journal] class JournalFeed[P, C](
     }
   }
 
+  /** What `start` names is there before the first poll has ended. */
   private def at(row: Long): P = synchronized {
-    if (asked) positions.after(base, row - positions.rows(base), segments, cursor) else base
+    if (asked || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor) else base
   }
 
   /** Writes into the log; throws where another run has taken over, and nothing of it may be delivered. */
   private def tell(segments: Seq[Segment], cursor: C, failure: Option[String] = None): Unit = {
     val end = JournalFeed.end(segments, positions.rows(base))
-    val position = synchronized(positions.after(base, end - positions.rows(base), Nil, cursor))
+    val position = synchronized {
+      // Also where it fails: the file may be there, and tasks in other processes may have read it.
+      told = segments -> cursor
+      positions.after(base, end - positions.rows(base), Nil, cursor)
+    }
     val received = Received(segments, feeding.codec.toJson(position), failure)
     if (!journal.writing(feeding.log.write(received))) throw fenced
   }
