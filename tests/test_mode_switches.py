@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import epochal
 from support.epoch_files import FORMAT, build, epochs
 from support.sessions import in_a_jvm_of_its_own
-from support.streams import numbers
+from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -32,6 +32,10 @@ def micro_batch(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
 
 def continuous(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
     return writer.trigger(continuous="200 milliseconds")
+
+
+def available_now(_: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
+    return writer.trigger(availableNow=True)
 
 
 def real_time(spark: SparkSession, writer: DataStreamWriter) -> DataStreamWriter:
@@ -100,10 +104,22 @@ class Position:
         return int(self._fields["rows"]) + sum(counts)
 
 
-def start(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path) -> StreamingQuery:
+def start(
+    spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, commit_millis: int = 0
+) -> StreamingQuery:
     rows = epochal.read.random(spark, rows_per_second=50, num_partitions=PARTITIONS).select("id")
-    writer = rows.writeStream.format(FORMAT).option("path", str(path)).option("checkpointLocation", str(checkpoint))
-    return trigger(spark, writer).start()
+    writer = rows.writeStream.format(FORMAT).options(path=str(path), commitMillis=commit_millis)
+    return trigger(spark, writer.option("checkpointLocation", str(checkpoint))).start()
+
+
+def is_unfinished(checkpoint: Path) -> bool:
+    return max(numbers(checkpoint, "offsets"), default=-1) > max(numbers(checkpoint, "commits"), default=-1)
+
+
+def finish(spark: SparkSession, path: Path, checkpoint: Path) -> None:
+    """Runs an epoch again that was stopped, and what is there by now."""
+    start(spark, available_now, path, checkpoint).awaitTermination(60)
+    assert not is_unfinished(checkpoint)
 
 
 def run(spark: SparkSession, trigger: Trigger, path: Path, checkpoint: Path, rows: int) -> list[int]:
@@ -126,7 +142,10 @@ def test_a_query_goes_on_where_its_last_committed_epoch_ended(
     spark: SparkSession, tmp_path: Path, first: Trigger, second: Trigger
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    before = Counter(run(spark, first, tmp_path / "before", checkpoint, 30))
+    run(spark, first, tmp_path / "before", checkpoint, 30)
+    if second is continuous and first is not continuous and is_unfinished(checkpoint):
+        finish(spark, tmp_path / "before", checkpoint)
+    before = Counter(delivered(tmp_path / "before"))
     committed = Position(checkpoint)
     assert [row for row in range(max(before, default=-1)) if committed.has(row) and before[row] != 1] == []
     after = Counter(run(spark, second, tmp_path / "after", checkpoint, 100))
@@ -145,6 +164,36 @@ def test_a_continuous_checkpoint_is_refused_under_other_triggers(
     with pytest.raises(epochal.ModeError, match=r"TRIGGER_UNSUPPORTED.*checkpoint.*continuous") as caught:
         start(spark, second, tmp_path / "after", checkpoint).awaitTermination(60)
     assert "Hint: Use .trigger(continuous=" in str(caught.value)
+
+
+def test_a_continuous_run_removes_no_epoch_that_another_trigger_began(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
+    run(spark, micro_batch, path, checkpoint, 30)
+    finish(spark, path, checkpoint)
+    last = forget_last_commit(checkpoint)
+    logged = (checkpoint / "offsets" / str(last)).read_bytes()
+    with pytest.raises(epochal.ModeError, match=rf"TRIGGER_UNSUPPORTED.*epoch {last} was begun under another trigger"):
+        start(spark, continuous, path, checkpoint)
+    assert (checkpoint / "offsets" / str(last)).read_bytes() == logged
+    finish(spark, path, checkpoint)
+    run(spark, continuous, tmp_path / "after", checkpoint, 30)
+
+
+def test_a_continuous_query_that_is_started_again_while_it_runs_keeps_what_it_has_logged(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
+    path.mkdir()
+    for starts in range(8):
+        query = start(spark, continuous, path, checkpoint, commit_millis=150)
+
+        def has_gone_on(query: StreamingQuery = query, least: int = 3 * starts) -> bool:
+            assert query.isActive, str(query.exception())
+            return len(numbers(checkpoint, "commits")) > least
+
+        until(has_gone_on, "three more epochs")
+    query.stop()
+    assert set(numbers(checkpoint, "commits")) <= set(numbers(checkpoint, "offsets"))
 
 
 @pytest.mark.skipif(real_time not in TRIGGERS, reason="Spark 4.0 has no real-time mode")

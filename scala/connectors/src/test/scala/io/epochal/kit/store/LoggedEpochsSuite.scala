@@ -23,7 +23,7 @@ final class LoggedEpochsSuite extends AnyFunSuite {
   test("a checkpoint that is not there has no epoch") {
     val epochs = new LoggedEpochs(new HadoopPath("/nowhere/at/all"), new Configuration())
     assert(epochs.lastLogged.isEmpty && epochs.lastCommitted.isEmpty && !epochs.isContinuous)
-    assert(epochs.removeUncommitted().isEmpty)
+    assert(epochs.removeUncommitted().isEmpty && epochs.unfinished.isEmpty)
   }
 
   test("what is logged behind the last commit is removed, and nothing else") {
@@ -37,6 +37,12 @@ final class LoggedEpochsSuite extends AnyFunSuite {
   test("with no commit every epoch runs again") {
     val (directory, epochs) = checkpoint(Map(0 -> "", 1 -> ""), Nil)
     assert(epochs.removeUncommitted() == Seq(0, 1) && names(directory).isEmpty)
+  }
+
+  test("an epoch of another trigger that is not committed is unfinished") {
+    assert(checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))._2.unfinished == Some(5L))
+    assert(checkpoint(Map(4 -> settings, 5 -> settings), Seq(4, 5))._2.unfinished.isEmpty)
+    assert(checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.unfinished.isEmpty)
   }
 
   test("the last entry tells whether the trigger was a continuous one") {

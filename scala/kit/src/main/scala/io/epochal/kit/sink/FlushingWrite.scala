@@ -102,7 +102,7 @@ final private[sink] class FlushingWrite(
   /** Real-time logs an epoch's offsets after this, continuous before. */
   private def isForeign(epoch: Long, hash: Option[String]): Boolean = query.trigger match {
     case TriggerMode.RealTime => hash.isDefined
-    case _                    => !steering.loggedOffsets(epoch)
+    case _                    => hash.isEmpty || !steering.loggedOffsets(epoch)
   }
 
   private def loggedHash(epoch: Long): Option[String] =

@@ -20,8 +20,16 @@ import io.epochal.kit.engine.QueryStop
   * When partitions are planned anew, Spark ends the job in the middle of an epoch and runs that epoch again, to another end. An end
   * that it had logged already would stay (see `kit.store.LoggedEpochs`): so the job is ended only when none waits for its commit, and
   * none is given from then on.
+  *
+  * @param forgetUncommitted
+  *   removes the ends of epochs that an earlier run logged and did not commit. Spark plans when no earlier run of this query runs in
+  *   this process, and before it logs
   */
-final class ContinuousSourceStream[P](source: ContinuousSource[P], initial: InitialOffset, clock: Clock)
+final class ContinuousSourceStream[P](
+    source: ContinuousSource[P],
+    initial: InitialOffset,
+    clock: Clock,
+    forgetUncommitted: () => Unit = () => ())
     extends CheckpointedStream(source, initial)
     with ContinuousStream {
 
@@ -33,6 +41,7 @@ final class ContinuousSourceStream[P](source: ContinuousSource[P], initial: Init
   private var reconfiguring = false
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
+    forgetUncommitted()
     synchronized {
       waiting = 0
       reconfiguring = false

@@ -51,14 +51,30 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     }
   }
 
-  /** Spark asks for it before it looks at the log of the query's epochs. */
+  /** Spark asks for it while an earlier run of the query may still run; what that has logged is removed later. */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
-    logged(checkpoint).foreach(_.removeUncommitted())
+    val epochs = logged(checkpoint)
+    epochs.foreach(refuseUnfinished)
     val initial = initialOffset(checkpoint)
     watched(initial) match {
-      case continuous: ContinuousSource[_] => new ContinuousSourceStream(continuous, initial, clock)
-      case _                               => super.toContinuousStream(checkpoint)
+      case continuous: ContinuousSource[_] =>
+        new ContinuousSourceStream(continuous, initial, clock, () => epochs.foreach(forgetUncommitted))
+      case _ => super.toContinuousStream(checkpoint)
     }
+  }
+
+  private def forgetUncommitted(epochs: LoggedEpochs): Unit = {
+    refuseUnfinished(epochs)
+    val _ = epochs.removeUncommitted()
+  }
+
+  /** A sink may have the rows of that epoch: it must run again as it was. */
+  private def refuseUnfinished(epochs: LoggedEpochs): Unit = epochs.unfinished.foreach { epoch =>
+    throw refused(
+      TriggerMode.Continuous,
+      s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
+      "the trigger that began it once more, such as .trigger(availableNow=True), until it is committed"
+    )
   }
 
   /** A batch read has no offsets, and needs no event time. */

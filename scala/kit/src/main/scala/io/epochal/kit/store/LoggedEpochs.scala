@@ -28,6 +28,11 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     */
   def isContinuous: Boolean = lastLogged.exists(epoch => settings(epoch).exists(_.isEmpty))
 
+  /** The first epoch that was logged under another trigger than a continuous one and is not committed. To run it again as it was
+    * takes its entry.
+    */
+  def unfinished: Option[Long] = uncommitted.find(epoch => settings(epoch).exists(_.nonEmpty))
+
   /** Removes from the offset log what lies behind the last commit, for a continuous run that has not begun.
     *
     * Under a continuous trigger Spark runs those epochs again, to other ends, but keeps the entries that it finds: the epoch is then
@@ -37,8 +42,7 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     *   the epochs that were removed
     */
   def removeUncommitted(): Seq[Long] = {
-    val committed = lastCommitted
-    val stale = epochs(offsets).filter(epoch => committed.forall(_ < epoch)).sorted
+    val stale = uncommitted
     // The last one first: whenever this ends, no gap is left.
     stale.reverse.foreach { epoch =>
       val _ = fs.delete(new Path(offsets, epoch.toString), false)
@@ -47,6 +51,11 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
       LoggedEpochs.log.info(
         s"Removed the ends of ${stale.size} uncommitted epochs from $offsets, from epoch ${stale.head} on: they run again")
     stale
+  }
+
+  private def uncommitted: Seq[Long] = {
+    val committed = lastCommitted
+    epochs(offsets).filter(epoch => committed.forall(_ < epoch)).sorted
   }
 
   private def fs = checkpoint.getFileSystem(hadoop)
