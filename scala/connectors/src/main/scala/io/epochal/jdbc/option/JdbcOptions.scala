@@ -257,19 +257,21 @@ object JdbcOptions {
     "onNewQuery=replace, transport=prepared",
     "Prepared transactions are written before the rows that they replace are deleted: leave transport out.")
 
-  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
+  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal; in real time
+    * Spark 4.3 tracks so unless it is told not to.
+    */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {
+    def isTrue(option: String) =
+      raw.exists { case (name, value) => name.equalsIgnoreCase(option) && value.trim.equalsIgnoreCase("true") }
     val asynchronous =
-      raw.exists { case (name, value) =>
-        name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
-      }
+      Seq("asyncProgressTrackingEnabled", "_asyncProgressTrackingOverrideSinkSupportCheck").exists(isTrue)
     Either.cond(
       !asynchronous,
       (),
       unsupported(
         "run with asynchronous progress tracking",
         "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
-        "Leave asyncProgressTrackingEnabled out.")
+        "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out.")
     )
   }
 }

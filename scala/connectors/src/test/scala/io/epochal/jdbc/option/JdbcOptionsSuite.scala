@@ -20,6 +20,7 @@ final class JdbcOptionsSuite extends AnyFunSuite {
     refused(Conditions.KeyColumnsRequired)("mode" -> "upsert")
     refused(Conditions.OptionConflict)("orderColumn" -> "a")
     refused(Conditions.ModeUnsupported)("asyncProgressTrackingEnabled" -> "true")
+    refused(Conditions.ModeUnsupported)("_asyncProgressTrackingOverrideSinkSupportCheck" -> "true")
     refused(Conditions.OptionInvalid)("sinkId" -> "batch:comments")
   }
 

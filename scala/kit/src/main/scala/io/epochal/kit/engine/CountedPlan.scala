@@ -24,13 +24,14 @@ private[engine] object CountedPlan {
       .find(node => !Known(node.getClass.getSimpleName))
       .map(node => s"its plan has ${node.nodeName}")
 
-  /** A task is known by its number alone: a source must give the same partition of its own the same number after a restart, as
-    * those of this kit do. Kafka's, for one, come in the order of a hash map.
+  /** A task is known by its number alone, and a row by its place: a source must give the same partition of its own the same number
+    * after a restart, and the same rows, as those of this kit do. Kafka's partitions, for one, come in the order of a hash map, and
+    * Spark's socket has other lines.
     */
   private def unsteady(scan: SparkPlan): Option[String] = {
     val stream = RunningQuery.call(scan, "stream").getClass
     Option.unless(stream.getName.startsWith("io.epochal.") || Steady(stream.getSimpleName))(
-      s"partitions of ${stream.getSimpleName} may come in another order after a restart")
+      s"${stream.getSimpleName} may give other rows, or its partitions in another order, after a restart")
   }
 
   /** `current_timestamp()` is among them: it is another one when an epoch is run again. */
@@ -43,8 +44,8 @@ private[engine] object CountedPlan {
 
   private val LongestShown = 200
 
-  /** Streams of Spark's own whose partitions are numbered. */
-  private val Steady = Set("RateStreamContinuousStream", "TextSocketContinuousStream")
+  /** Streams of Spark's own that repeat their rows in numbered partitions. */
+  private val Steady = Set("RateStreamContinuousStream")
 
   /** Writing, reading, and what makes of one row one or none. Spark's own names, in `sql.execution` and below. */
   private val Known = Set(
