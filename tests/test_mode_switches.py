@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import epochal
 from support.epoch_files import FORMAT, build, epochs
 from support.sessions import in_a_jvm_of_its_own
-from support.streams import forget_last_commit, numbers
+from support.streams import finish, forget_last_commit, numbers
 from support.waiting import until
 
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -80,8 +80,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
-def delivered(directory: Path) -> list[int]:
-    return [row for rows in epochs(directory).values() for row, _ in rows]
+def delivered(directory: Path, later: Path | None = None) -> list[int]:
+    """The rows of each epoch; of one that a later run has delivered again, that run's."""
+    found = epochs(directory) | (epochs(later) if later and later.is_dir() else {})
+    return [row for rows in found.values() for row, _ in rows]
 
 
 class Position:
@@ -116,9 +118,10 @@ def is_unfinished(checkpoint: Path) -> bool:
     return max(numbers(checkpoint, "offsets"), default=-1) > max(numbers(checkpoint, "commits"), default=-1)
 
 
-def finish(spark: SparkSession, path: Path, checkpoint: Path) -> None:
+def finish_epoch(spark: SparkSession, path: Path, checkpoint: Path) -> None:
     """Runs an epoch again that was stopped, and what is there by now."""
-    start(spark, available_now, path, checkpoint).awaitTermination(60)
+    path.mkdir(exist_ok=True)
+    finish(start(spark, available_now, path, checkpoint))
     assert not is_unfinished(checkpoint)
 
 
@@ -144,8 +147,8 @@ def test_a_query_goes_on_where_its_last_committed_epoch_ended(
     checkpoint = tmp_path / "checkpoint"
     run(spark, first, tmp_path / "before", checkpoint, 30)
     if second is continuous and first is not continuous and is_unfinished(checkpoint):
-        finish(spark, tmp_path / "before", checkpoint)
-    before = Counter(delivered(tmp_path / "before"))
+        finish_epoch(spark, tmp_path / "finished", checkpoint)
+    before = Counter(delivered(tmp_path / "before", tmp_path / "finished"))
     committed = Position(checkpoint)
     assert [row for row in range(max(before, default=-1)) if committed.has(row) and before[row] != 1] == []
     after = Counter(run(spark, second, tmp_path / "after", checkpoint, 100))
@@ -169,13 +172,13 @@ def test_a_continuous_checkpoint_is_refused_under_other_triggers(
 def test_a_continuous_run_removes_no_epoch_that_another_trigger_began(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
     run(spark, micro_batch, path, checkpoint, 30)
-    finish(spark, path, checkpoint)
+    finish_epoch(spark, path, checkpoint)
     last = forget_last_commit(checkpoint)
     logged = (checkpoint / "offsets" / str(last)).read_bytes()
     with pytest.raises(epochal.ModeError, match=rf"TRIGGER_UNSUPPORTED.*epoch {last} was begun under another trigger"):
         start(spark, continuous, path, checkpoint)
     assert (checkpoint / "offsets" / str(last)).read_bytes() == logged
-    finish(spark, path, checkpoint)
+    finish_epoch(spark, path, checkpoint)
     run(spark, continuous, tmp_path / "after", checkpoint, 30)
 
 

@@ -116,34 +116,6 @@ final class RandomQuerySuite extends StreamTest {
     }
   }
 
-  test("a checkpoint of a micro-batch query goes on in a continuous one, without a gap or a repetition") {
-    withTempDir { checkpoint =>
-      def deliver(trigger: Trigger, atLeast: Int): (Seq[Long], Option[String]) = {
-        val name = java.util.UUID.randomUUID().toString
-        val delivered = Delivered.into(name)
-        val query = ids("rowsPerSecond" -> "50", "numPartitions" -> "2")
-          .as[Long]
-          .writeStream
-          .foreach(new Delivered(name))
-          .option("checkpointLocation", checkpoint.getPath)
-          .trigger(trigger)
-          .start()
-        try eventually(timeout(streamingTimeout))(assert(delivered.size >= atLeast))
-        finally query.stop()
-        (delivered.asScala.toSeq, query.recentProgress.lastOption.map(_.sources.head.endOffset))
-      }
-      // Delivering to a foreach is at-least-once: a batch that was not committed comes again.
-      val (before, offset) = deliver(Trigger.ProcessingTime(100), 20)
-      val committed = "\"rows\":(\\d+)".r.findFirstMatchIn(offset.get).get.group(1).toLong
-      val (after, _) = deliver(Trigger.Continuous(200), 40)
-      assert(before.sorted == before.indices.map(_.toLong) && committed > 0)
-      // Each partition stands where it stands: below the lower one there is no gap.
-      val floor = Seq(0, 1).map(p => after.filter(_ % 2 == p).max).min
-      assert(after.filter(_ <= floor).sorted == (committed to floor))
-      assert(after.distinct == after)
-    }
-  }
-
   test("a continuous query has no rowsPerBatch, and says so") {
     withTempDir { checkpoint =>
       val query = ids("rowsPerBatch" -> "5").writeStream

@@ -49,13 +49,22 @@ object ModesTest {
     val RealTime: Mode = Mode("real-time", Trigger.RealTime(realTime), OutputMode.Update)
     val Modes: Seq[Mode] = Seq(Micro, Continuous, RealTime)
 
+    /** Ends an epoch that was begun under another trigger, which a continuous run would refuse. */
+    val Finishing: Mode = Mode("availableNow", Trigger.AvailableNow(), OutputMode.Append)
+
     /** From which one Spark goes on under which other one not. */
     val refused: Set[(Mode, Mode)] = Set(Continuous -> Micro, Continuous -> RealTime)
   }
 
   /** The last epoch that Spark logged as committed. */
-  def lastCommit(checkpoint: File): Option[Long] =
-    Option(new File(checkpoint, "commits").list).toSeq.flatten.flatMap(_.toLongOption).maxOption
+  def lastCommit(checkpoint: File): Option[Long] = last(checkpoint, "commits")
+
+  /** Whether the last epoch was begun and not committed. */
+  def isUnfinished(checkpoint: File): Boolean =
+    last(checkpoint, "offsets").exists(epoch => lastCommit(checkpoint).forall(_ < epoch))
+
+  private def last(checkpoint: File, log: String): Option[Long] =
+    Option(new File(checkpoint, log).list).toSeq.flatten.flatMap(_.toLongOption).maxOption
 
   /** A number in the offset at which that epoch ended; 0 before the first. */
   def committed(checkpoint: File, field: String): Long = lastCommit(checkpoint).fold(0L) { epoch =>

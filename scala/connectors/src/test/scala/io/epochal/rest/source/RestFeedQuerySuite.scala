@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.scalatest.time.{Minutes, Span}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.support.ModesTest.Mode
+import io.epochal.support.ModesTest.{Mode, isUnfinished}
 import io.epochal.support.{Collected, ModesTest}
 
 /** APIs whose pages are received into the journal, in queries whose tasks have no end: each record is delivered, and none again that
@@ -63,7 +63,13 @@ final class RestFeedQuerySuite extends ModesTest {
     ChainApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
         var before = 0L
+        var wasContinuous = false
         Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous).foreach { mode =>
+          if (mode == Continuous && !wasContinuous && isUnfinished(checkpoint)) {
+            assert(start(checkpoint, Finishing, chained(api))._2.awaitTermination(60000))
+            before = committed(checkpoint)
+          }
+          wasContinuous = mode == Continuous
           val (found, query) = start(checkpoint, mode, chained(api))
           try
             (1 to 3).foreach { _ =>

@@ -22,8 +22,8 @@ import io.epochal.kit.engine.QueryStop
   * none is given from then on.
   *
   * @param forgetUncommitted
-  *   removes the ends of epochs that an earlier run logged and did not commit. Spark plans when no earlier run of this query runs in
-  *   this process, and before it logs
+  *   removes the ends of epochs that an earlier run logged and did not commit. When Spark plans for the first time, no earlier run of
+  *   the query runs in this process any more, and this one has logged nothing
   */
 final class ContinuousSourceStream[P](
     source: ContinuousSource[P],
@@ -39,9 +39,11 @@ final class ContinuousSourceStream[P](
   /** Ends that were logged and not committed. */
   private var waiting = 0
   private var reconfiguring = false
+  private var planned = false
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
-    forgetUncommitted()
+    if (!planned) forgetUncommitted()
+    planned = true
     synchronized {
       waiting = 0
       reconfiguring = false

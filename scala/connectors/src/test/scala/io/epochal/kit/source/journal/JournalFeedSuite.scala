@@ -10,6 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 import io.epochal.kit.source.{EndlessReader, InitialOffset, PositionCodec}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -290,6 +291,16 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
+  test("a file that was replaced after it was listed is not taken for one that is not whole") {
+    using { (feed, runs) =>
+      val first = ended(feed, runs, rows = 2)
+      val listed = first.store.names()
+      val second = ended(feed, runs, rows = 3)
+      assert(second.store.names().toSet.intersect(listed.filter(_.endsWith(".feed")).toSet).isEmpty)
+      assert(FeedLog.newest(new StaleListing(second.store, listed), "feed").exists(_._2.segments.last.until == 3))
+    }
+  }
+
   test("what a later run logged counts more than what a feed had received before") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 2): Unit
@@ -347,6 +358,22 @@ final private class HeldFeed extends Feed {
     if (found.nonEmpty) synchronized(while (held) wait())
     found.map(_ + before)
   }
+}
+
+/** Names, the first time that it is asked, the files that were there before. */
+final private class StaleListing(store: FileStore, before: Seq[String]) extends FileStore {
+  private var left = Option(before)
+
+  override def names(): Seq[String] = {
+    val listed = left.getOrElse(store.names())
+    left = None
+    listed
+  }
+
+  override def create(name: String): FileOutput = store.create(name)
+  override def open(name: String): FileInput = store.open(name)
+  override def exists(name: String): Boolean = store.exists(name)
+  override def delete(name: String): Unit = store.delete(name)
 }
 
 /** One run over a checkpoint. */

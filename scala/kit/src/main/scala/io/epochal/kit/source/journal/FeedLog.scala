@@ -5,6 +5,7 @@ import java.nio.file.NoSuchFileException
 import java.util.zip.CRC32
 import java.util.{HexFormat, Locale, UUID}
 
+import scala.annotation.tailrec
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -95,20 +96,36 @@ private[journal] object FeedLog {
   private val Version = 1
   private val Name = "(\\d{19})-(\\d{10})[.]feed".r
   private val CrcDigits = 8
+
+  /** In a store that names files for a while after they have gone, the older ones count at last. */
+  private val Listings = 10
   private val mapper = new ObjectMapper
 
   /** Where the generations of a journal's feeds are: they alone. */
   def generations(store: HadoopFileStore): FileStore = store.below("runs")
 
-  /** What the last of the files says that are whole, and its generation. */
-  def newest(store: FileStore, source: String): Option[(Long, Received)] =
-    store
+  /** What the last of the files says that are whole, and its generation. A file that has gone since it was listed was replaced by a
+    * later one: the files are listed again.
+    */
+  @tailrec
+  def newest(store: FileStore, source: String, listings: Int = Listings): Option[(Long, Received)] = {
+    var isStale = false
+    val found = store
       .names()
       .flatMap(name => parse(name).map(_ -> name))
       .sorted
       .reverseIterator
-      .flatMap { case ((generation, _), name) => read(store, name, source).map(generation -> _) }
+      .flatMap { case ((generation, _), name) =>
+        try read(store, name, source).map(generation -> _)
+        catch {
+          case _: NoSuchFileException =>
+            isStale = true
+            None
+        }
+      }
       .nextOption()
+    if (isStale && listings > 1) newest(store, source, listings - 1) else found
+  }
 
   private def name(generation: Long, number: Int): String =
     s"${"%019d".formatLocal(Locale.ROOT, generation)}-${"%010d".formatLocal(Locale.ROOT, number)}.feed"
@@ -128,24 +145,23 @@ private[journal] object FeedLog {
     s"$text${crc(text)}".getBytes(UTF_8)
   }
 
-  /** None where the file is not whole, or gone. */
-  private def read(store: FileStore, name: String, source: String): Option[Received] =
-    try {
-      val whole = Using.resource(store.open(name)) { file =>
-        val bytes = new Array[Byte](file.length.toInt)
-        file.read(0, bytes, 0, bytes.length)
-        new String(bytes, UTF_8)
-      }
-      val (text, sum) = whole.splitAt(whole.length - CrcDigits)
-      Option.when(sum == crc(text))(mapper.readTree(text)).collect {
-        case fields: ObjectNode if fields.path("source").asText == source =>
-          val found = fields.path("v").asInt
-          if (found > Version)
-            throw Conditions.OffsetVersionUnsupported("format" -> name, "found" -> found, "supported" -> Version)
-          val end = mapper.writeValueAsString(fields.get("end"))
-          Received(Segment.readAll(fields), end, Option(fields.get("failed")).map(_.asText))
-      }
-    } catch { case _: NoSuchFileException => None }
+  /** None where the file is not whole. */
+  private def read(store: FileStore, name: String, source: String): Option[Received] = {
+    val whole = Using.resource(store.open(name)) { file =>
+      val bytes = new Array[Byte](file.length.toInt)
+      file.read(0, bytes, 0, bytes.length)
+      new String(bytes, UTF_8)
+    }
+    val (text, sum) = whole.splitAt(whole.length - CrcDigits)
+    Option.when(sum == crc(text))(mapper.readTree(text)).collect {
+      case fields: ObjectNode if fields.path("source").asText == source =>
+        val found = fields.path("v").asInt
+        if (found > Version)
+          throw Conditions.OffsetVersionUnsupported("format" -> name, "found" -> found, "supported" -> Version)
+        val end = mapper.writeValueAsString(fields.get("end"))
+        Received(Segment.readAll(fields), end, Option(fields.get("failed")).map(_.asText))
+    }
+  }
 
   private def crc(text: String): String = {
     val sum = new CRC32

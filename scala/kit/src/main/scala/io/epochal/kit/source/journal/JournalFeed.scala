@@ -216,7 +216,8 @@ final private[journal] class JournalFeed[P, C](
 
   /** What `start` names is there before the first poll has ended. */
   private def at(row: Long): P = synchronized {
-    if (asked || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor) else base
+    if (asked || row > positions.rows(base)) positions.after(base, row - positions.rows(base), segments, cursor)
+    else base
   }
 
   /** Writes into the log; throws where another run has taken over, and nothing of it may be delivered. */
