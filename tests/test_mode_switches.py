@@ -195,7 +195,8 @@ def test_a_continuous_query_that_is_started_again_while_it_runs_keeps_what_it_ha
             return len(numbers(checkpoint, "commits")) > least
 
         until(has_gone_on, "three more epochs")
-    query.stop()
+    for query in spark.streams.active:
+        query.stop()
     assert set(numbers(checkpoint, "commits")) <= set(numbers(checkpoint, "offsets"))
 
 
