@@ -7,7 +7,7 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
-import io.epochal.kit.sink.{IdentityOptions, SinkSettings}
+import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 
 /** What a query asked of the sink, checked.
   *
@@ -257,23 +257,16 @@ object JdbcOptions {
     "onNewQuery=replace, transport=prepared",
     "Prepared transactions are written before the rows that they replace are deleted: leave transport out.")
 
-  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal; in real time
-    * Spark 4.3 tracks so unless it is told not to.
-    */
-  private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] = {
-    def isTrue(option: String) =
-      raw.exists { case (name, value) => name.equalsIgnoreCase(option) && value.trim.equalsIgnoreCase("true") }
-    val asynchronous =
-      Seq("asyncProgressTrackingEnabled", "_asyncProgressTrackingOverrideSinkSupportCheck").exists(isTrue)
+  /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
+  private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
     Either.cond(
-      !asynchronous,
+      !AsynchronousProgress.isEnabled(raw) && !AsynchronousProgress.isForced(raw),
       (),
       unsupported(
         "run with asynchronous progress tracking",
         "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
         "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out.")
     )
-  }
 }
 
 /** What the option `keyComparison` asks for. */

@@ -5,6 +5,7 @@ import java.time.Duration
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.OptionValues
 import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.sink.AsynchronousProgress
 import io.epochal.rest.http.request.{HttpHeaders, HttpStatuses, RequestOptions}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
@@ -128,9 +129,7 @@ object RestSinkSettings {
   /** There an epoch's offsets may be logged after its rows were sent, and another run gives its number to other rows. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
     Either.cond(
-      !raw.exists { case (name, value) =>
-        name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
-      },
+      !AsynchronousProgress.isEnabled(raw),
       (),
       Conditions.ModeUnsupported(
         "format" -> Format,

@@ -63,13 +63,12 @@ final class RestFeedQuerySuite extends ModesTest {
     ChainApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
         var before = 0L
-        var wasContinuous = false
-        Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous).foreach { mode =>
-          if (mode == Continuous && !wasContinuous && isUnfinished(checkpoint)) {
+        val modes = Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous)
+        modes.zip(RealTime +: modes).foreach { case (mode, previous) =>
+          if (mode == Continuous && previous != Continuous && isUnfinished(checkpoint)) {
             assert(start(checkpoint, Finishing, chained(api))._2.awaitTermination(60000))
             before = committed(checkpoint)
           }
-          wasContinuous = mode == Continuous
           val (found, query) = start(checkpoint, mode, chained(api))
           try
             (1 to 3).foreach { _ =>

@@ -16,7 +16,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec}
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.engine.SinkEngine
-import io.epochal.kit.sink.SinkProvider
+import io.epochal.kit.sink.{AsynchronousProgress, SinkProvider}
 
 /** A sink of another team: `format("…")` for streams, each row written exactly once, and for batch writes, each in one transaction.
   * Its author says how the system's transactions work ([[StoreTransaction]]); whether an epoch is new, who may write, fencing,
@@ -79,9 +79,7 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
     for {
       settings <- SettingsReader.read(group, raw)
       _ <- Either.cond(
-        !raw.exists { case (name, value) =>
-          name.equalsIgnoreCase("asyncProgressTrackingEnabled") && value.trim.equalsIgnoreCase("true")
-        },
+        !AsynchronousProgress.isEnabled(raw),
         (),
         unsupported(
           "run with asynchronous progress tracking",

@@ -235,11 +235,7 @@ final class JournalFeedSuite extends AnyFunSuite {
 
   test("an epoch that ends before the first poll has ended stands where it ends among rows that its offset names") {
     using { (feed, runs) =>
-      feed.size = 5
-      val planner = runs()
-      assert(planner.supply.available(FeedPosition(0, None, 0), 100) == 5)
-      val start = planner.supply.take(FeedPosition(0, None, 0), 2)
-      planner.close()
+      val start = planned(feed, runs, received = 5, rows = 2)
       feed.size = 6
       feed.hold()
       val run = runs()
@@ -301,11 +297,7 @@ final class JournalFeedSuite extends AnyFunSuite {
   test("what a later run logged counts more than what a feed had received before") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 2): Unit
-      feed.size = 5
-      val second = runs()
-      assert(second.supply.available(FeedPosition(0, None, 0), 100) == 5)
-      val end = second.supply.take(FeedPosition(0, None, 0), 5)
-      second.close()
+      val end = planned(feed, runs, received = 5, rows = 5)
       feed.size = 6
       val third = runs()
       third.supply.follow(end): Unit
@@ -321,6 +313,16 @@ final class JournalFeedSuite extends AnyFunSuite {
     assert(read(run.reader(0), rows) == (0 until rows).map(_.toLong))
     run.close()
     run
+  }
+
+  /** The end of the first micro-batch of a run that has received so many rows. */
+  private def planned(feed: HeldFeed, runs: () => FeedRun, received: Int, rows: Int): FeedPosition = {
+    feed.size = received
+    val run = runs()
+    assert(run.supply.available(FeedPosition(0, None, 0), 100) == received)
+    val end = run.supply.take(FeedPosition(0, None, 0), rows.toLong)
+    run.close()
+    end
   }
 
   private def read(reader: EndlessReader, rows: Int): Seq[Long] = Seq.fill(rows) {
