@@ -37,8 +37,8 @@ KILLED = "killed"
 def promises(of: str) -> dict[str, str]:
     """Names and claims in the first table of a section of ``docs/testkit.md``."""
     page = (ROOT / "docs" / "testkit.md").read_text(encoding="utf-8")
-    section = page.partition(f"\n## {of}\n")[2].partition("\n\n`modes`")[0].partition("\n## ")[0]
-    return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE))
+    table = page.partition(f"\n## {of}\n\n")[2].partition("\n\n")[0]
+    return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", table, re.MULTILINE))
 
 
 SINK_CLAIMS = {claim for claim in promises("Promises of a sink").values() if FULL or not claim.startswith(KILLED)}
