@@ -54,6 +54,8 @@ Trigger = Callable[[SparkSession, DataStreamWriter], DataStreamWriter]
 TRIGGERS: list[Trigger] = [micro_batch, continuous, *([real_time] if SPARK >= (4, 1) else [])]
 #: Under which a checkpoint does not go on. The state format of the tests' checkpoints is 2, which real-time mode wants.
 REFUSED = [(continuous, micro_batch), (continuous, real_time)]
+#: Under which an epoch that the first began has to be finished by it.
+UNFINISHED_REFUSED = [(micro_batch, continuous), (micro_batch, real_time), (real_time, continuous)]
 PAIRS = [(first, second) for first in TRIGGERS for second in TRIGGERS if (first, second) not in REFUSED]
 
 
@@ -146,7 +148,7 @@ def test_a_query_goes_on_where_its_last_committed_epoch_ended(
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
     run(spark, first, tmp_path / "before", checkpoint, 30)
-    if second is continuous and first is not continuous and is_unfinished(checkpoint):
+    if (first, second) in UNFINISHED_REFUSED and is_unfinished(checkpoint):
         finish_epoch(spark, tmp_path / "finished", checkpoint)
     before = Counter(delivered(tmp_path / "before", tmp_path / "finished"))
     committed = Position(checkpoint)
@@ -169,17 +171,34 @@ def test_a_continuous_checkpoint_is_refused_under_other_triggers(
     assert "Hint: Use .trigger(continuous=" in str(caught.value)
 
 
-def test_a_continuous_run_removes_no_epoch_that_another_trigger_began(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trigger", [trigger for trigger in TRIGGERS if trigger is not micro_batch], ids=named)
+def test_an_epoch_that_micro_batches_began_is_forgotten_under_no_other_trigger(
+    spark: SparkSession, tmp_path: Path, trigger: Trigger
+) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
     run(spark, micro_batch, path, checkpoint, 30)
     finish_epoch(spark, path, checkpoint)
     last = forget_last_commit(checkpoint)
     logged = (checkpoint / "offsets" / str(last)).read_bytes()
     with pytest.raises(epochal.ModeError, match=rf"TRIGGER_UNSUPPORTED.*epoch {last} was begun under another trigger"):
-        start(spark, continuous, path, checkpoint)
+        start(spark, trigger, path, checkpoint).awaitTermination(60)
     assert (checkpoint / "offsets" / str(last)).read_bytes() == logged
     finish_epoch(spark, path, checkpoint)
-    run(spark, continuous, tmp_path / "after", checkpoint, 30)
+    run(spark, trigger, tmp_path / "after", checkpoint, 30)
+
+
+@pytest.mark.skipif(real_time not in TRIGGERS, reason="Spark 4.0 has no real-time mode")
+def test_an_epoch_that_real_time_began_runs_again_there_until_micro_batches_have_begun_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint, path = tmp_path / "checkpoint", tmp_path / "rows"
+    run(spark, real_time, path, checkpoint, 30)
+    forget_last_commit(checkpoint)
+    run(spark, real_time, tmp_path / "again", checkpoint, 30)
+    finish_epoch(spark, tmp_path / "finished", checkpoint)
+    last = forget_last_commit(checkpoint)
+    with pytest.raises(epochal.ModeError, match=rf"epoch {last} was begun under another trigger"):
+        start(spark, real_time, path, checkpoint).awaitTermination(60)
 
 
 def test_a_continuous_query_that_is_started_again_while_it_runs_keeps_what_it_has_logged(

@@ -24,7 +24,7 @@ final class RandomModesSuite extends ModesTest {
       withTempDir { checkpoint =>
         val before = run(checkpoint, first, 30)
         assert(before.gaps(None).isEmpty && before.ids.distinct == before.ids)
-        if (second == Continuous && first != Continuous && isUnfinished(checkpoint))
+        if (unfinishedRefused(first -> second) && isUnfinished(checkpoint))
           assert(start(checkpoint, Finishing, UUID.randomUUID().toString).awaitTermination(60000))
         val committed = position(checkpoint)
         assert(committed.exists(_.delivered > 0))

@@ -49,8 +49,12 @@ object ModesTest {
     val RealTime: Mode = Mode("real-time", Trigger.RealTime(realTime), OutputMode.Update)
     val Modes: Seq[Mode] = Seq(Micro, Continuous, RealTime)
 
-    /** Ends an epoch that was begun under another trigger, which a continuous run would refuse. */
+    /** Ends an epoch that was begun under another trigger. */
     val Finishing: Mode = Mode("availableNow", Trigger.AvailableNow(), OutputMode.Append)
+
+    /** From which one a query goes on under which other one only after such an epoch has ended. */
+    val unfinishedRefused: Set[(Mode, Mode)] =
+      Set(Micro -> Continuous, Micro -> RealTime, RealTime -> Continuous)
 
     /** From which one Spark goes on under which other one not. */
     val refused: Set[(Mode, Mode)] = Set(Continuous -> Micro, Continuous -> RealTime)

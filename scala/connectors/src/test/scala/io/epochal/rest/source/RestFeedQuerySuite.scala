@@ -65,7 +65,7 @@ final class RestFeedQuerySuite extends ModesTest {
         var before = 0L
         val modes = Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous)
         modes.zip(RealTime +: modes).foreach { case (mode, previous) =>
-          if (mode == Continuous && previous != Continuous && isUnfinished(checkpoint)) {
+          if (unfinishedRefused(previous -> mode) && isUnfinished(checkpoint)) {
             assert(start(checkpoint, Finishing, chained(api))._2.awaitTermination(60000))
             before = committed(checkpoint)
           }

@@ -42,19 +42,22 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   final override lazy val toBatch: Batch = batch
 
   final override def toMicroBatchStream(checkpoint: String): MicroBatchStream = QueryStop.guard {
-    logged(checkpoint).filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
-    val initial = initialOffset(checkpoint)
+    val (epochs, initial) = (logged(checkpoint), initialOffset(checkpoint))
+    val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
+    epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
+    // Spark forgets all of them in real time.
+    if (inRealTime && !RealTimeRuns.of(initial).known) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime))
     watched(initial) match {
       case endless: ContinuousSource[_] => RealTime.stream(endless, initial, clock)
-      case _ if RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime) => throw noRealTime
-      case other => new SourceStream(other, initial, clock)
+      case _ if inRealTime              => throw noRealTime
+      case other                        => new SourceStream(other, initial, clock)
     }
   }
 
   /** Spark asks for it while an earlier run of the query may still run; what that has logged is removed later. */
   final override def toContinuousStream(checkpoint: String): ContinuousStream = QueryStop.guard {
     val epochs = logged(checkpoint)
-    epochs.foreach(refuseUnfinished)
+    epochs.foreach(refuseUnfinished(_, TriggerMode.Continuous))
     val initial = initialOffset(checkpoint)
     watched(initial) match {
       case continuous: ContinuousSource[_] =>
@@ -64,14 +67,14 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
   }
 
   private def forgetUncommitted(epochs: LoggedEpochs): Unit = {
-    refuseUnfinished(epochs)
+    refuseUnfinished(epochs, TriggerMode.Continuous)
     val _ = epochs.removeUncommitted()
   }
 
   /** A sink may have the rows of that epoch: it must run again as it was. */
-  private def refuseUnfinished(epochs: LoggedEpochs): Unit = epochs.unfinished.foreach { epoch =>
+  private def refuseUnfinished(epochs: LoggedEpochs, trigger: TriggerMode): Unit = epochs.unfinished.foreach { epoch =>
     throw refused(
-      TriggerMode.Continuous,
+      trigger,
       s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
       "the trigger that began it once more, such as .trigger(availableNow=True), until it is committed"
     )

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, R
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.source.{ContinuousSource, InitialOffset, SourceStream}
+import io.epochal.kit.source.{ContinuousSource, InitialOffset, RealTimeRuns, SourceStream}
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the end
@@ -20,7 +20,10 @@ final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: Initia
 
   private var realTime = false
 
-  override def prepareForRealTimeMode(): Unit = realTime = true
+  override def prepareForRealTimeMode(): Unit = QueryStop.guard {
+    RealTimeRuns.of(initial).begin()
+    realTime = true
+  }
 
   /** A real-time batch has no end yet. Told that there is nothing (null), Spark would read nothing for the length of that batch. */
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset =
