@@ -58,6 +58,37 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
     refusedPlan(rows().union(rows()))
   }
 
+  test("a start in micro-batches while rows are owed is refused, and the query goes on in real time") {
+    withQueries { (database, checkpoint) =>
+      val query = start(rows(), database, checkpoint, OutputMode.Update, Trigger.RealTime("10 minutes"))
+      eventually(patience)(assert(stored(database).size > 30))
+      query.stop()
+      refusedInMicroBatches(Conditions.RowsOwed, database, checkpoint)
+    }
+  }
+
+  test(
+    "a start in micro-batches after a commit that Spark has not logged is refused, and the query goes on in real time") {
+    withQueries { (database, checkpoint) =>
+      Failpoints.arm("commit.after=fail@1")
+      val _ = intercept[Exception](start(rows(), database, checkpoint).awaitTermination(120000))
+      Failpoints.disarm()
+      refusedInMicroBatches(Conditions.TriggerChanged, database, checkpoint)
+    }
+  }
+
+  /** Before the first one a task of the run before it may still store rows. */
+  private def refusedInMicroBatches(condition: Condition, database: TestDatabase, checkpoint: File): Unit = {
+    val Seq(first, second) = (1 to 2).map { _ =>
+      val query = start(rows(), database, checkpoint, OutputMode.Append, Trigger.AvailableNow())
+      refused(condition)(query.awaitTermination(120000))
+      stored(database)
+    }
+    assert(second == first)
+    running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > first.size + 50)))
+    once(database)
+  }
+
   test("a time of the batch differs when an epoch is run again, and is refused by name") {
     refusedPlan(rows().withColumn("value", current_timestamp().cast("string")))
   }
@@ -96,7 +127,15 @@ abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: 
     .load()
     .select("id", "value")
 
-  protected def start(frame: DataFrame, database: TestDatabase, checkpoint: File): StreamingQuery = frame.writeStream
+  protected def start(frame: DataFrame, database: TestDatabase, checkpoint: File): StreamingQuery =
+    start(frame, database, checkpoint, mode, trigger)
+
+  protected def start(
+      frame: DataFrame,
+      database: TestDatabase,
+      checkpoint: File,
+      mode: OutputMode,
+      trigger: Trigger): StreamingQuery = frame.writeStream
     .format("epochal-jdbc")
     .options(database.options("t") + ("sinkId" -> "sink") + ("asyncProgressTrackingEnabled" -> "false"))
     .option("checkpointLocation", checkpoint.getPath)

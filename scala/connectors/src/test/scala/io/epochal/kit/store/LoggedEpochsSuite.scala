@@ -45,6 +45,24 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.unfinished.isEmpty)
   }
 
+  test("a planned epoch is taken back, and no other") {
+    val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
+    assert(!epochs.takeBack(4) && names(directory) == Seq("4", "5"))
+    assert(epochs.takeBack(5) && names(directory) == Seq("4"))
+    assert(!epochs.takeBack(5) && !checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.takeBack(5))
+  }
+
+  test("an epoch of real-time runs is not taken back") {
+    val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
+    val runs = RealTimeRuns.of(directory.resolve("sources/0").toString, new Configuration())
+    runs.begin()
+    runs.begin()
+    assert(runs.known && !epochs.takeBack(5) && names(directory) == Seq("4", "5"))
+    runs.end()
+    runs.end()
+    assert(!runs.known && epochs.takeBack(5))
+  }
+
   test("the last entry tells whether the trigger was a continuous one") {
     assert(checkpoint(Map(0 -> settings, 1 -> ""), Nil)._2.isContinuous)
     assert(!checkpoint(Map(0 -> "", 1 -> settings), Nil)._2.isContinuous)

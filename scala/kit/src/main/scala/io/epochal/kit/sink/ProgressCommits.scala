@@ -66,19 +66,16 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     EpochDecision.landed(attempt, row).fold(throw _, identity) &&
       known.boundary(attempt.epoch).exists(_.ends == ends)
 
-  /** Before micro-batches: whether the ledger tells of rows of a continuous or real-time run, none of which is owed.
-    *
-    * @throws EpochalException
-    *   some are
+  /** Before micro-batches: whether the ledger tells of rows of a continuous or real-time run. Left where that must run first: it
+    * has committed this epoch, or rows are owed. No micro-batch has committed it then, which would have ended what is told of them.
     */
-  def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Boolean =
+  def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
     target.transaction("the look at what is stored already") { transaction =>
-      transaction.progress.exists { progress =>
+      transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val row = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
         val known = progress.read(queryId)
         val first = epoch.getOrElse(row.last.fold(0L)(_.epoch + 1))
-        StartDecision.refusesMicroBatches(first, row, known).foreach(throw _)
-        known != Progress.Empty
+        StartDecision.refusesMicroBatches(first, row, known).toLeft(known != Progress.Empty)
       }
     }
 

@@ -2,6 +2,9 @@ package io.epochal.kit.sink
 
 import java.util.UUID
 
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.connector.write.{
@@ -13,6 +16,7 @@ import org.apache.spark.sql.connector.write.{
   WriterCommitMessage
 }
 import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
@@ -20,7 +24,7 @@ import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
 import io.epochal.kit.engine.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
-import io.epochal.kit.store.HadoopFileStore
+import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs}
 
 /** What is to be written, and by whom. */
 final private[sink] case class WriteRequest(
@@ -128,9 +132,20 @@ final private class MicroBatchWrite(
     writerFactory(claimed.target, transport)
   }
 
-  private def hasProgress: Boolean =
-    claimed.target.flushes &&
-      new ProgressCommits(claimed.target, sinkId, sink.settings).endsWithMicroBatches(queryId, engine.currentEpoch)
+  private def hasProgress: Boolean = claimed.target.flushes && {
+    val epoch = engine.currentEpoch
+    new ProgressCommits(claimed.target, sinkId, sink.settings)
+      .endsWithMicroBatches(queryId, epoch)
+      .fold(refusal => { epoch.foreach(takeBack); throw refusal }, identity)
+  }
+
+  /** So that the trigger that must run first can. */
+  private def takeBack(epoch: Long): Unit =
+    try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
+    catch {
+      case NonFatal(error) =>
+        MicroBatchWrite.log.warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
+    }
 
   /** Task attempts race without a referee: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
@@ -165,6 +180,10 @@ final private class MicroBatchWrite(
     }
 
   override def toString: String = sink.description
+}
+
+private object MicroBatchWrite {
+  private val log = LoggerFactory.getLogger(classOf[MicroBatchWrite])
 }
 
 final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolean) extends BatchWrite {

@@ -10,7 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, ChecksumFileSystem, FileSystem, Path}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.store.HadoopFileStore
+import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
 
 /** Remembers a stream's first offset in its part of the checkpoint (S11).
   *
@@ -36,6 +36,9 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     val other = new Path(directory, name).toString
     new HadoopFileStore(other, hadoop, guarded = Some(other))
   }
+
+  /** Of the stream. */
+  def realTimeRuns: RealTimeRuns = RealTimeRuns.of(checkpoint, hadoop)
 
   /** What else must be the same at every start, in a file of this name. */
   def named(name: String): InitialOffset = new InitialOffset(checkpoint, hadoop, name)

@@ -46,7 +46,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
     // Spark forgets all of them in real time.
-    if (inRealTime && !RealTimeRuns.of(initial).known) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime))
+    if (inRealTime && !initial.realTimeRuns.known) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime))
     watched(initial) match {
       case endless: ContinuousSource[_] => RealTime.stream(endless, initial, clock)
       case _ if inRealTime              => throw noRealTime

@@ -59,7 +59,7 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
   override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(source.limit)
 
   /** What Spark logs from here on is planned. */
-  private lazy val planning: Unit = RealTimeRuns.of(initial).end()
+  private lazy val planning: Unit = initial.realTimeRuns.end()
 
   override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = QueryStop.guard {
     planning

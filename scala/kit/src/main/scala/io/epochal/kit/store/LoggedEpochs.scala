@@ -53,6 +53,26 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     stale
   }
 
+  /** Removes an epoch that micro-batches have planned, after their sink has found rows of another trigger there and refused to begin
+    * it. Left there, it would be refused by that trigger too, which must run first.
+    *
+    * One of real-time runs stays: they remove it themselves, and one of them may be about to commit it.
+    *
+    * @return
+    *   whether it was there, and is no more
+    */
+  def takeBack(epoch: Long): Boolean =
+    unfinished.contains(epoch) && !streams.exists(RealTimeRuns.of(_, hadoop).known) && {
+      LoggedEpochs.log.info(
+        s"Removed epoch $epoch from $offsets: the sink refused to begin it, nothing of it was written")
+      fs.delete(new Path(offsets, epoch.toString), false)
+    }
+
+  /** Their parts of the checkpoint. */
+  private def streams: Seq[String] =
+    try fs.listStatus(new Path(checkpoint, "sources")).toSeq.map(_.getPath.toString)
+    catch { case _: FileNotFoundException => Nil }
+
   private def uncommitted: Seq[Long] = {
     val committed = lastCommitted
     epochs(offsets).filter(epoch => committed.forall(_ < epoch)).sorted

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, R
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
 import io.epochal.kit.engine.QueryStop
-import io.epochal.kit.source.{ContinuousSource, InitialOffset, RealTimeRuns, SourceStream}
+import io.epochal.kit.source.{ContinuousSource, InitialOffset, SourceStream}
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the end
@@ -21,7 +21,7 @@ final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: Initia
   private var realTime = false
 
   override def prepareForRealTimeMode(): Unit = QueryStop.guard {
-    RealTimeRuns.of(initial).begin()
+    initial.realTimeRuns.begin()
     realTime = true
   }
 
