@@ -17,6 +17,11 @@ final class TestEngine(running: => RunningQuery) extends SinkEngine {
   /** Of the job that starts next. */
   @volatile var epoch: Long = 0L
 
+  /** Of the micro-batch that begins next, where the engine tells it. */
+  @volatile var batch: Option[Long] = None
+
+  override def currentEpoch: Option[Long] = batch
+
   /** Why the query was ended. */
   @volatile var failure: Option[Throwable] = None
 

@@ -52,15 +52,24 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     assert(!epochs.takeBack(5) && !checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.takeBack(5))
   }
 
-  test("an epoch of real-time runs is not taken back") {
+  test("an epoch of real-time runs is not taken back; one that was committed before them, and is so no more, is") {
     val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
+    val committed = directory.resolve("commits/5")
     val runs = RealTimeRuns.of(directory.resolve("sources/0").toString, new Configuration())
+    assert(!runs.began(5))
     runs.begin()
+    Files.writeString(committed, "")
     runs.begin()
-    assert(runs.known && !epochs.takeBack(5) && names(directory) == Seq("4", "5"))
+    assert(runs.began(5) && runs.began(6) && !runs.began(4))
+    Files.delete(committed)
+    assert(!epochs.takeBack(5) && names(directory) == Seq("4", "5"))
     runs.end()
     runs.end()
-    assert(!runs.known && epochs.takeBack(5))
+    assert(!runs.began(5))
+    Files.writeString(committed, "")
+    runs.begin()
+    Files.delete(committed)
+    assert(!runs.began(5) && epochs.takeBack(5))
   }
 
   test("the last entry tells whether the trigger was a continuous one") {

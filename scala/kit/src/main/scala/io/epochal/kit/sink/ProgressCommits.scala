@@ -72,7 +72,9 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
   def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
     target.transaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
-        val row = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
+        val found = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
+        // What another query had, which this one replaces, is nothing that it has to go on with.
+        val row = if (found.queryId == queryId) found else found.copy(last = None)
         val known = progress.read(queryId)
         val first = epoch.getOrElse(row.last.fold(0L)(_.epoch + 1))
         StartDecision.refusesMicroBatches(first, row, known).toLeft(known != Progress.Empty)

@@ -164,7 +164,8 @@ final private class MicroBatchWrite(
     val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
     outcome match {
       case EpochOutcome.Applied(_, _) => claimed.hasProgress = Some(false)
-      case EpochOutcome.Repeated(_)   => ()
+      // Rows may be stored beyond it: the next one looks again.
+      case EpochOutcome.Repeated(_) => claimed.hasProgress = None
     }
     if (shipment.files.nonEmpty) claimed.files.foreach(_.removeUpTo(epoch))
     metrics.committed(sinkId, attempt, shipment, claimed.target.describe(shipment, messages.length), outcome)

@@ -45,8 +45,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val (epochs, initial) = (logged(checkpoint), initialOffset(checkpoint))
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
-    // Spark forgets all of them in real time.
-    if (inRealTime && !initial.realTimeRuns.known) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime))
+    if (inRealTime) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime, initial.realTimeRuns.began))
     watched(initial) match {
       case endless: ContinuousSource[_] => RealTime.stream(endless, initial, clock)
       case _ if inRealTime              => throw noRealTime
@@ -71,14 +70,19 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val _ = epochs.removeUncommitted()
   }
 
-  /** A sink may have the rows of that epoch: it must run again as it was. */
-  private def refuseUnfinished(epochs: LoggedEpochs, trigger: TriggerMode): Unit = epochs.unfinished.foreach { epoch =>
-    throw refused(
-      trigger,
-      s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
-      "the trigger that began it once more, such as .trigger(availableNow=True), until it is committed"
-    )
-  }
+  /** A sink may have the rows of such an epoch: it must run again as it was.
+    *
+    * @param but
+    *   the trigger began it itself
+    */
+  private def refuseUnfinished(epochs: LoggedEpochs, trigger: TriggerMode, but: Long => Boolean = _ => false): Unit =
+    epochs.unfinished.filterNot(but).foreach { epoch =>
+      throw refused(
+        trigger,
+        s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
+        "the trigger that began it once more, such as .trigger(availableNow=True), until it is committed"
+      )
+    }
 
   /** A batch read has no offsets, and needs no event time. */
   private def watched(checkpoint: InitialOffset): Source[_] =
@@ -86,9 +90,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 
   /** Of the query, whose checkpoint has a directory for each source. */
   private def logged(checkpoint: String): Option[LoggedEpochs] =
-    Option(new Path(checkpoint).getParent)
-      .filter(_.getName == "sources")
-      .map(sources => new LoggedEpochs(sources.getParent, SessionHadoop.configuration))
+    LoggedEpochs.of(new Path(checkpoint), SessionHadoop.configuration)
 
   private def continuousCheckpoint = refused(
     RunningQuery.triggerOfThisThread.getOrElse(TriggerMode.MicroBatch),

@@ -62,10 +62,10 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     *   whether it was there, and is no more
     */
   def takeBack(epoch: Long): Boolean =
-    unfinished.contains(epoch) && !streams.exists(RealTimeRuns.of(_, hadoop).known) && {
-      LoggedEpochs.log.info(
-        s"Removed epoch $epoch from $offsets: the sink refused to begin it, nothing of it was written")
-      fs.delete(new Path(offsets, epoch.toString), false)
+    unfinished.contains(epoch) && !streams.exists(RealTimeRuns.of(_, hadoop).began(epoch)) && {
+      val removed = fs.delete(new Path(offsets, epoch.toString), false)
+      if (removed) LoggedEpochs.log.info(s"Removed epoch $epoch from $offsets: the sink refused it and has nothing of it")
+      removed
     }
 
   /** Their parts of the checkpoint. */
@@ -95,5 +95,12 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 }
 
 object LoggedEpochs {
+
+  /** @param part
+    *   of a query's checkpoint: the directory that Spark hands a stream
+    */
+  def of(part: Path, hadoop: Configuration): Option[LoggedEpochs] =
+    Option(part.getParent).filter(_.getName == "sources").map(sources => new LoggedEpochs(sources.getParent, hadoop))
+
   private val log = LoggerFactory.getLogger(classOf[LoggedEpochs])
 }
