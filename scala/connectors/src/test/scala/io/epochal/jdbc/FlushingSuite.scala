@@ -253,18 +253,19 @@ abstract class FlushingSuite(databases: TestDatabases, waits: String) extends Si
       holds(f, 0 until 10)
     }
 
-    on(s"${trigger.name}: micro-batches that repeat an epoch are refused at the next one while rows are owed", table) { f =>
-      write(f, f.newRun(query), 0, numbers(f, 0 until 10))
-      val first = job(f, trigger, 1)
-      first.put(0, 10 until 20)
-      eventually(holds(f, 0 until 20))
-      first.stop()
-      val again = f.newRun(query, Map("sinkId" -> "sink"))
-      again.engine.batch = Some(0)
-      write(f, again, 0, numbers(f, 0 until 10))
-      again.engine.batch = Some(1)
-      refused(Conditions.RowsOwed)(write(f, again, 1, numbers(f, 10 until 20)))
-      holds(f, 0 until 20)
+    on(s"${trigger.name}: micro-batches that repeat an epoch are refused at the next one while rows are owed", table) {
+      f =>
+        write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+        val first = job(f, trigger, 1)
+        first.put(0, 10 until 20)
+        eventually(holds(f, 0 until 20))
+        first.stop()
+        val again = f.newRun(query, Map("sinkId" -> "sink"))
+        again.engine.batch = Some(0)
+        write(f, again, 0, numbers(f, 0 until 10))
+        again.engine.batch = Some(1)
+        refused(Conditions.RowsOwed)(write(f, again, 1, numbers(f, 10 until 20)))
+        holds(f, 0 until 20)
     }
 
     on(s"${trigger.name}: a query whose last epoch is the first one is replaced by another in micro-batches", table) {

@@ -70,6 +70,10 @@ final class LoggedEpochsSuite extends AnyFunSuite {
     runs.begin()
     Files.delete(committed)
     assert(!runs.began(5) && epochs.takeBack(5))
+    runs.begin()
+    assert(runs.began(5))
+    runs.end()
+    assert(!runs.began(6))
   }
 
   test("the last entry tells whether the trigger was a continuous one") {

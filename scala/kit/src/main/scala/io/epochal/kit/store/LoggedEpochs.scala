@@ -64,7 +64,8 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
   def takeBack(epoch: Long): Boolean =
     unfinished.contains(epoch) && !streams.exists(RealTimeRuns.of(_, hadoop).began(epoch)) && {
       val removed = fs.delete(new Path(offsets, epoch.toString), false)
-      if (removed) LoggedEpochs.log.info(s"Removed epoch $epoch from $offsets: the sink refused it and has nothing of it")
+      if (removed)
+        LoggedEpochs.log.info(s"Removed epoch $epoch from $offsets: the sink refused it and has nothing of it")
       removed
     }
 

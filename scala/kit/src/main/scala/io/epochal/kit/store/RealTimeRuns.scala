@@ -25,7 +25,11 @@ final class RealTimeRuns(part: FileStore, next: => Long) {
   /** Whether a real-time run began the epoch, if it is not committed. */
   def began(epoch: Long): Boolean = files.exists(_.stripPrefix(Prefix).toLongOption.exists(_ <= epoch))
 
-  def begin(): Unit = if (files.isEmpty) part.create(s"$Prefix$next").close()
+  /** Where a checkpoint was rewound, from an earlier epoch on than was known. */
+  def begin(): Unit = {
+    val first = next
+    if (!began(first)) part.create(s"$Prefix$first").close()
+  }
 
   def end(): Unit = {
     files.foreach(part.delete)
