@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         call = getattr(item, "callspec", None)
         if "crash" in item.path.parts and "share" not in (call.params if call else {}):
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _killed_drivers_leave_nothing() -> Iterator[None]:
+    """A driver that is killed leaves its directories, each with a copy of the jar: here they are removed at the end."""
+    with (
+        tempfile.TemporaryDirectory(prefix="epochal-crash-", ignore_cleanup_errors=True) as directory,
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("SPARK_LOCAL_DIRS", directory)
+        yield
 
 
 @pytest.fixture
