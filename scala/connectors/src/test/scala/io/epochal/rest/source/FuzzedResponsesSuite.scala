@@ -191,7 +191,7 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     }
     val seed = random.nextLong()
     number.set(0)
-    response = n => respond(new Random(seed + n), text(n), link(n))
+    response = n => respond(Fuzz.random(seed + n), text(n), link(n))
     val options = soon ++ format ++ pagination :+ ("mode" -> one(random, modes))
     val columns = if (kind == "csv") flat else schema
     val stream = RestStreams.over(server.url, checkpoint, columns, options: _*)
@@ -218,7 +218,7 @@ final class FuzzedResponsesSuite extends AnyFunSuite with Fuzz with BeforeAndAft
     val results = """[{"status":201,"id":1},{"status":"ok","error":{"message":"no"}}]"""
     val seed = random.nextLong()
     number.set(0)
-    response = n => respond(new Random(seed + n), results, Seq("Content-Type: application/json"))
+    response = n => respond(Fuzz.random(seed + n), results, Seq("Content-Type: application/json"))
     val ways = Seq("results" -> "", "resultStatus" -> "/status")
     try
       RestSinkFixture.using() { on =>
