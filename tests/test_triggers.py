@@ -122,6 +122,9 @@ def test_real_time_and_complete_exclude_each_other(spark: SparkSession, checkpoi
 def test_a_real_time_query_goes_on_in_micro_batches_and_back(short: SparkSession, checkpoint: Path) -> None:
     for trigger in ("realTime 300 milliseconds", "100 milliseconds", "realTime 300 milliseconds"):
         some_rows(started(strings(short), checkpoint, trigger))
+        # A stop in the middle of an epoch leaves it begun: only micro-batches may run it again.
+        if not trigger.startswith("realTime"):
+            assert started(strings(short), checkpoint, "availableNow").awaitTermination(60)
 
 
 def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_do(
