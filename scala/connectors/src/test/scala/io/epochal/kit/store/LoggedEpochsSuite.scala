@@ -47,6 +47,8 @@ final class LoggedEpochsSuite extends AnyFunSuite {
 
   test("a planned epoch is taken back, and no other") {
     val (directory, epochs) = checkpoint(Map(4 -> settings, 5 -> settings), Seq(4))
+    Files.createDirectory(directory.resolve("sources"))
+    Files.writeString(directory.resolve("sources/no stream"), "")
     assert(!epochs.takeBack(4) && names(directory) == Seq("4", "5"))
     assert(epochs.takeBack(5) && names(directory) == Seq("4"))
     assert(!epochs.takeBack(5) && !checkpoint(Map(4 -> settings, 5 -> ""), Seq(4))._2.takeBack(5))

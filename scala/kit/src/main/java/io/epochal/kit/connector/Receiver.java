@@ -7,8 +7,9 @@ import java.util.Map;
  * An origin that cannot be asked twice, such as a queue that forgets what it has handed out: what it gives is journalled beside the
  * checkpoint, and planned, read and replayed from there. On the driver, for the life of a stream; one thread at a time.
  *
- * <p>At least once on the way into the journal: a run that dies after {@link #receive} and before the journal is synced has its
- * records received again, from the cursor of the last offset. What the origin forgets before {@link #release} is lost then.
+ * <p>At least once on the way into the journal: a run that dies after {@link #receive} and before the journal is synced and names
+ * them (in micro-batches Spark's offset log does) has its records received again, from the cursor of the last offset. What the origin
+ * forgets before {@link #release} is lost then.
  *
  * @param <C> a cursor: an immutable value that says where the origin is asked next
  */

@@ -80,7 +80,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       throw refused(
         trigger,
         s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
-        "the trigger that began it once more, such as .trigger(availableNow=True), until it is committed"
+        "the trigger that began it once more, such as .trigger(availableNow=True) with output mode append, until it is committed"
       )
     }
 

@@ -71,7 +71,7 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
   /** Their parts of the checkpoint. */
   private def streams: Seq[String] =
-    try fs.listStatus(new Path(checkpoint, "sources")).toSeq.map(_.getPath.toString)
+    try fs.listStatus(new Path(checkpoint, "sources")).toSeq.filter(_.isDirectory).map(_.getPath.toString)
     catch { case _: FileNotFoundException => Nil }
 
   private def uncommitted: Seq[Long] = {

@@ -56,16 +56,26 @@ final class JournalFeedSuite extends AnyFunSuite {
     }
   }
 
-  test("a micro-batch run has it, too") {
+  test("a micro-batch run has it, too, in a batch for which the origin is not asked: the sink may refuse it") {
     using { (feed, runs) =>
       ended(feed, runs, rows = 4): Unit
       feed.first = 100
-      feed.size = 5
-      val next = runs()
+      feed.size = 6
       val start = FeedPosition(0, None, 0)
-      assert(next.supply.available(start, 100) == 5)
-      val end = next.supply.take(start, 5)
-      assert(next.rows(end) == Seq(0L, 1L, 2L, 3L, 104L))
+      feed.problem = Some("asked too soon")
+      Seq(100, 3).foreach { most =>
+        val refused = runs()
+        val rows = math.min(4, most).toLong
+        assert(refused.supply.available(start, most.toLong) >= rows)
+        assert(refused.rows(refused.supply.take(start, rows)) == (0L until rows))
+        refused.close()
+      }
+      feed.problem = None
+      val next = runs()
+      assert(next.supply.available(start, 100) == 4)
+      val end = next.supply.take(start, 4)
+      assert(next.supply.available(end, 100) == 2)
+      assert(next.rows(end, next.supply.take(end, 2)) == Seq(104L, 105L))
       next.close()
     }
   }
@@ -315,12 +325,18 @@ final class JournalFeedSuite extends AnyFunSuite {
     run
   }
 
-  /** The end of the first micro-batch of a run that has received so many rows. */
+  /** The end, after so many rows, of the micro-batches of a run that has received more. */
   private def planned(feed: HeldFeed, runs: () => FeedRun, received: Int, rows: Int): FeedPosition = {
     feed.size = received
     val run = runs()
-    assert(run.supply.available(FeedPosition(0, None, 0), 100) == received)
-    val end = run.supply.take(FeedPosition(0, None, 0), rows.toLong)
+    var (end, there) = (FeedPosition(0, None, 0), 0L)
+    while (end.rows < rows) {
+      val more = run.supply.available(end, 100)
+      assert(more > 0)
+      there = end.rows + more
+      end = run.supply.take(end, math.min(more, rows - end.rows))
+    }
+    assert(there == received)
     run.close()
     end
   }

@@ -34,6 +34,9 @@ final class JournalTail[P, C](
   /** Segments that were sealed, those of `start` included. */
   def received: Seq[Segment] = segments
 
+  /** Whether it begins with what a feed has received. */
+  def wasFed: Boolean = known.nonEmpty
+
   /** Where the origin is asked next. */
   def cursor: C = at
 

@@ -15,7 +15,8 @@ import io.epochal.kit.source.{PollBudget, Supply}
   * again: the next poll finds what came.
   *
   * In continuous and real-time queries a [[JournalFeed]] receives instead, in a thread of its own. What it has received, and no offset
-  * names, a later run delivers before it asks the origin for more, in whatever mode.
+  * names, a later run delivers before it asks the origin for more, in whatever mode. In micro-batches it is a batch of its own: a sink
+  * may refuse that epoch until the earlier trigger has run once more, and what had been received for it would be received twice.
   *
   * @param feeding
   *   None: there are no such queries
@@ -69,8 +70,10 @@ abstract class JournalledSupply[P, C](
     def missing = now.available < most
     def ended = known.exists(_.ends <= now.until)
     val looked = aheadOfIt && now.available > 0 && (ended || bounded)
-    if (missing && !looked) orDiscard { bounded = receive(now, most, ahead.polls.poll) }
-    cut = Option.when((!missing || bounded) && !ended)(most)
+    if (!now.wasFed) {
+      if (missing && !looked) orDiscard { bounded = receive(now, most, ahead.polls.poll) }
+      cut = Option.when((!missing || bounded) && !ended)(most)
+    }
     now.available
   }
 
