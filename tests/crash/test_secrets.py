@@ -128,7 +128,7 @@ def looked_at(ui: str, application: str) -> Iterator[tuple[str, str]]:
     api = ("environment", "jobs", "stages", "executors", "sql?details=true&planDescription=true&length=1000")
     for path in (*PAGES, *(f"{base}/{name}" for name in api), "/SQL/execution/?id=0"):
         try:
-            with urllib.request.urlopen(ui + path, timeout=30) as answer:
+            with urllib.request.urlopen(ui + path, timeout=300) as answer:
                 yield path, answer.read().decode("utf-8", "replace")
         except urllib.error.HTTPError as error:
             yield path, error.read().decode("utf-8", "replace")
