@@ -62,6 +62,11 @@ def some_rows(query: StreamingQuery) -> None:
         query.stop()
 
 
+def commit_what_is_begun(spark: SparkSession, checkpoint: Path) -> None:
+    """A stop in the middle of an epoch leaves it begun, and only micro-batches may run it again."""
+    assert started(strings(spark), checkpoint, "availableNow").awaitTermination(60)
+
+
 @pytest.mark.parametrize(
     ("trigger", "interval"),
     [
@@ -122,9 +127,8 @@ def test_real_time_and_complete_exclude_each_other(spark: SparkSession, checkpoi
 def test_a_real_time_query_goes_on_in_micro_batches_and_back(short: SparkSession, checkpoint: Path) -> None:
     for trigger in ("realTime 300 milliseconds", "100 milliseconds", "realTime 300 milliseconds"):
         some_rows(started(strings(short), checkpoint, trigger))
-        # A stop in the middle of an epoch leaves it begun: only micro-batches may run it again.
         if not trigger.startswith("realTime"):
-            assert started(strings(short), checkpoint, "availableNow").awaitTermination(60)
+            commit_what_is_begun(short, checkpoint)
 
 
 def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_do(
@@ -133,12 +137,28 @@ def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_
     query = started(strings(short), checkpoint, "100 milliseconds")
     until(lambda: numbers(checkpoint, "commits"), "a batch")
     query.stop()
+    commit_what_is_begun(short, checkpoint)
     query = started(strings(short), checkpoint, "realTime 300 milliseconds")
     error = from_spark(until(lambda: query.exception(), "the query's end"))
     assert isinstance(error, epochal.ModeError)
     assert error.condition == "MODE_UNSUPPORTED"
     assert "begun in micro-batches" in error.problem
     assert "spark.sql.streaming.stateStore.checkpointFormatVersion" in error.hint
+
+
+def test_an_epoch_that_a_stop_left_begun_is_refused_in_real_time_until_it_is_committed(
+    short: SparkSession, checkpoint: Path
+) -> None:
+    commit_what_is_begun(short, checkpoint)
+    (checkpoint / "commits" / "0").unlink()
+    (checkpoint / "commits" / ".0.crc").unlink()
+    query = started(strings(short), checkpoint, "realTime 300 milliseconds")
+    error = from_spark(until(lambda: query.exception(), "the query's end"))
+    assert isinstance(error, epochal.ModeError)
+    assert error.condition == "TRIGGER_UNSUPPORTED"
+    assert "epoch 0 was begun under another trigger" in error.problem
+    assert 'trigger="availableNow"' in error.hint
+    commit_what_is_begun(short, checkpoint)
 
 
 def test_without_the_helper_a_sink_that_spark_does_not_list_says_which_setting_it_needs(

@@ -93,8 +93,8 @@ def in_python(text: str, formats: Sequence[str]) -> str:
     from epochal._forms import FORMS
 
     known: dict[str, Spelling] = {}
-    for name in reversed(formats):
-        known |= spellings(FORMS[name], _given.get(name, FORMS[name].unset))
+    for form in (FORMS[name] for name in reversed(formats) if name in FORMS):
+        known |= spellings(form, _given.get(form.format, form.unset))
     text = re.sub(r"\b([Tt]he )option (?='[\w.]+')", r"\1argument ", text)
     text = re.sub(r"\.schema\((\"[^\"]*\")\)", r"schema=\1", text)
     text = text.replace(".trigger(availableNow=True)", 'trigger="availableNow"')
