@@ -2,6 +2,7 @@ package io.epochal.jdbc
 
 import java.nio.file.{Files, Path}
 import java.sql.DriverManager
+import java.time.Duration
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.{Locale, Properties}
 
@@ -10,6 +11,7 @@ import scala.util.{Random, Try, Using}
 
 import org.scalatest.BeforeAndAfterAll
 
+import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{one, some}
 
@@ -193,6 +195,8 @@ abstract class FuzzedOptions(databases: TestDatabases) extends SinkSuite(databas
           "retry.maxAttempts" -> "2",
           "retry.deadline" -> "5s"))
     finally {
+      // Each round has a pool of its own: kept for their minute, they would take all of the server's connections.
+      ConnectionPool.sweep(Duration.ZERO)
       unharmed(before)
       assert(FuzzedClass.made.get == 0 && planted.isEmpty, planted)
     }
