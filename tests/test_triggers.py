@@ -17,7 +17,7 @@ from epochal._form import Form
 from epochal._start import Stream, start
 from epochal._trigger import real_time
 from epochal.errors import from_spark
-from support.streams import numbers
+from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_earlier_calls")
@@ -65,6 +65,13 @@ def some_rows(query: StreamingQuery) -> None:
 def commit_what_is_begun(spark: SparkSession, checkpoint: Path) -> None:
     """A stop in the middle of an epoch leaves it begun, and only micro-batches may run it again."""
     assert started(strings(spark), checkpoint, "availableNow").awaitTermination(60)
+
+
+def refused_in_real_time(spark: SparkSession, checkpoint: Path) -> epochal.ModeError:
+    query = started(strings(spark), checkpoint, "realTime 300 milliseconds")
+    error = from_spark(until(lambda: query.exception(), "the query's end"))
+    assert isinstance(error, epochal.ModeError)
+    return error
 
 
 @pytest.mark.parametrize(
@@ -138,9 +145,7 @@ def test_a_checkpoint_of_micro_batches_is_refused_in_real_time_and_says_what_to_
     until(lambda: numbers(checkpoint, "commits"), "a batch")
     query.stop()
     commit_what_is_begun(short, checkpoint)
-    query = started(strings(short), checkpoint, "realTime 300 milliseconds")
-    error = from_spark(until(lambda: query.exception(), "the query's end"))
-    assert isinstance(error, epochal.ModeError)
+    error = refused_in_real_time(short, checkpoint)
     assert error.condition == "MODE_UNSUPPORTED"
     assert "begun in micro-batches" in error.problem
     assert "spark.sql.streaming.stateStore.checkpointFormatVersion" in error.hint
@@ -150,11 +155,8 @@ def test_an_epoch_that_a_stop_left_begun_is_refused_in_real_time_until_it_is_com
     short: SparkSession, checkpoint: Path
 ) -> None:
     commit_what_is_begun(short, checkpoint)
-    (checkpoint / "commits" / "0").unlink()
-    (checkpoint / "commits" / ".0.crc").unlink()
-    query = started(strings(short), checkpoint, "realTime 300 milliseconds")
-    error = from_spark(until(lambda: query.exception(), "the query's end"))
-    assert isinstance(error, epochal.ModeError)
+    assert forget_last_commit(checkpoint) == 0
+    error = refused_in_real_time(short, checkpoint)
     assert error.condition == "TRIGGER_UNSUPPORTED"
     assert "epoch 0 was begun under another trigger" in error.problem
     assert 'trigger="availableNow"' in error.hint

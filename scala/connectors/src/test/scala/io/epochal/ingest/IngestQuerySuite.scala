@@ -11,7 +11,7 @@ import org.scalatest.time.{Millis, Minutes, Span}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.ingest.tcp.TcpClient
-import io.epochal.support.{Collected, Collecting}
+import io.epochal.support.{Collected, Collecting, Ports}
 
 /** Whole queries, and clients that write to them. */
 final class IngestQuerySuite extends StreamTest {
@@ -118,7 +118,7 @@ final class IngestQuerySuite extends StreamTest {
 
   test("with the journal behind Spark's log no client is acknowledged; with failOnDataLoss=false its line arrives") {
     withTempDir { dir =>
-      val port = Using.resource(new ServerSocket(0))(_.getLocalPort).toString
+      val port = Ports.free().toString
       val first = start(ingest("port" -> port), "ingest_behind", dir.toString)
       stopped(first) {
         send(address(first), "a", "b", "c")

@@ -2,6 +2,8 @@ package io.epochal.jdbc
 
 import java.nio.file.{Files, Path, Paths}
 
+import io.epochal.support.Ports
+
 /** A MariaDB server for this JVM, started from the programs of Debian's package on a port of its own, as a plain user. */
 object MariadbServer extends MysqlServer("mariadb") {
 
@@ -54,7 +56,7 @@ sealed abstract class MysqlServer(name: String) {
   }
 
   protected def start(home: Path, program: Path, more: String*)(url: Int => String): String = {
-    val port = TestServer.freePort()
+    val port = Ports.free()
     val settings = Seq(
       "--bind-address=127.0.0.1",
       s"--port=$port",

@@ -7,6 +7,8 @@ import java.sql.DriverManager
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
+import io.epochal.support.Ports
+
 /** PostgreSQL servers for this JVM, with fsync on. PostgreSQL refuses to run as root: there they run as `nobody`. */
 object PostgresServer {
 
@@ -79,7 +81,7 @@ object PostgresServer {
       "--encoding=UTF8",
       "--no-locale",
       "-N")
-    val port = TestServer.freePort()
+    val port = Ports.free()
     val settings = Seq(
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",

@@ -1,11 +1,10 @@
 package io.epochal.jdbc
 
-import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path}
 import java.sql.DriverManager
 import java.util.concurrent.TimeUnit
 
-import scala.util.{Try, Using}
+import scala.util.Try
 
 import org.scalatest.Assertions
 
@@ -25,8 +24,6 @@ private[jdbc] object TestServer {
     if (isRoot) Runtime.getRuntime.exec(Array("chown", "nobody", home.toString)).waitFor()
     home
   }
-
-  def freePort(): Int = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
 
   /** Waits until it answers; it ends with this JVM, and its directory goes with it. */
   def keep(server: Process, home: Path, url: String, log: Path): Unit = {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.scalatest.time.{Minutes, Span}
 
 import io.epochal.support.ModesTest
-import io.epochal.support.ModesTest.{Mode, isUnfinished, lastCommit}
+import io.epochal.support.ModesTest.{Mode, lastCommit}
 
 /** One checkpoint under one trigger and then under another, for all pairs: what a query delivers goes on where the last epoch ended
   * that Spark logged as committed, without a gap and without a repetition.
@@ -24,8 +24,7 @@ final class RandomModesSuite extends ModesTest {
       withTempDir { checkpoint =>
         val before = run(checkpoint, first, 30)
         assert(before.gaps(None).isEmpty && before.ids.distinct == before.ids)
-        if (unfinishedRefused(first -> second) && isUnfinished(checkpoint))
-          assert(start(checkpoint, Finishing, UUID.randomUUID().toString).awaitTermination(60000))
+        finish(first -> second, checkpoint)(start(checkpoint, _, UUID.randomUUID().toString))
         val committed = position(checkpoint)
         assert(committed.exists(_.delivered > 0))
         val after = run(checkpoint, second, 30)

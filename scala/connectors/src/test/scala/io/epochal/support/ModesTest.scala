@@ -6,6 +6,7 @@ import java.nio.file.Files
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.scalatest.Assertions.assert
 import org.scalatest.time.{Millis, Minutes, Span}
 
 /** Queries under each kind of trigger, in a session that allows real-time mode, with short batches. */
@@ -49,12 +50,16 @@ object ModesTest {
     val RealTime: Mode = Mode("real-time", Trigger.RealTime(realTime), OutputMode.Update)
     val Modes: Seq[Mode] = Seq(Micro, Continuous, RealTime)
 
-    /** Ends an epoch that was begun under another trigger. */
-    val Finishing: Mode = Mode("availableNow", Trigger.AvailableNow(), OutputMode.Append)
+    private val Finishing = Mode("availableNow", Trigger.AvailableNow(), OutputMode.Append)
 
-    /** From which one a query goes on under which other one only after such an epoch has ended. */
-    val unfinishedRefused: Set[(Mode, Mode)] =
+    /** From which one a query goes on under which other one only after an epoch that a stop left begun has ended. */
+    private val unfinishedRefused: Set[(Mode, Mode)] =
       Set(Micro -> Continuous, Micro -> RealTime, RealTime -> Continuous)
+
+    /** Ends such an epoch, if there is one. */
+    def finish(change: (Mode, Mode), checkpoint: File)(start: Mode => StreamingQuery): Unit =
+      if (unfinishedRefused(change) && isUnfinished(checkpoint))
+        assert(start(Finishing).awaitTermination(60000)): Unit
 
     /** From which one Spark goes on under which other one not. */
     val refused: Set[(Mode, Mode)] = Set(Continuous -> Micro, Continuous -> RealTime)
@@ -64,7 +69,7 @@ object ModesTest {
   def lastCommit(checkpoint: File): Option[Long] = last(checkpoint, "commits")
 
   /** Whether the last epoch was begun and not committed. */
-  def isUnfinished(checkpoint: File): Boolean =
+  private def isUnfinished(checkpoint: File): Boolean =
     last(checkpoint, "offsets").exists(epoch => lastCommit(checkpoint).forall(_ < epoch))
 
   private def last(checkpoint: File, log: String): Option[Long] =

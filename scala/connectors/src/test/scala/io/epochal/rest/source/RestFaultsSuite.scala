@@ -14,6 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.{SourceOffset, SourceStream}
 import io.epochal.rest.source.paging.{RestOffset, RestPosition}
+import io.epochal.support.Ports
 import io.epochal.testkit.MicroBatch
 
 /** The source against a server that fails in every way that a server can. */
@@ -94,7 +95,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a refused connection at the very first request is given up on after a few attempts") {
-    val port = Using.resource(new ServerSocket(0))(_.getLocalPort)
+    val port = Ports.free()
     val begin = System.nanoTime()
     val error = failure(readAll(stream("url" -> s"http://me:hunter2@127.0.0.1:$port/c?key=hunter2")))
     assert(error.condition.name == "HTTP_UNREACHABLE")
@@ -105,7 +106,7 @@ final class RestFaultsSuite extends AnyFunSuite with StubbedApi {
   }
 
   test("a replayed batch asks the server before tasks are started") {
-    val port = Using.resource(new ServerSocket(0))(_.getLocalPort)
+    val port = Ports.free()
     val source = stream("url" -> s"http://127.0.0.1:$port/c")
     def at(n: Long) = source.deserializeOffset(RestOffset.toJson(s"http://127.0.0.1:$port/c (none)", RestPosition(n)))
     assert(failure(source.planInputPartitions(at(0), at(5))).condition.name == "HTTP_UNREACHABLE")

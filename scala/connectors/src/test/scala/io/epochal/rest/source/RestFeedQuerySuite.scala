@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.scalatest.time.{Minutes, Span}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
-import io.epochal.support.ModesTest.{Mode, isUnfinished}
+import io.epochal.support.ModesTest.Mode
 import io.epochal.support.{Collected, ModesTest}
 
 /** APIs whose pages are received into the journal, in queries whose tasks have no end: each record is delivered, and none again that
@@ -62,13 +62,10 @@ final class RestFeedQuerySuite extends ModesTest {
     "over runs of all modes that are stopped at any moment, each begins behind the last committed epoch, and has all records") {
     ChainApi.using(records = 0) { api =>
       withTempDir { checkpoint =>
-        var before = 0L
         val modes = Seq(RealTime, RealTime, Micro, RealTime, RealTime, Continuous, Continuous, Continuous)
         modes.zip(RealTime +: modes).foreach { case (mode, previous) =>
-          if (unfinishedRefused(previous -> mode) && isUnfinished(checkpoint)) {
-            finishEpoch(checkpoint, chained(api))
-            before = committed(checkpoint)
-          }
+          finish(previous -> mode, checkpoint)(start(checkpoint, _, chained(api))._2)
+          val before = committed(checkpoint)
           val (found, query) = start(checkpoint, mode, chained(api))
           try
             (1 to 3).foreach { _ =>
@@ -77,9 +74,8 @@ final class RestFeedQuerySuite extends ModesTest {
             }
           finally query.stop()
           assert(ids(found) == (before until api.count.toLong), mode)
-          before = committed(checkpoint)
         }
-        assert(before > 0)
+        assert(committed(checkpoint) > 0)
       }
     }
   }
@@ -172,7 +168,7 @@ final class RestFeedQuerySuite extends ModesTest {
     withTempDir { checkpoint =>
       Seq((first, first, 0 to 30), (first, second, 30 to 45), (second, second, 45 to 46)).foreach {
         case (before, mode, range) =>
-          if (unfinishedRefused(before -> mode) && isUnfinished(checkpoint)) finishEpoch(checkpoint, options)
+          finish(before -> mode, checkpoint)(start(checkpoint, _, options)._2)
           val (found, query) = start(checkpoint, mode, options)
           try
             Seq((range.start + range.end) / 2, range.end).foreach { count =>
@@ -192,9 +188,6 @@ final class RestFeedQuerySuite extends ModesTest {
     val frame = spark.readStream.format("epochal-rest").schema("id INT, name STRING").options(quick ++ options).load()
     name -> collect(frame, checkpoint, mode, name)
   }
-
-  private def finishEpoch(checkpoint: File, options: Map[String, String]): Unit =
-    assert(start(checkpoint, Finishing, options)._2.awaitTermination(60000)): Unit
 
   private def ids(name: String): Seq[Long] = Collected.of(name).map(_.getInt(0).toLong)
 

@@ -1,0 +1,11 @@
+package io.epochal.support
+
+import java.net.{InetAddress, ServerSocket}
+
+import scala.util.Using
+
+object Ports {
+
+  /** One of this machine's at which nothing listens. */
+  def free(): Int = Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+}
