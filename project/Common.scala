@@ -22,9 +22,7 @@ object Common {
     // In a suite an assertion is a statement, and its value is rightly dropped.
     Test / tpolecatExcludeOptions ++= assertions,
     // Scaladoc knows no links to what Java or another module documents, and takes `${name}` for a variable of its own.
-    Compile / doc / scalacOptions := Seq("-nowarn"),
-    semanticdbEnabled := true,
-    semanticdbVersion := Dependencies.Versions.semanticdb
+    Compile / doc / scalacOptions := Seq("-nowarn")
   )
 
   /** Forked JVMs, in each of which suites run one after the other. */

@@ -6,8 +6,6 @@ object Dependencies {
     val scala = "2.13.18"
     val spark = "4.2.0"
     val junit = "5.14.1"
-    // The release of the compiler plugin that scalafix needs which exists for this Scala version.
-    val semanticdb = "4.14.2"
   }
 
   // Provided by every Spark 4 distribution; never in our jar.

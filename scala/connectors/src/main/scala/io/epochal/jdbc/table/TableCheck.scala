@@ -19,7 +19,7 @@ import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, Transp
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
-  import QueryColumns.{all, named, Checked}
+  import QueryColumns.{Checked, all, named}
 
   private val place = options.connection.place
 

@@ -20,7 +20,7 @@ import io.epochal.kit.json.Json
   *   RESPONSE_FILE_FAILED, from each step
   */
 final private[epochal] class BodyFile(channel: FileChannel, val partBytes: Int) extends ByteSource with AutoCloseable {
-  import BodyFile.{kept, StreamBuffer}
+  import BodyFile.{StreamBuffer, kept}
 
   private var written = 0
 

@@ -44,7 +44,7 @@ final private[engine] case class NumberCount(index: Int, count: Long) extends Pa
   * finds a query in the middle of its rows.
   */
 final private[engine] class EndlessNumbers(slice: EndlessNumberSlice) {
-  import NumberedSource.{available, Partitions}
+  import NumberedSource.{Partitions, available}
 
   private val file = Path.of(slice.file)
   private var count = slice.count
