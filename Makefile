@@ -31,6 +31,7 @@ SHARED  := $(call shared,$(CLASSES))
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
 JAR_SOURCES   := $(call sources,scala/core/src/main scala/kit/src/main scala/connectors/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
+TEST_SOURCES  := $(JAR_SOURCES) $(call sources,$(wildcard scala/*/src/test) scala/testkit/src/main scala/bench/src)
 PUBLISHED_SOURCES := $(call sources,scala/testkit/src/main)
 WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
 
@@ -42,25 +43,48 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-all test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
 	  printf '  make %-13s %s\n' "$$target" "$$text"; done
 
-demo: venv ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
+demo: ## the main job: a REST API into a database, killed half way, resumed (ARGS="--database-url …")
+	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.epochal
 	@$(BIN)/python -m epochal demo $(ARGS)
 
-test: ## all tests, Scala and Python side by side; logs in build/logs
-	@$(MAKE) --no-print-directory --output-sync=target -j2 venv $(CLASSES) $(PUBLISHED)
-	@scripts/side-by-side test-scala test-python
+# CPU seconds of `make test`, compilation apart: about ten minutes on two cores. Raising it needs an ADR.
+BUDGET = 1200
 
-test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
+test: compiled ## the suite that everyone runs, Scala and Python side by side; logs in build/logs
+	@EPOCHAL_TESTS=small $(PYTHON) scripts/side_by_side.py --budget $(BUDGET) test-scala test-python
+
+test-all: compiled $(PUBLISHED) ## every test, also those tagged slow, and the matrix over Spark's lines; before a release
+	@$(PYTHON) scripts/side_by_side.py test-scala test-python
+	@$(MAKE) --no-print-directory test-matrix
+
+# What both halves of the tests need, built side by side.
+compiled:
+	@$(MAKE) --no-print-directory --output-sync=target -j2 build/.compiled $(VENV)/.requirements $(CLASSES)
+	@$(MAKE) --no-print-directory $(WHEEL) venv
+
+build/.compiled: $(TEST_SOURCES)
+	scripts/sbt "connectors/assembly; Test/compile"
+	@touch $(JAR) $@
+
+# Tests that EPOCHAL_TESTS=small leaves out carry the tag `slow`: ScalaTest's Slow, pytest's marker.
+test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamTest), in several JVMs side by side
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
-test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
-	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
+NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
+test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
+
+# With git: what differs from BASE, committed or not.
+BASE ?= origin/main
+test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
+	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
 
 test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
@@ -85,38 +109,39 @@ build/delta/.jars: Makefile
 	@touch $@
 
 # Those of the matrix alone start sessions of their own, so they run first, in a process of their own.
-test-matrix-%: build/venv-%/.wheel build/venv-%/classes.jsa
+test-matrix-%: $(JAR) build/venv-%/.requirements build/venv-%/classes.jsa
 	build/venv-$*/bin/python -m pytest tests -m matrix --deselect test_lines.py --junitxml=build/matrix/$*-jobs.xml $(PYTEST)
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests -n $(WORKERS) --dist worksteal -m line \
 	  --junitxml=build/matrix/$*-classic.xml $(PYTEST)
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
-test-lines: $(MATRIX:%=build/venv-%/.wheel) | $(VENV)/.wheel
+# The main job on these lines alone.
+test-job: $(JAR) $(MATRIX:%=test-job-%)
+test-job-%: build/venv-%/.requirements build/venv-%/classes.jsa
+	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests/test_main_job.py -m matrix --junitxml=build/matrix/$*-job.xml
+
+test-lines: $(JAR) $(MATRIX:%=build/venv-%/.requirements) | $(VENV)/.requirements
 	EPOCHAL_LINES="$(MATRIX)" $(BIN)/python -m pytest tests/test_lines.py -m matrix --junitxml=build/matrix/lines.xml $(PYTEST)
 
-test-client: build/client-$(CLIENT)/.wheel $(VENV)/.wheel ## over Connect by pyspark-client (CLIENT=4.2.0), which has no JVM
+test-client: $(JAR) build/client-$(CLIENT)/.requirements $(VENV)/.requirements ## over Connect by pyspark-client (CLIENT=4.2.0), which has no JVM
 	EPOCHAL_TEST_CONNECT=1 EPOCHAL_TEST_SPARK=$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages/pyspark) \
 	  build/client-$(CLIENT)/bin/python -m pytest tests -m line --junitxml=build/matrix/client-$(CLIENT).xml $(PYTEST)
 
-build/client-%/.wheel: $(WHEEL) python/requirements-test.txt
-	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt pyspark-client==$*
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps $<
+build/client-%/.requirements: python/requirements.txt python/requirements-test.txt
+	$(call environment,$(@D),$(PYTHON),pyspark-client==$*)
+	$(call pip,$(@D)) -r python/requirements-test.txt
 	@touch $@
 
 test-pythons: $(PYTHONS:%=test-python-with-%) ## the package and the main job on every Python (PYTHONS="python3.10 python3.13" selects)
 
 # pyspark 4.3 needs Python 3.11.
-test-python-with-%: $(WHEEL)
-	rm -rf build/with-$(notdir $*)
-	$* -m venv build/with-$(notdir $*)
-	build/with-$(notdir $*)/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt pyspark==$(if $(filter %3.10,$*),4.2.0,$(PYSPARK))
-	build/with-$(notdir $*)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps $(WHEEL)
+test-python-with-%: $(JAR)
+	$(call environment,build/with-$(notdir $*),$*,pyspark==$(if $(filter %3.10,$*),4.2.0,$(PYSPARK)))
+	$(call pip,build/with-$(notdir $*)) -r python/requirements-test.txt
 	build/with-$(notdir $*)/bin/python -m pytest tests/test_public_api.py tests/test_values.py tests/test_exceptions.py tests/test_random.py tests/test_main_job.py \
 	  -m "matrix or not matrix" --junitxml=build/matrix/$(notdir $*).xml $(PYTEST)
 
-check: $(VENV)/.requirements $(SITE)/.requirements ## formats, lints, types, warnings as errors, the walls between rooms, and the site
+check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings as errors, the walls between rooms, and the site
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -124,7 +149,7 @@ check: $(VENV)/.requirements $(SITE)/.requirements ## formats, lints, types, war
 	$(BIN)/python scripts/check_tree.py
 	$(build-site)
 
-format: $(VENV)/.requirements ## put all sources into the format that check wants
+format: $(VENV)/.checks ## put all sources into the format that check wants
 	scripts/sbt "scalafixAll; scalafmtAll; scalafmtSbt"
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
@@ -181,22 +206,35 @@ release-check: $(WHEEL) $(VENV)/.requirements ## what is released is built twice
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements-release.txt
 	$(BIN)/python scripts/release_check.py
 
-venv: $(VENV)/.wheel ## build/venv: Python with pyspark, the wheel and what the tests need
+venv: $(JAR) $(VENV)/.requirements ## build/venv: Python with pyspark, Epochal from this source tree, and what the tests need
 	@ln -sfn $(notdir $(VENV)) build/venv
 
-# One environment for each Spark; build/venv points to the one that is used.
-.PRECIOUS: build/venv-%/.requirements build/venv-%/.wheel build/venv-%/classes.jsa
-build/venv-%/.requirements: python/requirements-test.txt
-	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< pyspark==$*
+# One environment for each Spark, in two steps: what runs Epochal, and on top of it what tests and checks need. Epochal is
+# installed as editable: a change in python/src needs no build. pip makes a wheel of Spark's 450 MB: stored, not compressed.
+.PRECIOUS: build/venv-%/.epochal build/venv-%/.requirements build/venv-%/.checks build/venv-%/classes.jsa
+pip = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+
+# directory, interpreter, Spark
+define environment
+rm -rf $(1)
+$(2) -m venv $(1)
+$(call pip,$(1)) --no-compile --config-settings=--build-option=--compression=stored -r python/requirements.txt $(3)
+$(call pip,$(1)) --no-deps --no-build-isolation --editable python
+endef
+
+build/venv-%/.epochal: python/requirements.txt python/pyproject.toml version.txt
+	$(call environment,$(@D),$(PYTHON),pyspark==$*)
 	@touch $@
 
-build/venv-%/.wheel: $(WHEEL) build/venv-%/.requirements
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall $<
+build/venv-%/.requirements: python/requirements-test.txt build/venv-%/.epochal
+	$(call pip,$(@D)) --no-compile -r $<
 	@touch $@
 
-build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.requirements
+build/venv-%/.checks: python/requirements-check.txt build/venv-%/.requirements
+	$(call pip,$(@D)) -r $<
+	@touch $@
+
+build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.epochal
 	rm -f $@
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
 

@@ -35,6 +35,7 @@ object Common {
       "-Xmx1500m",
       // A suite ends before the optimizing compiler has paid for itself.
       "-XX:TieredStopAtLevel=1",
+      "-XX:ReservedCodeCacheSize=128m",
       "-XX:+UseSerialGC",
       s"-Depochal.root=${(LocalRootProject / baseDirectory).value}",
       s"-Dlog4j2.configurationFile=${(LocalRootProject / baseDirectory).value / "scala" / "log4j2-test.properties"}",
@@ -50,6 +51,11 @@ object Common {
       (Test / forkOptions).value,
       target.value / "test-work",
       (LocalRootProject / baseDirectory).value / "project" / "suite-seconds.txt"),
-    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF")
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    // What `make test` leaves to `make test-all`.
+    Test / testOptions ++= sys.env
+      .get("EPOCHAL_TESTS")
+      .filter(_ == "small")
+      .map(_ => Tests.Argument(TestFrameworks.ScalaTest, "-l", "org.scalatest.tags.Slow"))
   )
 }

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 FILES = (
+    "python/requirements.txt",
     "python/requirements-test.txt",
+    "python/requirements-check.txt",
     "python/requirements-release.txt",
     "python/requirements-site.txt",
     "bench/requirements.txt",

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
@@ -12,8 +13,11 @@ final class SqliteClearedTableSuite extends ClearedTables(Sqlite) {
 
 final class PostgresClearedTableSuite extends PostgresClearedTables(Postgres)
 final class StagedClearedTableSuite extends PostgresClearedTables(PostgresBy.staged)
+@Slow
 final class MariadbClearedTableSuite extends ClearedTables(Mariadb)
+@Slow
 final class Mysql8ClearedTableSuite extends ClearedTables(Mysql8)
+@Slow
 final class H2ClearedTableSuite extends ClearedTables(InProcess.H2)
 
 abstract class PostgresClearedTables(databases: TestDatabases) extends ClearedTables(databases) {

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -16,9 +17,13 @@ import io.epochal.testkit.Epoch
 
 final class SqliteCommitFaultsSuite extends InlineFaults(Sqlite)
 
+@Slow
 final class MariadbCommitFaultsSuite extends InlineFaults(Mariadb)
+@Slow
 final class Mysql8CommitFaultsSuite extends InlineFaults(Mysql8)
+@Slow
 final class H2CommitFaultsSuite extends InlineFaults(InProcess.H2)
+@Slow
 final class HsqldbCommitFaultsSuite extends InlineFaults(InProcess.Hsqldb)
 
 final class StagedCommitFaultsSuite extends CommitFaults(PostgresBy.staged) {

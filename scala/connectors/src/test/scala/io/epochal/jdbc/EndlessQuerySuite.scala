@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.io.File
 import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicLong
@@ -94,6 +95,7 @@ final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 sec
   }
 }
 
+@Slow
 final class MariadbRealTimeQuerySuite
     extends EndlessQuerySuite(Trigger.RealTime("1 second"), OutputMode.Update, Mariadb)
 

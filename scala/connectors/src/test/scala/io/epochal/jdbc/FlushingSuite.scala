@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -33,7 +34,9 @@ final class PostgresFlushingSuite extends FlushingSuite(Postgres, "SELECT count(
   }
 }
 
+@Slow
 final class MariadbFlushingSuite extends FlushingSuite(Mariadb, FlushingSuite.InnodbWaits)
+@Slow
 final class MysqlFlushingSuite extends FlushingSuite(Mysql8, FlushingSuite.InnodbWaits)
 
 final class SqliteFlushingSuite extends SinkSuite(Sqlite) {

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.file.{Files, Path}
 import java.sql.DriverManager
 import java.time.Duration
@@ -18,9 +19,13 @@ import io.epochal.support.Fuzz.{one, some}
 final class PostgresFuzzedOptionsSuite extends FuzzedOptions(Postgres)
 final class StagedFuzzedOptionsSuite extends FuzzedOptions(PostgresBy.staged(Postgres13))
 final class SqliteFuzzedOptionsSuite extends FuzzedOptions(Sqlite)
+@Slow
 final class MariadbFuzzedOptionsSuite extends FuzzedOptions(Mariadb)
+@Slow
 final class MysqlFuzzedOptionsSuite extends FuzzedOptions(Mysql8)
+@Slow
 final class H2FuzzedOptionsSuite extends FuzzedOptions(InProcess.H2)
+@Slow
 final class HsqldbFuzzedOptionsSuite extends FuzzedOptions(InProcess.Hsqldb)
 
 /** Names and options by chance, hostile ones among them: an epoch is written to the one table that they name, or a named error

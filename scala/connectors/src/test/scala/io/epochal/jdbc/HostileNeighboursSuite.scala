@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.sql.DriverManager
 
 import scala.util.Using
@@ -12,6 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String.fromString
 import io.epochal.core.error.Conditions
 
 final class PostgresHostileNeighboursSuite extends HostileNeighbours(Postgres)
+@Slow
 final class Postgres13HostileNeighboursSuite extends HostileNeighbours(Postgres13)
 
 /** Attacks by a role, `mallory`, that may create in a schema on the sink's path and has nothing to do with the sink. What she

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -12,7 +13,9 @@ import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 import io.epochal.testkit.Epoch
 
+@Slow
 final class MariadbHostileRunsSuite extends HostileRuns(Mariadb)
+@Slow
 final class Mysql8HostileRunsSuite extends HostileRuns(Mysql8)
 
 final class SqliteHostileRunsSuite extends HostileRuns(Sqlite) {

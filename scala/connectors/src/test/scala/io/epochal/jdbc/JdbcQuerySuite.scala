@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.io.File
 import java.nio.file.Files
 
@@ -24,7 +25,9 @@ final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
   }
 }
 
+@Slow
 final class MariadbQuerySuite extends JdbcQueries(Mariadb)
+@Slow
 final class Mysql8QuerySuite extends JdbcQueries(Mysql8)
 
 final class PostgresQuerySuite extends JdbcQueries(Postgres) {

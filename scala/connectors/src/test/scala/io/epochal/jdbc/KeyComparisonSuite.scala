@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String.fromString
@@ -17,6 +18,7 @@ final class SqliteKeyComparisonSuite extends KeyComparisons(Sqlite) {
     "CREATE UNIQUE INDEX i ON t (word COLLATE NOCASE")
 }
 
+@Slow
 final class MariadbKeyComparisonSuite extends KeyComparisons(Mariadb) {
   private def word(collation: String) =
     s"id BIGINT, word VARCHAR(20) CHARACTER SET utf8mb4 COLLATE $collation PRIMARY KEY"
@@ -31,6 +33,7 @@ final class MariadbKeyComparisonSuite extends KeyComparisons(Mariadb) {
 }
 
 /** Of a release without a collation for keys. */
+@Slow
 final class Mysql8KeyComparisonSuite extends KeyComparisons(Mysql8) {
   override protected def makesExact = false
   loose("a _ci column", "collation utf8mb4_0900_ai_ci", "a", "A")("id BIGINT, word VARCHAR(20) PRIMARY KEY")
@@ -46,7 +49,9 @@ final class Mysql8KeyComparisonSuite extends KeyComparisons(Mysql8) {
 
 final class PostgresKeyComparisonSuite extends PostgresKeyComparisons(Postgres)
 final class StagedKeyComparisonSuite extends PostgresKeyComparisons(PostgresBy.staged)
+@Slow
 final class IcuKeyComparisonSuite extends IcuKeyComparisons(PostgresIcu)
+@Slow
 final class OldestKeyComparisonSuite extends IcuKeyComparisons(Postgres13)
 
 abstract class PostgresKeyComparisons(databases: TestDatabases) extends KeyComparisons(databases) {

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
@@ -8,6 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String.fromString
 final class PostgresLeastPrivilegesSuite
     extends LeastPrivileges(new PostgresDatabases("PostgreSQL", PostgresServer.url, rights = Seq("the place")))
 
+@Slow
 final class Postgres13LeastPrivilegesSuite
     extends LeastPrivileges(new PostgresDatabases("PostgreSQL 13", PostgresServer.oldest, rights = Seq("the place")))
 

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -11,7 +12,9 @@ import io.epochal.core.ledger.TriggerMode
 import io.epochal.testkit.Serialization
 
 final class SqliteLedgerDeskSuite extends LedgerDeskSuite(Sqlite)
+@Slow
 final class MariadbLedgerDeskSuite extends LedgerDeskSuite(Mariadb)
+@Slow
 final class H2LedgerDeskSuite extends LedgerDeskSuite(InProcess.H2)
 
 final class PostgresLedgerDeskSuite extends LedgerDeskSuite(Postgres) {

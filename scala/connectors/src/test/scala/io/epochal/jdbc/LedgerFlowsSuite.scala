@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.util.UUID
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -12,9 +13,12 @@ import io.epochal.testkit.Epoch
 
 final class SqliteLedgerFlowsSuite extends LedgerFlows(Sqlite)
 
+@Slow
 final class MariadbLedgerFlowsSuite extends LedgerFlows(Mariadb)
+@Slow
 final class Mysql8LedgerFlowsSuite extends LedgerFlows(Mysql8)
 final class H2LedgerFlowsSuite extends LedgerFlows(InProcess.H2)
+@Slow
 final class HsqldbLedgerFlowsSuite extends LedgerFlows(InProcess.Hsqldb)
 
 final class PostgresLedgerFlowsSuite extends LedgerFlows(Postgres) {

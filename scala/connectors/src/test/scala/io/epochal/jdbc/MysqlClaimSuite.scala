@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.sql.{Connection, SQLException}
 
 import scala.collection.mutable
@@ -15,7 +16,9 @@ import io.epochal.jdbc.database.{Database, Dialect}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 
+@Slow
 final class MariadbClaimSuite extends MysqlClaims(Mariadb)
+@Slow
 final class Mysql8ClaimSuite extends MysqlClaims(Mysql8)
 
 /** A user without ALTER, as the documents allow. */

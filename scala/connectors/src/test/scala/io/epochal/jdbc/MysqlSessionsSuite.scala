@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -13,6 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.sql.{Sql, Writer}
 
+@Slow
 final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Eventually {
 
   on("a session in its COMMIT, as one that waits for a replica, is named and not ended", table) { f =>
@@ -35,6 +37,7 @@ final class MariadbSessionsSuite extends MysqlSessionsChecks(Mariadb) with Event
   }
 }
 
+@Slow
 final class Mysql8SessionsSuite extends MysqlSessionsChecks(Mysql8)
 
 /** Which session a claim that waits ends (K15): one that is proven to be of an older run of the sink, and to block it. */

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -8,7 +9,9 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
 
+@Slow
 final class MariadbTypesSuite extends MysqlTypes(Mariadb)
+@Slow
 final class Mysql8TypesSuite extends MysqlTypes(Mysql8)
 
 /** What MySQL keeps, and what it would change in silence if it were let. */

@@ -1,11 +1,14 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
 
 import io.epochal.core.error.Conditions
 
+@Slow
 final class MariadbPacketSuite extends Packets(Mariadb)
+@Slow
 final class Mysql8PacketSuite extends Packets(Mysql8)
 
 /** A server takes statements of `max_allowed_packet` bytes, here 16 MiB. */

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.file.Files
 import java.util.UUID
 
@@ -21,8 +22,11 @@ final class PostgresReplaceSuite extends Replaces(Postgres)
 final class StagedReplaceSuite extends Replaces(PostgresBy.staged) {
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup
 }
+@Slow
 final class MariadbReplaceSuite extends Replaces(Mariadb)
+@Slow
 final class Mysql8ReplaceSuite extends Replaces(Mysql8)
+@Slow
 final class H2ReplaceSuite extends Replaces(InProcess.H2)
 
 /** `onNewQuery=replace`: the first epoch of a query empties the table, in its own transaction. */

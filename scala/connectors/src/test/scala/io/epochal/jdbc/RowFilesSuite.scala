@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
 
@@ -12,8 +13,11 @@ import io.epochal.kit.sink.transport.{FileMessage, InlineMessage}
 import io.epochal.testkit.Epoch
 
 final class SqliteRowFilesSuite extends RowFilesChecks(Sqlite)
+@Slow
 final class MariadbRowFilesSuite extends RowFilesChecks(Mariadb)
+@Slow
 final class Mysql8RowFilesSuite extends RowFilesChecks(Mysql8)
+@Slow
 final class H2RowFilesSuite extends RowFilesChecks(InProcess.H2)
 
 /** Epochs that are larger than what may travel in messages, where the database has no staging. */

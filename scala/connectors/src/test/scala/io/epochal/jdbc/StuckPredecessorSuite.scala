@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -14,8 +15,11 @@ import io.epochal.jdbc.database.Dialect
 import io.epochal.support.Examples
 
 final class PostgresStuckPredecessorSuite extends StuckPredecessor(Postgres, InMiddle.ofPostgres)
+@Slow
 final class Postgres13StuckPredecessorSuite extends StuckPredecessor(Postgres13, InMiddle.ofPostgres)
+@Slow
 final class MariadbStuckPredecessorSuite extends StuckPredecessor(Mariadb, InMiddle.ofMysql)
+@Slow
 final class Mysql8StuckPredecessorSuite extends StuckPredecessor(Mysql8, InMiddle.ofMysql)
 
 /** How a test knows that a statement is under way.

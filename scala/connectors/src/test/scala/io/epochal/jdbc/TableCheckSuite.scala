@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -8,8 +9,11 @@ import io.epochal.core.error.Conditions
 
 final class SqliteTableCheckSuite extends TableChecks(Sqlite)
 
+@Slow
 final class MariadbTableCheckSuite extends TableChecks(Mariadb)
+@Slow
 final class Mysql8TableCheckSuite extends TableChecks(Mysql8)
+@Slow
 final class H2TableCheckSuite extends TableChecks(InProcess.H2)
 
 final class PostgresTableCheckSuite extends TableChecks(Postgres) {

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -9,9 +10,12 @@ import io.epochal.core.error.Conditions
 
 final class PostgresTextOrderSuite extends PostgresTextOrder(Postgres)
 final class StagedTextOrderSuite extends PostgresTextOrder(PostgresBy.staged)
+@Slow
 final class IcuTextOrderSuite extends PostgresTextOrder(PostgresIcu)
+@Slow
 final class StagedIcuTextOrderSuite extends PostgresTextOrder(PostgresBy.staged(PostgresIcu))
 
+@Slow
 final class ColumnIcuTextOrderSuite extends TextOrder(Postgres13) {
   sorted("a column with an ICU collation", "TEXT COLLATE \"en-US-x-icu\"")
 }
@@ -29,7 +33,9 @@ final class SqliteTextOrderSuite extends TextOrder(Sqlite) {
   }
 }
 
+@Slow
 final class MariadbTextOrderSuite extends MysqlTextOrder(Mariadb)
+@Slow
 final class Mysql8TextOrderSuite extends MysqlTextOrder(Mysql8)
 
 abstract class MysqlTextOrder(databases: TestDatabases) extends TextOrder(databases) {

@@ -1,8 +1,10 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
 import io.epochal.core.error.Conditions
 
 final class PostgresTlsSuite extends TlsChecks(Postgres, "sslmode")
+@Slow
 final class MariadbTlsSuite extends TlsChecks(Mariadb, "sslMode")
 
 /** The URL's parameters for TLS, and those of `connection.*`, hold for every connection. */

@@ -1,0 +1,111 @@
+"""Runs make targets at the same time, each into its own log, and prints a log as a whole when its target has ended.
+
+    python scripts/side_by_side.py [--budget SECONDS] TARGET...
+
+At the end it prints each target's test counts, and the CPU seconds that all of them used, with every process that they
+started. It fails when a target fails, or when they used more than the budget: CPU time, unlike the time on the clock,
+is nearly the same on a fast idle machine and on a slow busy one. The last line is pytest's closing line, if one of the
+targets runs pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "logs"
+COUNTS = re.compile(r"\[info\] (?:Tests:|Total number)|=+ .* in [0-9.]+s.*=+$")
+CLOSING = re.compile(r"=+ .*(?:passed|failed|error).* in [0-9.]+s")
+#: From <sys/prctl.h>: orphaned descendants become children of this process, which then knows their CPU time.
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Linux only: elsewhere, servers that outlive the process that started them are not counted."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def run(targets: list[str]) -> list[str]:
+    """Runs them and returns those that failed."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    running: dict[int, str] = {}
+    failed: list[str] = []
+    for target in targets:
+        with (LOGS / f"{target}.log").open("wb") as log:
+            process = subprocess.Popen(
+                ["make", "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        running[process.pid] = target
+        print(f"make {target}: started, log in build/logs/{target}.log", flush=True)
+
+    def stop(signum: int, _frame: object) -> None:
+        for pid in running:
+            os.kill(pid, signal.SIGTERM)
+        sys.exit(128 + signum)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, stop)
+    while running:
+        pid, status = os.wait()
+        if pid not in running:
+            continue
+        target = running.pop(pid)
+        code = os.waitstatus_to_exitcode(status)
+        if code:
+            failed.append(target)
+        print(f"===== make {target}: exit code {code} after {time.monotonic() - began:.0f} s")
+        print((LOGS / f"{target}.log").read_text("utf-8", "replace"), flush=True)
+    return failed
+
+
+def reap(seconds: float = 10) -> None:
+    """Waits for orphans: a test's servers end when their test process does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.1)
+        except ChildProcessError:
+            return
+
+
+def cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--budget", type=float, default=float("inf"), help="CPU seconds")
+    parser.add_argument("targets", nargs="+")
+    arguments = parser.parse_args()
+    adopt_orphans()
+    failed = run(arguments.targets)
+    reap()
+    print("=====")
+    lines = {target: (LOGS / f"{target}.log").read_text("utf-8", "replace").splitlines() for target in arguments.targets}
+    for target, log in lines.items():
+        print("\n".join(f"{target}: {line}" for line in log if COUNTS.match(line)))
+    used = cpu_seconds()
+    over = used > arguments.budget
+    print(f"CPU time: {used:.0f} s" + (f" of at most {arguments.budget:.0f} s" if arguments.budget < float("inf") else ""))
+    if over:
+        print("Over the budget: tag the slowest tests above as slow, or make them cheaper (CONTRIBUTING.md).")
+    for log in lines.values():
+        print("\n".join([line for line in log if CLOSING.match(line)][-1:]))
+    return 1 if failed or over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
