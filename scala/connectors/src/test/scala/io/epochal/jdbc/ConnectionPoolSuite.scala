@@ -69,4 +69,23 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       taken.last.close()
     } finally database.close()
   }
+
+  test("connections end with the last of the queries that share them, those that are lent when they come back") {
+    val database = Sqlite.newDatabase()
+    val settings = login(database)
+    def hold() = ConnectionPool.hold(settings, SqliteDialect, Duration.ofSeconds(1))
+    try {
+      val holds = Seq.fill(2)(hold())
+      use(database)(())
+      holds.head.close()
+      holds.head.close()
+      assert(ConnectionPool.count(settings) == 1)
+      val lease = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+      holds.last.close()
+      assert(lease.connection.isValid(1))
+      lease.close()
+      val file = java.nio.file.Paths.get(settings.url.stripPrefix("jdbc:sqlite:") + "-wal")
+      eventually(timeout(10.seconds))(assert(!java.nio.file.Files.exists(file)))
+    } finally database.close()
+  }
 }
