@@ -30,9 +30,7 @@ final class SqliteFileSuite extends StreamTest {
     def names: Seq[String] =
       Using.resource(Files.list(directory))(_.iterator.asScala.map(_.getFileName.toString).toList).sorted
 
-    def key(name: String): AnyRef = Files.readAttributes(
-      directory.resolve(name),
-      classOf[BasicFileAttributes]).fileKey
+    def key(name: String): AnyRef = Files.readAttributes(directory.resolve(name), classOf[BasicFileAttributes]).fileKey
 
     /** Puts another database there, which has a table of its own. */
     def replace(): Unit = {
@@ -72,11 +70,8 @@ final class SqliteFileSuite extends StreamTest {
       .start()
 
   /** A query that runs while `change` is made between two of its epochs, and what it ends with. */
-  private def ended(
-      place: Place,
-      checkpoint: File,
-      path: String,
-      rows: MemoryStream[Int] = MemoryStream[Int])(change: => Any): EpochalException = {
+  private def ended(place: Place, checkpoint: File, path: String, rows: MemoryStream[Int] = MemoryStream[Int])(
+      change: => Any): EpochalException = {
     val query = start(rows.toDF().toDF("id"), place.database(path).url, checkpoint)
     rows.addData(1, 2, 3)
     query.processAllAvailable()
@@ -134,7 +129,8 @@ final class SqliteFileSuite extends StreamTest {
   test("a file that is deleted while the query runs fails the next epoch, and no other file is made") {
     withPlace { (place, checkpoint) =>
       val error = ended(place, checkpoint, place.file.toString)(place.remove())
-      assert(error.getMessage.contains(s"The file ${place.file} of jdbc:sqlite:${place.file} was deleted or moved away"))
+      assert(
+        error.getMessage.contains(s"The file ${place.file} of jdbc:sqlite:${place.file} was deleted or moved away"))
       assert(place.names.isEmpty)
     }
   }
@@ -195,6 +191,22 @@ final class SqliteFileSuite extends StreamTest {
         val error = ended(place, checkpoint, named(place.file))(Files.delete(place.directory.resolve("x.db-wal")))
         assert(error.values("file") == s"${place.file}-wal")
       }
+    }
+  }
+
+  test("a query whose file was deleted fails, though another query has begun a new file there") {
+    withPlace { (place, checkpoints) =>
+      val rows = MemoryStream[Int]
+      val first = start(rows.toDF().toDF("id"), place.database().url, new File(checkpoints, "first"))
+      rows.addData(1, 2, 3)
+      first.processAllAvailable()
+      place.remove()
+      finish(200, place.database().url, new File(checkpoints, "second"))
+      rows.addData(4, 5, 6)
+      val error = EpochalException.in(intercept[Exception](first.processAllAvailable())).get
+      // A file system may give the new file the number of the old one: then the ledger tells them apart.
+      assert(Seq(Conditions.DatabaseFileReplaced, Conditions.LedgerEmpty).contains(error.condition), error)
+      assert(place.ids() == (0L until 200L))
     }
   }
 
