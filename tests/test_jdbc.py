@@ -14,8 +14,9 @@ import epochal
 from epochal import Limits, jdbc, rest
 from support.api import Api
 from support.data import SCHEMA, as_rows, comments, create_comments, ledger, stored
-from support.databases import Database, Postgres
+from support.databases import Database, Postgres, Sqlite
 from support.streams import drain, finish, numbers
+from support.waiting import until
 
 pytestmark = pytest.mark.line
 
@@ -221,3 +222,39 @@ def test_a_stream_of_changes_keeps_a_replica_and_sets_bad_rows_aside(
     ((epoch, column, row),) = database.query("SELECT epoch, column_name, row_json FROM bad_changes")
     assert (epoch, column) == (1, "op")
     assert json.loads(row) == {"op": "x", "id": 4, "position": 10, "word": "word 10"}
+
+
+def test_a_file_that_is_deleted_between_two_queries_of_a_session_is_begun_anew(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for checkpoint in ("first", "second"):
+        rows = epochal.read.random(spark, rows_per_batch=100, max_rows=500)
+        query = epochal.write.jdbc(
+            rows,
+            f"jdbc:sqlite:{tmp_path}/x.db",
+            table="strings",
+            create_table=True,
+            checkpoint=tmp_path / checkpoint,
+            trigger="availableNow",
+        )
+        finish(query)
+        assert Sqlite(tmp_path / "x.db").query("SELECT count(*), max(id) FROM strings") == [(500, 499)]
+        for file in tmp_path.glob("x.db*"):
+            file.unlink()
+
+
+def test_a_file_that_is_deleted_while_the_query_runs_is_an_error_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    query = epochal.write.jdbc(
+        epochal.read.random(spark, rows_per_batch=10),
+        f"jdbc:sqlite:{tmp_path}/x.db",
+        table="strings",
+        create_table=True,
+        checkpoint=tmp_path / "checkpoint",
+    )
+    until(lambda: numbers(tmp_path / "checkpoint", "commits"), "an epoch")
+    for file in tmp_path.glob("x.db*"):
+        file.unlink(missing_ok=True)
+    with pytest.raises(epochal.DatabaseError, match=r"x\.db.* was deleted") as caught, epochal.errors.named():
+        finish(query)
+    assert caught.value.condition == "DATABASE_FILE_REPLACED"
+    assert not (tmp_path / "x.db").exists()

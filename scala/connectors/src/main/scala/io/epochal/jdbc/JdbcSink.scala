@@ -23,6 +23,8 @@ import io.epochal.kit.sink.{
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
   private val options = database.options
 
+  private var held = Option.empty[AutoCloseable]
+
   override def format: String = JdbcOptions.Format
   override def place: String = database.place
   override def description: String = s"$format ${options.table} in $place"
@@ -96,10 +98,20 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   }
 
   override def claim(run: Run, schema: StructType)(
-      decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed =
+      decide: LedgerState => Either[EpochalException, LedgerRow]): Claimed = {
+    hold()
     new LedgerClaim(database, schema, run, decide).claim()
+  }
 
-  override def prepare(id: String, schema: StructType): SinkTarget =
+  private def hold(): Unit = synchronized { if (held.isEmpty) held = Some(database.hold()) }
+
+  override def ended(): Unit = synchronized {
+    held.foreach(_.close())
+    held = None
+  }
+
+  override def prepare(id: String, schema: StructType): SinkTarget = {
+    hold()
     database.transaction("making the table ready") { transaction =>
       val connection = transaction.connection
       val bound = TargetTables.prepare(database, schema, connection) {
@@ -110,4 +122,5 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
       transaction.commit()
       new JdbcTarget(database, run)
     }
+  }
 }

@@ -6,6 +6,7 @@ import java.util
 import java.util.{Locale, UUID}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -107,10 +108,12 @@ object LedgerDesk {
     dialect.check(options).fold(throw _, identity)
     val database = new Database(dialect, options, () => ())
     if (dialect.isNew(options.connection)) throw notFound(database)
-    database.transaction(step) { transaction =>
-      val name = dialect.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
-      body(transaction.connection, database, name)
-      transaction.commit()
+    Using.resource(database.hold()) { _ =>
+      database.transaction(step) { transaction =>
+        val name = dialect.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
+        body(transaction.connection, database, name)
+        transaction.commit()
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 package io.epochal.jdbc
 
+import java.nio.file.{Files, Paths}
 import java.time.Duration
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -11,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sqlite.SqliteDialect
 
 final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
@@ -67,6 +69,27 @@ final class ConnectionPoolSuite extends AnyFunSuite with Eventually {
       taken.head.close()
       Await.result(waiting, 10.seconds).close()
       taken.last.close()
+    } finally database.close()
+  }
+
+  test("connections end with the last of the queries that share them, those that are lent when they come back") {
+    val database = Sqlite.newDatabase()
+    val settings = login(database)
+    val log = Paths.get(settings.url.stripPrefix("jdbc:sqlite:") + "-wal") // there while a connection is open
+    def hold() = ConnectionPool.hold(settings, SqliteDialect, Duration.ofSeconds(1))
+    try {
+      database.execute("CREATE TABLE t (a)")
+      val holds = Seq.fill(2)(hold())
+      use(database)(())
+      holds.head.close()
+      holds.head.close()
+      assert(ConnectionPool.count(settings) == 1)
+      val lease = ConnectionPool.lend(settings, SqliteDialect, Duration.ofSeconds(1))
+      holds.last.close()
+      Sql.run(lease.connection, "INSERT INTO t VALUES (1)")
+      assert(Files.exists(log))
+      lease.close()
+      eventually(timeout(10.seconds))(assert(!Files.exists(log)))
     } finally database.close()
   }
 }

@@ -11,12 +11,14 @@ import scala.util.Using
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.option.ConnectionSettings
 
 /** Connections of this JVM, kept from epoch to epoch: a small epoch costs no connect.
   *
-  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then.
+  * There is one pool per database and login. It holds no connection while nobody writes for a minute, and is closed then; on
+  * the driver already when the last query that writes there has ended.
   */
 private[jdbc] object ConnectionPool {
 
@@ -30,6 +32,7 @@ private[jdbc] object ConnectionPool {
   private val log = LoggerFactory.getLogger("io.epochal.jdbc.database.ConnectionPool")
   private val Idle = Duration.ofMinutes(1)
   private val pools = mutable.Map.empty[Key, Pool]
+  private val holds = mutable.Map.empty[Key, Int]
   private var sweeping: Option[ScheduledFuture[_]] = None
 
   /** Lends a connection while `body` runs. One that was lost, or could not be rolled back, is not lent again.
@@ -43,10 +46,52 @@ private[jdbc] object ConnectionPool {
       try body(lease.connection)
       catch {
         case error: Throwable =>
-          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives)) lease.abandon()
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives) || lostItsFile(error))
+            lease.abandon()
           throw error
       }
     }
+
+  private def lostItsFile(error: Throwable): Boolean =
+    EpochalException.in(error).exists(_.condition == Conditions.DatabaseFileReplaced)
+
+  /** From here on a query, or a batch write, uses connections; when it ends, it closes this. With the last of those that use
+    * the same connections, they are closed.
+    *
+    * Where a database is a file, it begins with a new connection: an older one may have a file open that was deleted since.
+    */
+  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Hold = {
+    val key = Key(settings, dialect.properties(settings, lockTimeout))
+    synchronized {
+      holds(key) = holds.getOrElse(key, 0) + 1
+      if (dialect.files(settings).nonEmpty) pools.get(key).foreach(endConnections)
+    }
+    new Hold(key)
+  }
+
+  final class Hold private[ConnectionPool] (key: Key) extends AutoCloseable {
+    private var open = true
+
+    override def close(): Unit = if (open) {
+      open = false
+      release(key)
+    }
+  }
+
+  private def release(key: Key): Unit = {
+    val unused = synchronized {
+      val left = holds(key) - 1
+      if (left > 0) holds(key) = left else holds -= key
+      pools.get(key).filter(_ => left == 0).filter { pool =>
+        if (pool.users > 0) endConnections(pool) else pools -= key
+        pool.users == 0
+      }
+    }
+    unused.foreach(_.source.close())
+  }
+
+  /** Those that are lent, once they are given back. */
+  private def endConnections(pool: Pool): Unit = pool.source.getHikariPoolMXBean.softEvictConnections()
 
   /** Lends a connection until the lease is closed. */
   def lend(
@@ -145,7 +190,8 @@ private[jdbc] object ConnectionPool {
   private def open(key: Key, dialect: Dialect): HikariDataSource = {
     val config = new HikariConfig
     config.setPoolName(s"epochal-${dialect.name}")
-    config.setDataSource(new LoginDataSource(key.settings, dialect.driver(key.settings.url), key.defaults))
+    val driver = dialect.driver(key.settings.url)
+    config.setDataSource(new LoginDataSource(key.settings, driver, key.defaults, () => dialect.files(key.settings)))
     config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.maxConnections))
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)

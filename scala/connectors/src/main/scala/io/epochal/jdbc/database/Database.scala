@@ -21,7 +21,16 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   private val settings = options.connection
   private val log = LoggerFactory.getLogger(classOf[Database])
 
+  /** The file that this query, or batch write, has begun to write, where the database is one. */
+  @volatile private var file = Option.empty[AnyRef]
+
   def place: String = settings.place
+
+  /** A query, or a batch write, begins. When it ends, it closes this, and with it its connections. */
+  def hold(): AutoCloseable = {
+    file = None
+    ConnectionPool.hold(settings, dialect, options.lockTimeout)
+  }
 
   /** How tasks bring rows to the database, if they may. */
   val bulk: Option[BulkLoad] = options.transport match {
@@ -42,7 +51,18 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
   /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
   def connected[A](step: String)(body: Connection => A): A =
-    retrying(step)(ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body))
+    retrying(step) {
+      keepFile()
+      val result = ConnectionPool.use(settings, dialect, options.lockTimeout, Some(options.retry.deadline))(body)
+      if (file.isEmpty) keepFile()
+      result
+    }
+
+  /** A connection that is opened in the middle of a query must not begin with another file. */
+  private def keepFile(): Unit = dialect.files(settings).headOption.foreach { path =>
+    val now = OpenFiles.key(path)
+    if (file.isEmpty) file = now else if (now != file) throw OpenFiles.changed(settings, path, path)
+  }
 
   /** A connection from the pool, for a task that has none: it waits as long as others load. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)

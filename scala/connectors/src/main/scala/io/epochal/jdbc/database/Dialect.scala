@@ -1,5 +1,6 @@
 package io.epochal.jdbc.database
 
+import java.nio.file.Path
 import java.sql.{Connection, SQLException}
 import java.time.Duration
 import java.util.ServiceLoader
@@ -54,6 +55,11 @@ trait Dialect {
 
   /** Whether there is no database yet: it will be made by the first connection. */
   def isNew(settings: ConnectionSettings): Boolean = false
+
+  /** The files that a connection of the driver's keeps open, of a database that is a file: its own first. A transaction fails
+    * when one of them is deleted or replaced: what it writes would be in no file that anybody finds.
+    */
+  def files(@unused settings: ConnectionSettings): Seq[Path] = Nil
 
   /** Driver properties; the user's own come on top. */
   def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =

@@ -1,6 +1,7 @@
 package io.epochal.jdbc.database
 
 import java.io.PrintWriter
+import java.nio.file.Path
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.logging.Logger
 import java.util.{Properties, ServiceLoader}
@@ -22,11 +23,14 @@ import io.epochal.kit.access.DriverAccess
   *
   * @param defaults
   *   driver properties that the user's own override
+  * @param files
+  *   that a connection has open, where the database is one
   */
 final private[jdbc] class LoginDataSource(
     settings: ConnectionSettings,
     driver: Option[JdbcDriver],
-    defaults: Map[String, String])
+    defaults: Map[String, String],
+    files: () => Seq[Path] = () => Nil)
     extends DataSource {
 
   private val loaders = DriverAccess.current.loaders
@@ -71,8 +75,10 @@ final private[jdbc] class LoginDataSource(
     (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
     settings.user.foreach(properties.setProperty("user", _))
     settings.password.foreach(password => properties.setProperty("password", password.read()))
-    Option(connect(properties))
-      .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
+    OpenFiles.connect(settings, files) {
+      Option(connect(properties))
+        .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
+    }
   }
 
   /** Drivers throw whatever they like at a property that they do not understand. */

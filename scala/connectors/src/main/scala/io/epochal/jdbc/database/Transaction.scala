@@ -20,11 +20,12 @@ final private[jdbc] class Transaction private (
     writer: Option[Writer]) {
   private var open = true
 
-  /** Commits it. Nothing may follow. */
+  /** Commits it. Nothing may follow. It fails where that went into a file that is not the database any more. */
   def commit(): Unit = {
     dialect.commit(connection)
     open = false
     ended()
+    OpenFiles.check(connection)
   }
 
   private def close(): Unit = if (open) {
@@ -48,8 +49,10 @@ private[jdbc] object Transaction {
     val id = writer.fold(dialect.begin(connection, lockTimeout))(dialect.begin(connection, lockTimeout, _))
     val transaction = new Transaction(connection, id, dialect, writer)
     val result =
-      try body(transaction)
-      catch {
+      try {
+        OpenFiles.check(connection)
+        body(transaction)
+      } catch {
         case error: Throwable => // A fatal one, too, must not give the connection back with the transaction open.
           // Where the connection is lost there is nothing to roll back, and the first error is the reason.
           try transaction.close()

@@ -1,8 +1,12 @@
 package io.epochal.jdbc.sqlite
 
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 import java.sql.{Connection, SQLException}
 import java.time.Duration
+
+import scala.util.Try
 
 import org.apache.spark.sql.types.DataType
 
@@ -52,12 +56,25 @@ class SqliteDialect extends Dialect with BuiltInDialect {
 
   override def isNew(settings: ConnectionSettings): Boolean = file(settings).forall(!Files.exists(_))
 
+  /** With the write-ahead log and its index: SQLite puts them beside the file itself, not beside a link to it. */
+  override def files(settings: ConnectionSettings): Seq[Path] = file(settings).toSeq.flatMap { path =>
+    val itself = Try(path.toRealPath()).getOrElse(path)
+    path +: Seq("-wal", "-shm").map(suffix => itself.resolveSibling(s"${itself.getFileName}$suffix"))
+  }
+
   /** None: in memory. */
   private def file(settings: ConnectionSettings): Option[Path] = {
     val text = settings.url.stripPrefix(Prefix)
-    val name = text.takeWhile(_ != '?').stripPrefix("file:")
+    val name = if (text.startsWith("file:")) pathOfUri(text) else text.takeWhile(_ != '?')
     val inMemory = name.isEmpty || name.startsWith(":") || text.contains("mode=memory")
     Option.unless(inMemory)(Paths.get(name))
+  }
+
+  /** As SQLite reads it: with or without an authority, percent-encoded. */
+  private def pathOfUri(uri: String): String = {
+    val name = uri.stripPrefix("file:").takeWhile(c => c != '?' && c != '#')
+    val path = if (name.startsWith("//")) name.drop(2).dropWhile(_ != '/') else name
+    Try(URLDecoder.decode(path.replace("+", "%2B"), UTF_8)).getOrElse(path)
   }
 
   override val maxConnections = 2

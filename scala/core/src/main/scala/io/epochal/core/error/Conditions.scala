@@ -6,7 +6,8 @@ object Conditions
     with RepairConditions
     with ProgressConditions
     with IngestConditions
-    with ConnectorConditions {
+    with ConnectorConditions
+    with DatabaseConditions {
 
   // Options and schemas: refused before a query starts.
   val OptionUnknown = Condition("OPTION_UNKNOWN", "<format> has no option '<option>'.", "<suggestion>")
@@ -98,26 +99,6 @@ object Conditions
   val ModeUnsupported = Condition("MODE_UNSUPPORTED", "<format> cannot <mode>: <reason>.", "<suggestion>")
 
   // Databases: checks before the start.
-  val DatabaseUnreachable = Condition(
-    "DATABASE_UNREACHABLE",
-    "The database <url> could not be reached: <reason>.",
-    "Check the url, and that the server is running and can be reached from the driver."
-  )
-  val LoginRefused = Condition(
-    "LOGIN_REFUSED",
-    "The database <url> refused the login: <reason>.",
-    "Check user and password (or passwordFile, passwordEnv), and that this user may connect to this database from the hosts of driver and executors."
-  )
-  val DriverMissing = Condition(
-    "DRIVER_MISSING",
-    "No JDBC driver was found for <url>: <reason>.",
-    "Put the driver's jar on Spark's class path (spark.jars or --packages<package>), or set the option 'driver' to its class."
-  )
-  val DatabaseError = Condition(
-    "DATABASE_ERROR",
-    "<url> failed in <step>: SQLSTATE <state>, <reason>.",
-    "The transaction was rolled back. Correct the cause and start again; a streaming query goes on from its checkpoint."
-  )
   val RowTooLarge = Condition(
     "ROW_TOO_LARGE",
     "A row is larger than <url> takes in one statement, in <step>: <reason>.",
@@ -347,6 +328,7 @@ object Conditions
     LoginRefused,
     DriverMissing,
     DatabaseError,
+    DatabaseFileReplaced,
     RowTooLarge,
     TooManyConnections,
     SinkBlocked,

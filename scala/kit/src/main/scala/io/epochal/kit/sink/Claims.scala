@@ -8,6 +8,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.EpochalException
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Claim, LedgerRow}
+import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.transport.RowFiles
 
 /** Claims the ledger once for every run (K5).
@@ -15,7 +16,7 @@ import io.epochal.kit.sink.transport.RowFiles
   * Spark makes a sink's write objects anew for each micro-batch, and its table once for each start: so what a run has
   * claimed is remembered here, with the table. A run that was fenced finds its old generation and never claims again.
   */
-final private[sink] class Claims(sink: TransactionalSink) {
+final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
   import Claims._
 
   private val claims = mutable.Map.empty[Run, ClaimedRun]
@@ -24,6 +25,7 @@ final private[sink] class Claims(sink: TransactionalSink) {
     claims.getOrElseUpdate(
       run, {
         Failpoints.reach(Failpoint.BeforeClaim)
+        engine.afterRun(run.runId)(sink.ended())
         val claimed = sink.claim(run, schema)(decide(run, _))
         log.info(
           s"${sink.format}: run {} of sink '{}' claimed generation {} (last epoch {})",

@@ -77,7 +77,7 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine) e
 
   protected def sinkMetrics: SinkMetrics
 
-  private lazy val claims = new Claims(sink)
+  private lazy val claims = new Claims(sink, engine)
 
   final override def name(): String = sink.description
 

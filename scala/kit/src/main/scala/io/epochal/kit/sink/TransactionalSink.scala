@@ -66,6 +66,9 @@ trait TransactionalSink {
     *   of this write alone
     */
   def prepare(id: String, schema: StructType): SinkTarget
+
+  /** The query, or the batch write, has ended, whatever it ended with: what is kept open for it can be closed. */
+  def ended(): Unit = ()
 }
 
 /** What the query asked of any transactional sink.

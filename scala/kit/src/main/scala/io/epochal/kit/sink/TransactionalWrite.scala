@@ -204,7 +204,12 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = QueryStop.guard {
     refused.orElse(sink.refuses(WriteKind(whole, None))).foreach(throw _)
-    transport = chosen(target, info.numPartitions, rowFiles)
+    try transport = chosen(target, info.numPartitions, rowFiles)
+    catch {
+      case error: Throwable => // Spark ends the write without another call.
+        sink.ended()
+        throw error
+    }
     writerFactory(target, transport)
   }
 
@@ -230,13 +235,15 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
     val shipment = transport.receive(Messages.of[TaskMessage](messages), BatchCommit.Epoch).fold(throw _, identity)
     new BatchCommit(target, sink.settings, whole).commit(shipment)
     if (shipment.files.nonEmpty) rowFiles.foreach(_.removeAll())
+    sink.ended()
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (transport != null) {
-      target.abandoned()
-      rowFiles.foreach(_.removeAll())
-    }
+    if (transport != null)
+      try {
+        target.abandoned()
+        rowFiles.foreach(_.removeAll())
+      } finally sink.ended()
 
   override def toString: String = sink.description
 }
