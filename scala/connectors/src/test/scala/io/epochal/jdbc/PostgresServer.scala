@@ -9,7 +9,10 @@ import scala.util.{Try, Using}
 
 import io.epochal.support.Ports
 
-/** PostgreSQL servers for this JVM, with fsync on. PostgreSQL refuses to run as root: there they run as `nobody`. */
+/** PostgreSQL servers for this JVM. They run without fsync, which only a crash of the operating system would show, and which
+  * takes most of the time of CREATE and DROP DATABASE. PostgreSQL refuses to run as root: there they run as
+  * `nobody`.
+  */
 object PostgresServer {
 
   /** That of `EPOCHAL_TEST_POSTGRES` (a JDBC URL with its user), else one started from programs found on this machine: a
@@ -88,6 +91,7 @@ object PostgresServer {
       s"port=$port",
       "shared_buffers=64MB",
       "max_prepared_transactions=16",
+      "fsync=off",
       "log_min_messages=warning")
     val server = process((Seq(bin.resolve("postgres").toString, "-D", data) ++ settings.flatMap(s => Seq("-c", s))): _*)
       .redirectErrorStream(true)

@@ -92,18 +92,30 @@ class PostgresDatabases(
     like: String = "",
     rights: Seq[String] = Seq(LoaderRights.Everything))
     extends TestDatabases {
-  private val number = new AtomicInteger
+  private lazy val server = url.fold(TestServer.missing("postgres"), identity)
+  private def place(database: String): String = server.replaceFirst("/[^/?]*(?=\\?|$)", s"/$database")
+  private def run(url: String, sql: String*): Unit = Using.resource(DriverManager.getConnection(url)) { connection =>
+    Using.resource(connection.createStatement())(statement => sql.foreach(statement.execute(_)))
+  }
+
+  private def create(like: String): String = {
+    val database = s"test_${ProcessHandle.current.pid}_${PostgresDatabases.number.incrementAndGet()}"
+    run(server, s"CREATE DATABASE $database$like")
+    database
+  }
+
+  /** What all databases begin as: empty, with the loader's rights. */
+  private lazy val template = {
+    val database = create(like)
+    run(place(database), LoaderRights.Role +: rights.flatMap(LoaderRights.of): _*)
+    database
+  }
 
   override def newDatabase(): TestDatabase = {
-    val server = url.fold(TestServer.missing("postgres"), identity)
-    val database = s"test_${ProcessHandle.current.pid}_${number.incrementAndGet()}"
-    def onServer(sql: String): Unit = Using.resource(DriverManager.getConnection(server))(connection =>
-      Using.resource(connection.createStatement())(_.execute(sql)): Unit)
-    onServer(s"CREATE DATABASE $database$like")
-    val (place, parameters) = server.span(_ != '?')
-    val made = new TestDatabase {
+    val database = create(s" TEMPLATE $template")
+    new TestDatabase {
       override val name = "PostgreSQL"
-      private val admin = s"${place.reverse.dropWhile(_ != '/').reverse}$database$parameters"
+      private val admin = place(database)
       override val url: String = LoaderRights.login(admin)
       override def connect(): Connection = DriverManager.getConnection(admin)
 
@@ -111,12 +123,14 @@ class PostgresDatabases(
         ConnectionPool.sweep(java.time.Duration.ZERO)
         query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()").foreach(row =>
           execute(s"ROLLBACK PREPARED '${row.head}'"))
-        onServer(s"DROP DATABASE $database WITH (FORCE)")
+        run(server, s"DROP DATABASE $database WITH (FORCE)")
       }
     }
-    made.execute(LoaderRights.Role +: rights.flatMap(LoaderRights.of): _*)
-    made
   }
+}
+
+private object PostgresDatabases {
+  val number = new AtomicInteger
 }
 
 /** The same databases, with options of a suite's own. */
