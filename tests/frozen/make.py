@@ -1,0 +1,246 @@
+"""Writes the set of this release: ``python tests/frozen/make.py [scenario …]``, with the jar that tests use.
+
+Each scenario's driver is killed in an epoch. What it leaves, checkpoint and target, is packed into ``<version>``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from support.places import VERSION, prepare_environment
+
+prepare_environment()
+
+import psycopg
+import pyspark
+
+from crash.scene import prepared
+from frozen.packing import HOME, State, pack, schema
+from frozen.scenarios import PARTS, SCENARIOS, TABLE, Place, Scenario, lines
+from frozen.systems import behind_proxy, send
+from support import orders, postgres
+from support.api import Api, serve
+from support.databases import Database, Postgres, Sqlite, new_postgres
+from support.drivers import Gate
+from support.http_writers import free_port
+from support.programs import Program
+from support.streams import forget_last_commit, numbers
+from support.waiting import until
+
+
+class Writer(Program):
+    """``frozen/writing.py``."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__("frozen.writing")
+        self._done = 0
+        self.send(json.dumps(gate.property))
+
+    def start(self, frozen: Iterable[Frozen], wait: bool) -> None:
+        self.send(json.dumps({"queries": {one.name: one.arguments() for one in frozen}, "wait": wait}))
+        self._done += 1
+        self.until(lambda: self.all_output().count(b"\ndone\n") >= self._done, "the start")
+
+    def until(self, condition: Any, what: str) -> None:
+        def there() -> bool:
+            self.assert_runs()
+            return bool(condition())
+
+        until(there, what, 180)
+
+
+class Frozen:
+    """One scenario while it is written."""
+
+    def __init__(self, scenario: Scenario, directory: Path, server: postgres.Server, stack: ExitStack) -> None:
+        self.scenario = scenario
+        self.name = scenario.name
+        self.directory = directory / self.name
+        self.directory.mkdir()
+        self.place = Place(str(self.directory), port=free_port())
+        self.api: Api | None = None
+        self.orders = orders.Orders()
+        self.database: Database = Sqlite(self.directory / "target.db")
+        self._server = server
+        if scenario.api:
+            self.api = stack.enter_context(serve(scenario.api()))
+            self.place = replace(self.place, api=behind_proxy(self.api))
+        if scenario.target == "api":
+            self.place = replace(self.place, api=stack.enter_context(orders.serve(self.orders)).url)
+        if scenario.target == "postgres":
+            self.database = new_postgres(server.dsn, schema(scenario))
+        self.place = replace(self.place, url=self.database.url, user=self.database.user)
+        if scenario.columns:
+            self.database.execute(f"CREATE TABLE {TABLE} ({scenario.columns})")
+        self.reach(0)
+
+    def arguments(self) -> dict[str, Any]:
+        return vars(self.place)
+
+    def reach(self, part: int) -> None:
+        """Its source has grown to the end of a part."""
+        self.place = replace(self.place, part=part)
+        if self.api:
+            self.api.records = self.scenario.records(part)
+
+    def receive(self, texts: Sequence[str]) -> None:
+        """Clients send lines, and know that they are stored."""
+        assert send(self.scenario, self.place.port, texts) == {"records": len(texts)}
+
+    def has_first_part(self) -> bool:
+        if TABLE not in self.database.tables() or not numbers(self.place.checkpoint, "commits"):
+            return False
+        return bool(self.database.query(f"SELECT count(*) FROM {TABLE}")[0][0] >= PARTS[0])
+
+    def pack(self) -> None:
+        """After the driver's end."""
+        checkpoint = self.place.checkpoint
+        if not self.scenario.step:
+            forget_last_commit(checkpoint)
+        logged, committed = (max(numbers(checkpoint, log), default=-1) for log in ("offsets", "commits"))
+        assert logged > committed or not self.scenario.ends, f"{self.name}: epoch {logged} is committed"
+        State(VERSION, pyspark.__version__, logged, committed, journalled(self.scenario, checkpoint)).write(
+            self.directory
+        )
+        if isinstance(self.database, Postgres):
+            (self.directory / "target.sql").write_text(dump(self._server, self.database), "utf-8")
+        elif self.scenario.target == "api":
+            sent = [vars(one) | {"headers": {"idempotency-key": one.key}} for one in self.orders.requests]
+            (self.directory / "requests.json").write_text(json.dumps(sent) + "\n", "utf-8")
+        else:
+            with sqlite3.connect(self.directory / "target.db") as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+        archive = HOME / VERSION / f"{self.name}.tar.xz"
+        pack(self.directory, archive)
+        print(f"{self.name}: epoch {logged} of {committed}, {archive.stat().st_size} bytes", flush=True)
+
+
+def journalled(scenario: Scenario, checkpoint: Path) -> list[int]:
+    """The ids of the records in segments that the log, or the newest feed, names."""
+    if not scenario.api:
+        return []
+    logged = checkpoint / "offsets" / str(numbers(checkpoint, "offsets")[-1])
+    offset = json.loads(logged.read_text("utf-8").splitlines()[-1])
+    if feeds := sorted((checkpoint / "sources/0/journal").glob("*.feed")):
+        offset = json.loads(feeds[-1].read_text("utf-8").strip()[:-8])
+    found = []
+    for position in offset.get("members", [offset]):
+        post = position.get("params", {}).get("post")
+        ids = [one["id"] for one in scenario.records(2) if post is None or str(one["postId"]) == post]
+        found += ids[: position["segments"][-1]["until"]] if position.get("segments") else []
+    return sorted(found)
+
+
+def dump(server: postgres.Server, database: Postgres) -> str:
+    """The schema as SQL, without settings; then what is prepared, as transactions with the rows that each has."""
+    command = [server.programs / "pg_dump", "-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres", "-d", "postgres"]
+    said = subprocess.run(
+        [*command, "-n", database.schema, "--inserts", "--no-owner", "--no-privileges"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    kept = [
+        line
+        for line in said.splitlines()
+        if line.strip() and not re.match(r"--|\\|SET |SELECT pg_catalog\.set_config", line)
+    ]
+    for gid in prepared(database):
+        before = set(database.query(f"SELECT * FROM {TABLE}"))
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute(f"COMMIT PREPARED '{gid}'".encode())
+            rows = sorted(set(database.query(f"SELECT * FROM {TABLE}")) - before)
+            holes = ", ".join(["%s"] * len(rows[0]))
+            insert = f"INSERT INTO {database.schema}.{TABLE} VALUES ({holes});"
+            texts = [psycopg.ClientCursor(connection).mogrify(insert, row) for row in rows]
+        kept += ["BEGIN;", *texts, f"PREPARE TRANSACTION '{gid}';"]
+    return "\n".join(kept) + "\n"
+
+
+def ended(frozen: list[Frozen], gate: Gate, step: str) -> Iterator[None]:
+    """Queries that end by themselves: a part is committed, and then an epoch begun."""
+    first = [one for one in frozen if not one.scenario.at_once]
+    with_writer = Writer(gate)
+    try:
+        with_writer.start(first, wait=True)
+        for one in first:
+            one.reach(1)
+        if step:
+            gate.close(step)
+        with_writer.start(frozen, wait=not step)
+        if step:
+            with_writer.until(lambda: is_waited(gate, step, frozen), f"{len(frozen)} queries at {step}")
+        yield
+    finally:
+        with_writer.kill()
+        gate.open(step or "none")
+
+
+def is_waited(gate: Gate, step: str, frozen: list[Frozen]) -> bool:
+    waiting = gate.waiting(step)
+    return len(waiting) > 1 if step.startswith("task") else all(any(f.name in line for line in waiting) for f in frozen)
+
+
+def endless(one: Frozen, gate: Gate) -> Iterator[None]:
+    """A query that goes on: a part is committed, and a part of the next one begun."""
+    writer, step = Writer(gate), one.scenario.step
+    receives = one.scenario.receives
+    try:
+        writer.start([one], wait=False)
+        if receives:
+            for since in range(0, PARTS[0], 5):
+                one.receive(lines(0)[since : since + 5])
+        writer.until(one.has_first_part, f"{PARTS[0]} rows of {one.name}")
+        gate.close(step)
+        one.reach(1)
+        if receives:
+            one.receive(lines(1, PARTS[0])[:10])
+        writer.until(lambda: gate.waiting(step), f"{one.name} at {step}")
+        if receives:
+            one.receive(lines(1, PARTS[0])[10:])
+        yield
+    finally:
+        writer.kill()
+        gate.open(step)
+
+
+def main(names: list[str]) -> None:
+    wanted = [scenario for name, scenario in SCENARIOS.items() if not names or name in names]
+    with postgres.server() as server, ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        gate = Gate(directory / "gates", sorted({scenario.step for scenario in SCENARIOS.values()} - {""}))
+        made = [Frozen(scenario, directory, server, stack) for scenario in wanted]
+        for step in sorted({one.scenario.step for one in made}):
+            group = [one for one in made if one.scenario.step == step and one.scenario.ends]
+            if group:
+                killed(ended(group, gate, step), group)
+            for one in made:
+                if one.scenario.step == step and not one.scenario.ends:
+                    killed(endless(one, gate), [one])
+    size = sum(file.stat().st_size for file in (HOME / VERSION).iterdir())
+    print(f"{HOME / VERSION}: {size} bytes")
+
+
+def killed(running: Iterator[None], frozen: list[Frozen]) -> None:
+    """Kills the driver where it waits, and packs what it left."""
+    next(running)
+    running.close()  # type: ignore[attr-defined]
+    for one in frozen:
+        one.pack()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
