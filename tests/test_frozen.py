@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
-from frozen.packing import HOME, restore, unpack
+from frozen.packing import HOME, restore_postgres, schema, unpack
+from frozen.running import DRIVERS, Remote, Writer, h2, h2_tool
 from frozen.scenarios import PARTS, SCENARIOS, TABLE, Place, Scenario, lines
 from frozen.systems import behind_proxy, send
-from support import orders
+from support import mariadb, orders
 from support.api import serve
 from support.databases import Database, Row, Sqlite
 from support.http_writers import free_port
 from support.orders import Orders, Sent
+from support.places import is_required
 from support.streams import numbers
 from support.waiting import until
 
@@ -65,10 +68,22 @@ class Thawed:
         if self.scenario.target == "api":
             self.orders = before(json.loads((directory / "requests.json").read_text("utf-8")))
             self.place = replace(self.place, api=stack.enter_context(orders.serve(self.orders)).url)
-        if self.scenario.target == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            self.database = restore(server, self.scenario, (directory / "target.sql").read_text("utf-8"))
+        match self.scenario.target:
+            case "postgres":
+                server = request.getfixturevalue("postgres_server")
+                self.database = restore_postgres(server, self.scenario, self.dump())
+            case "mariadb":
+                name, maria = schema(self.scenario), request.getfixturevalue("mariadb_server")
+                maria.client(sql=f"DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}")
+                maria.client(name, sql=self.dump())
+                self.database = Remote(maria.url(name), "root", request.getfixturevalue("with_drivers"))
+            case "h2":
+                self.database = replace(h2(directory), through=request.getfixturevalue("with_drivers"))
+                h2_tool(self.database, "RunScript", "-script", str(directory / "target.sql"))
         self.place = replace(self.place, url=self.database.url, user=self.database.user)
+
+    def dump(self) -> str:
+        return (self.directory / "target.sql").read_text("utf-8")
 
     def rows(self) -> list[Row]:
         """All rows of the target; of an API the ids that it has applied, as often as it has."""
@@ -94,6 +109,11 @@ class Thawed:
     def resume(self, spark: SparkSession) -> None:
         """Runs the query until all rows are there."""
         rows = len(self.expected(spark))
+        if isinstance(self.database, Remote):
+            assert self.database.through
+            self.database.through.start({self.scenario.name: self.place}, wait=self.scenario.ends)
+            self.await_rows(rows, self.database.through.assert_runs)
+            return
         query = self.scenario.start(spark, self.place)
         try:
             with epochal.errors.named():
@@ -102,10 +122,16 @@ class Thawed:
                     return
                 if self.scenario.receives:
                     self.receive()
-                until(lambda: ended(query) or len(self.rows()) >= rows, f"{rows} rows", 120)
-                until(lambda: ended(query) or self.commits() > self.state.logged, "an epoch more", 60)
+                self.await_rows(rows, lambda: assert_runs(query))
         finally:
             query.stop()
+
+    def await_rows(self, rows: int, assert_runs: Callable[[], None]) -> None:
+        def there() -> bool:
+            assert_runs()
+            return len(self.rows()) >= rows and self.commits() > self.state.logged
+
+        until(there, f"{rows} rows and an epoch more", 120)
 
     def receive(self) -> None:
         """Clients send what is new, and over HTTP a request that they had sent before."""
@@ -125,12 +151,28 @@ def before(sent: list[dict[str, Any]]) -> Orders:
     return found
 
 
-def ended(query: StreamingQuery) -> bool:
-    """Never true: an error of the query, where it has one, or an AssertionError."""
+def assert_runs(query: StreamingQuery) -> None:
     if (error := query.exception()) is not None:
         raise error
     assert query.isActive
-    return False
+
+
+@pytest.fixture(scope="module")
+def mariadb_server() -> Iterator[mariadb.Server]:
+    if mariadb.program() is None and not is_required("mariadb"):
+        pytest.skip("MariaDB: install Debian's mariadb-server")
+    with mariadb.server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def with_drivers() -> Iterator[Writer]:
+    """A driver whose session has the JDBC drivers of other teams."""
+    if not DRIVERS and not is_required("mariadb"):
+        pytest.skip("build/drivers is empty: run make test-python")
+    writer = Writer()
+    yield writer
+    writer.kill()
 
 
 @pytest.fixture
@@ -139,21 +181,77 @@ def thaw(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[P
         yield lambda archive: Thawed(archive, tmp_path, request, stack)
 
 
-@pytest.mark.parametrize("archive", SETS, ids=named)
-def test_a_query_of_an_earlier_release_is_resumed_with_each_row_once(
-    archive: Path, short: SparkSession, thaw: Callable[[Path], Thawed]
-) -> None:
-    thawed = thaw(archive)
-    expected, stored = thawed.expected(short), thawed.rows()
-    history, plans = thawed.history(), thawed.plans()
-    assert len(stored) < len(expected)
-    thawed.resume(short)
+def assert_resumed(thawed: Thawed, spark: SparkSession) -> None:
+    """Resumes a query; each row is there once, and what was committed or planned before is as it was."""
+    expected, history, plans = thawed.expected(spark), thawed.history(), thawed.plans()
+    assert thawed.rows() != expected
+    thawed.resume(spark)
     assert thawed.rows() == expected
     assert thawed.commits() > thawed.state.logged
     assert {epoch: thawed.plans()[epoch] for epoch in plans} == plans
     assert thawed.history()[: len(history)] == history
     epochs = [epoch for epoch, *_ in thawed.history()]
-    assert epochs == list(range(len(epochs)))
+    assert (sorted(set(epochs)) if thawed.scenario.is_endless else epochs) == list(range(len(set(epochs))))
+    assert [file for file in thawed.place.checkpoint.glob("epochal-rows/**/*") if file.is_file()] == []
+
+
+@pytest.mark.parametrize("archive", SETS, ids=named)
+def test_a_query_of_an_earlier_release_is_resumed_with_each_row_once(
+    archive: Path, short: SparkSession, thaw: Callable[[Path], Thawed]
+) -> None:
+    assert_resumed(thaw(archive), short)
+
+
+def start_earlier(thawed: Thawed) -> None:
+    """The last committed epoch ends a record earlier."""
+    logged = thawed.place.checkpoint / "offsets" / str(thawed.state.committed)
+    rewritten(logged, b'"records":25', b'"records":24')
+
+
+def other_plan(thawed: Thawed) -> None:
+    """The epoch that is applied ends earlier."""
+    rewritten(thawed.place.checkpoint / "offsets" / str(thawed.state.logged), b'"rows":60', b'"rows":59')
+
+
+def other_page(thawed: Thawed) -> None:
+    """A journalled page has another text."""
+    rewritten(max(thawed.place.checkpoint.glob("sources/0/journal/*.seg")), b"name 27", b"name 72")
+
+
+def other_arrival(thawed: Thawed) -> None:
+    """An acknowledged line is another one."""
+    for file in thawed.place.checkpoint.glob("sources/0/ingest/*.ack"):
+        rewritten(file, b"line 27", b"line 72")
+
+
+def no_feed(thawed: Thawed) -> None:
+    """What was received is not known, though its rows are stored."""
+    for file in thawed.place.checkpoint.glob("sources/0/journal/*.feed"):
+        file.unlink()
+
+
+def rewritten(file: Path, old: bytes, new: bytes) -> None:
+    file.write_bytes(file.read_bytes().replace(old, new))
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+DAMAGES: dict[str, Callable[[Thawed], None]] = {
+    "rest-offset": start_earlier,
+    "sqlite-inline-append": other_plan,
+    "rest-cursor": other_page,
+    "ingest-tcp": other_arrival,
+    "rest-continuous": no_feed,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_set_with_other_bytes_is_not_resumed_to_the_same_rows(
+    name: str, short: SparkSession, thaw: Callable[[Path], Thawed]
+) -> None:
+    thawed = thaw(HOME / "0.1.0" / f"{name}.tar.xz")
+    DAMAGES[name](thawed)
+    with pytest.raises((AssertionError, epochal.EpochalError, StreamingQueryException)):
+        assert_resumed(thawed, short)
 
 
 def test_every_scenario_is_in_the_set_of_the_first_release_or_of_a_later_one() -> None:

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,43 +29,37 @@ import pyspark
 
 from crash.scene import prepared
 from frozen.packing import HOME, State, pack, schema
+from frozen.running import Remote, Writer, h2, h2_tool
 from frozen.scenarios import PARTS, SCENARIOS, TABLE, Place, Scenario, lines
 from frozen.systems import behind_proxy, send
-from support import orders, postgres
+from support import mariadb, orders, postgres
 from support.api import Api, serve
 from support.databases import Database, Postgres, Sqlite, new_postgres
 from support.drivers import Gate
 from support.http_writers import free_port
-from support.programs import Program
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
 
-class Writer(Program):
-    """``frozen/writing.py``."""
+class Servers:
+    """Those that scenarios write to, started when one does."""
 
-    def __init__(self, gate: Gate) -> None:
-        super().__init__("frozen.writing")
-        self._done = 0
-        self.send(json.dumps(gate.property))
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
 
-    def start(self, frozen: Iterable[Frozen], wait: bool) -> None:
-        self.send(json.dumps({"queries": {one.name: one.arguments() for one in frozen}, "wait": wait}))
-        self._done += 1
-        self.until(lambda: self.all_output().count(b"\ndone\n") >= self._done, "the start")
+    @cached_property
+    def postgres(self) -> postgres.Server:
+        return self._stack.enter_context(postgres.server())
 
-    def until(self, condition: Any, what: str) -> None:
-        def there() -> bool:
-            self.assert_runs()
-            return bool(condition())
-
-        until(there, what, 180)
+    @cached_property
+    def mariadb(self) -> mariadb.Server:
+        return self._stack.enter_context(mariadb.server())
 
 
 class Frozen:
     """One scenario while it is written."""
 
-    def __init__(self, scenario: Scenario, directory: Path, server: postgres.Server, stack: ExitStack) -> None:
+    def __init__(self, scenario: Scenario, directory: Path, servers: Servers, stack: ExitStack) -> None:
         self.scenario = scenario
         self.name = scenario.name
         self.directory = directory / self.name
@@ -73,21 +68,23 @@ class Frozen:
         self.api: Api | None = None
         self.orders = orders.Orders()
         self.database: Database = Sqlite(self.directory / "target.db")
-        self._server = server
+        self._servers = servers
         if scenario.api:
             self.api = stack.enter_context(serve(scenario.api()))
             self.place = replace(self.place, api=behind_proxy(self.api))
         if scenario.target == "api":
             self.place = replace(self.place, api=stack.enter_context(orders.serve(self.orders)).url)
         if scenario.target == "postgres":
-            self.database = new_postgres(server.dsn, schema(scenario))
+            self.database = new_postgres(servers.postgres.dsn, schema(scenario))
+        if scenario.target == "mariadb":
+            servers.mariadb.client("-e", f"CREATE DATABASE {schema(scenario)} CHARACTER SET utf8mb4")
+            self.database = Remote(servers.mariadb.url(schema(scenario)), "root")
+        if scenario.target == "h2":
+            self.database = h2(self.directory)
         self.place = replace(self.place, url=self.database.url, user=self.database.user)
         if scenario.columns:
             self.database.execute(f"CREATE TABLE {TABLE} ({scenario.columns})")
         self.reach(0)
-
-    def arguments(self) -> dict[str, Any]:
-        return vars(self.place)
 
     def reach(self, part: int) -> None:
         """Its source has grown to the end of a part."""
@@ -104,6 +101,9 @@ class Frozen:
             return False
         return bool(self.database.query(f"SELECT count(*) FROM {TABLE}")[0][0] >= PARTS[0])
 
+    def keep(self, sql: str) -> None:
+        (self.directory / "target.sql").write_text(sql, "utf-8")
+
     def pack(self) -> None:
         """After the driver's end."""
         checkpoint = self.place.checkpoint
@@ -115,7 +115,14 @@ class Frozen:
             self.directory
         )
         if isinstance(self.database, Postgres):
-            (self.directory / "target.sql").write_text(dump(self._server, self.database), "utf-8")
+            self.keep(dump(self._servers.postgres, self.database))
+        elif self.scenario.target == "mariadb":
+            options = ["--compact", "--skip-extended-insert", "--skip-dump-date", schema(self.scenario)]
+            self.keep(self._servers.mariadb.client(*options, program="mariadb-dump"))
+        elif isinstance(self.database, Remote):
+            h2_tool(self.database, "Script", "-script", str(self.directory / "target.sql"))
+            for file in self.directory.glob("h2.*"):
+                file.unlink()
         elif self.scenario.target == "api":
             sent = [vars(one) | {"headers": {"idempotency-key": one.key}} for one in self.orders.requests]
             (self.directory / "requests.json").write_text(json.dumps(sent) + "\n", "utf-8")
@@ -126,6 +133,10 @@ class Frozen:
         archive = HOME / VERSION / f"{self.name}.tar.xz"
         pack(self.directory, archive)
         print(f"{self.name}: epoch {logged} of {committed}, {archive.stat().st_size} bytes", flush=True)
+
+
+def places(frozen: Iterable[Frozen]) -> dict[str, Place]:
+    return {one.name: one.place for one in frozen}
 
 
 def journalled(scenario: Scenario, checkpoint: Path) -> list[int]:
@@ -173,19 +184,19 @@ def dump(server: postgres.Server, database: Postgres) -> str:
 def ended(frozen: list[Frozen], gate: Gate, step: str) -> Iterator[None]:
     """Queries that end by themselves: a part is committed, and then an epoch begun."""
     first = [one for one in frozen if not one.scenario.at_once]
-    with_writer = Writer(gate)
+    writer = Writer(gate.property)
     try:
-        with_writer.start(first, wait=True)
+        writer.start(places(first), wait=True)
         for one in first:
             one.reach(1)
         if step:
             gate.close(step)
-        with_writer.start(frozen, wait=not step)
+        writer.start(places(frozen), wait=not step)
         if step:
-            with_writer.until(lambda: is_waited(gate, step, frozen), f"{len(frozen)} queries at {step}")
+            writer.until(lambda: is_waited(gate, step, frozen), f"{len(frozen)} queries at {step}")
         yield
     finally:
-        with_writer.kill()
+        writer.kill()
         gate.open(step or "none")
 
 
@@ -196,10 +207,12 @@ def is_waited(gate: Gate, step: str, frozen: list[Frozen]) -> bool:
 
 def endless(one: Frozen, gate: Gate) -> Iterator[None]:
     """A query that goes on: a part is committed, and a part of the next one begun."""
-    writer, step = Writer(gate), one.scenario.step
+    writer, step = Writer(gate.property), one.scenario.step
     receives = one.scenario.receives
+    if isinstance(one.database, Remote):
+        one.database.through = writer
     try:
-        writer.start([one], wait=False)
+        writer.start(places([one]), wait=False)
         if receives:
             for since in range(0, PARTS[0], 5):
                 one.receive(lines(0)[since : since + 5])
@@ -219,10 +232,11 @@ def endless(one: Frozen, gate: Gate) -> Iterator[None]:
 
 def main(names: list[str]) -> None:
     wanted = [scenario for name, scenario in SCENARIOS.items() if not names or name in names]
-    with postgres.server() as server, ExitStack() as stack:
+    with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         gate = Gate(directory / "gates", sorted({scenario.step for scenario in SCENARIOS.values()} - {""}))
-        made = [Frozen(scenario, directory, server, stack) for scenario in wanted]
+        servers = Servers(stack)
+        made = [Frozen(scenario, directory, servers, stack) for scenario in wanted]
         for step in sorted({one.scenario.step for one in made}):
             group = [one for one in made if one.scenario.step == step and one.scenario.ends]
             if group:

@@ -72,7 +72,7 @@ def schema(scenario: Scenario) -> str:
     return "frozen_" + scenario.name.replace("-", "_")
 
 
-def restore(server: str, scenario: Scenario, dump: str) -> Postgres:
+def restore_postgres(server: str, scenario: Scenario, dump: str) -> Postgres:
     """Runs a dump. A table that is made anew has another number, which the ledger is told, as after ``pg_restore``."""
     name = schema(scenario)
     with psycopg.connect(server, autocommit=True) as connection:

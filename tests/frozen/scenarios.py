@@ -171,16 +171,15 @@ def numbers(**more: Any) -> Read:
     """``epochal-random``, in two partitions."""
 
     def read(spark: SparkSession, place: Place) -> DataFrame:
-        given: dict[str, Any] = {"max_rows": place.end, "num_partitions": PARTITIONS} | more
-        rows = epochal.read.random(spark, seed=7, **given)
+        rows = epochal.read.random(spark, seed=7, **({"max_rows": place.end, "num_partitions": PARTITIONS} | more))
         return rows.selectExpr("id", "value", "length", "CAST(timestamp AS STRING) AS at")
 
     return read
 
 
-def all_numbers(spark: SparkSession) -> list[Row]:
+def all_numbers(spark: SparkSession, count: int = PARTS[2], **pace: int) -> list[Row]:
     """As a batch reads them."""
-    rows = epochal.read.random(spark, seed=7, max_rows=PARTS[2], rows_per_batch=10, streaming=False)
+    rows = epochal.read.random(spark, seed=7, max_rows=count, streaming=False, **(pace or {"rows_per_batch": 10}))
     return [tuple(row) for row in rows.selectExpr("id", "value", "length", "CAST(timestamp AS STRING) AS at").collect()]
 
 
@@ -219,7 +218,7 @@ def into(target: str, transport: str, mode: str, step: str = "commit.before", su
         shaped(mode),
         rows=lambda spark: shape.expected(100),
         write=write | {"sink_id": f"{transport}-{mode}"},
-        columns=shape.columns,
+        columns=shape.columns if target in ("sqlite", "postgres") else "",
         target=target,
         step=step,
     )
@@ -247,6 +246,18 @@ def of_posts(name: str, freezes: str, pages: Any) -> Scenario:
         PostsApi,
         records=lambda part: posts(1, PARTS[part]),
         rows=lambda spark: as_rows(posts(1, PARTS[2])),
+    )
+
+
+def followed_numbers(name: str, trigger: str, target: str) -> Scenario:
+    """150 rows, 20 in each second."""
+    return Scenario(
+        f"{name}-{trigger.split()[0].replace('T', '-t')}",
+        f"offset of partitions that differ; progress and boundaries of two of them on {target}",
+        numbers(rows_per_second=20, max_rows=150),
+        rows=lambda spark: all_numbers(spark, 150, rows_per_second=20),
+        trigger=trigger,
+        **ENDLESS | {"target": target},
     )
 
 
@@ -304,22 +315,8 @@ SCENARIOS = {
             rows=all_numbers,
             at_once=True,
         ),
-        Scenario(
-            "random-continuous",
-            "offset of partitions that differ; progress and boundaries of two partitions",
-            numbers(rows_per_second=20),
-            rows=all_numbers,
-            trigger=CONTINUOUS,
-            **ENDLESS,
-        ),
-        Scenario(
-            "random-real-time",
-            "the same in real time; the mark of a real-time run",
-            numbers(rows_per_second=20),
-            rows=all_numbers,
-            trigger=REAL_TIME,
-            **ENDLESS,
-        ),
+        followed_numbers("random", CONTINUOUS, "postgres"),
+        followed_numbers("random", REAL_TIME, "postgres"),
         Scenario(
             "ingest-tcp",
             "offset; acknowledged journal, with lines that no offset has",
@@ -343,6 +340,10 @@ SCENARIOS = {
         into("postgres", "spill", "append"),
         into("postgres", "prepared", "append", step="prepared.before-commit"),
         into("postgres", "prepared", "keyed", step="task.prepared"),
+        into("mariadb", "inline", "append", step="commit.after"),
+        into("mariadb", "spill", "append"),
+        followed_numbers("mariadb", CONTINUOUS, "mariadb"),
+        into("h2", "inline", "append"),
         Scenario(
             "api-by-place",
             "keys by place of an API as a sink, and the requests of an epoch",
