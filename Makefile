@@ -9,6 +9,7 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 PYTEST  ?=
 MINUTES ?= 60
 WORKERS ?= 2
+SCENARIOS ?=
 SLOWEST ?= 10
 
 VERSION := $(shell cat version.txt)
@@ -42,7 +43,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-scala test-python test-crash test-matrix test-lines test-client test-pythons frozen modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -59,7 +60,7 @@ test-scala: ## the tests of all modules (ScalaTest, ScalaCheck, Spark's StreamTe
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
-test-python: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) build/drivers/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
 
 test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
@@ -67,6 +68,9 @@ test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in 
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "connectors/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
 	  scripts/sbt "connectors/testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
+
+frozen: venv build/drivers/.jars ## tests/frozen/<version>: what drivers of this release leave when they are killed (SCENARIOS="rest-cursor")
+	cd tests && ../$(BIN)/python -m frozen.make $(SCENARIOS)
 
 modes: venv $(CLASSES) ## tries all triggers with all output modes, sources and sinks, and writes the tables of docs/modes.md
 	EPOCHAL_MODES=write SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/test_modes.py $(PYTEST)
@@ -76,6 +80,13 @@ soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: he
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on every Spark line, a job that goes up and down the lines, Connect on CONNECT="4.0.5 4.3.0" (MATRIX="4.0.5 4.3.0" selects)
 	@$(BIN)/python scripts/supported.py build/matrix/*.xml
+
+# JDBC drivers that are not in the jar, for test_frozen.py, in the versions of the Scala tests.
+build/drivers/.jars: project/Dependencies.scala
+	rm -rf $(@D)
+	sed -nE 's/.*"(org.mariadb.jdbc|com.h2database)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
+	  mvn -q -B dependency:copy -Dartifact=$$artifact -DoutputDirectory=$(CURDIR)/$(@D) </dev/null || exit 1; done
+	@touch $@
 
 test-matrix-4.0.5: build/delta/.jars
 

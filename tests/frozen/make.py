@@ -1,6 +1,6 @@
-"""Writes the set of this release: ``python tests/frozen/make.py [scenario …]``, with the jar that tests use.
+"""Writes the set of this release, with the jar that tests use: ``python -m frozen.make [scenario …]`` in ``tests``.
 
-Each scenario's driver is killed in an epoch. What it leaves, checkpoint and target, is packed into ``<version>``.
+The driver of each scenario is killed in an epoch; its checkpoint and its target are packed into ``<version>``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from support.places import VERSION, prepare_environment
-
-prepare_environment()
 
 import psycopg
 import pyspark
@@ -30,15 +24,16 @@ import pyspark
 from crash.scene import prepared
 from frozen.packing import HOME, State, pack, schema
 from frozen.running import Remote, Writer, h2, h2_tool
-from frozen.scenarios import PARTS, SCENARIOS, TABLE, Place, Scenario, lines
+from frozen.scenario import PARTS, TABLE, Place, Scenario
+from frozen.scenarios import SCENARIOS, lines
 from frozen.systems import behind_proxy, send
 from support import mariadb, orders, postgres
 from support.api import Api, serve
 from support.databases import Database, Postgres, Sqlite, new_postgres
 from support.drivers import Gate
 from support.http_writers import free_port
+from support.places import VERSION
 from support.streams import forget_last_commit, numbers
-from support.waiting import until
 
 
 class Servers:
@@ -97,8 +92,15 @@ class Frozen:
         assert send(self.scenario, self.place.port, texts) == {"records": len(texts)}
 
     def has_first_part(self) -> bool:
-        if TABLE not in self.database.tables() or not numbers(self.place.checkpoint, "commits"):
+        """Whether its rows are stored, and in an offset that is committed; of random rows in two that are apart."""
+        committed = numbers(self.place.checkpoint, "commits")
+        if not committed or TABLE not in self.database.tables():
             return False
+        offset = logged(self.place.checkpoint, committed[-1])
+        if self.scenario.is_endless and not self.scenario.api:
+            return "partitions" in offset and offset["rows"] + sum(offset["partitions"]) >= PARTS[0]
+        if self.scenario.is_endless:
+            return bool(offset.get("records") == PARTS[0])
         return bool(self.database.query(f"SELECT count(*) FROM {TABLE}")[0][0] >= PARTS[0])
 
     def keep(self, sql: str) -> None:
@@ -107,13 +109,11 @@ class Frozen:
     def pack(self) -> None:
         """After the driver's end."""
         checkpoint = self.place.checkpoint
-        if not self.scenario.step:
+        if self.scenario.ends and numbers(checkpoint, "offsets") == numbers(checkpoint, "commits"):
             forget_last_commit(checkpoint)
-        logged, committed = (max(numbers(checkpoint, log), default=-1) for log in ("offsets", "commits"))
-        assert logged > committed or not self.scenario.ends, f"{self.name}: epoch {logged} is committed"
-        State(VERSION, pyspark.__version__, logged, committed, journalled(self.scenario, checkpoint)).write(
-            self.directory
-        )
+        last, committed = (max(numbers(checkpoint, log), default=-1) for log in ("offsets", "commits"))
+        state = State(VERSION, pyspark.__version__, last, committed, journalled(self.scenario, checkpoint))
+        state.write(self.directory)
         if isinstance(self.database, Postgres):
             self.keep(dump(self._servers.postgres, self.database))
         elif self.scenario.target == "mariadb":
@@ -132,7 +132,13 @@ class Frozen:
             connection.close()
         archive = HOME / VERSION / f"{self.name}.tar.xz"
         pack(self.directory, archive)
-        print(f"{self.name}: epoch {logged} of {committed}, {archive.stat().st_size} bytes", flush=True)
+        print(f"{self.name}: epochs {last}, committed {committed}, {archive.stat().st_size} bytes", flush=True)
+
+
+def logged(checkpoint: Path, epoch: int) -> dict[str, Any]:
+    """The offset of the one source; empty for a real-time batch that had no time left."""
+    text = (checkpoint / "offsets" / str(epoch)).read_text("utf-8").splitlines()[-1]
+    return {} if text == "-" else dict(json.loads(text))
 
 
 def places(frozen: Iterable[Frozen]) -> dict[str, Place]:
@@ -143,8 +149,7 @@ def journalled(scenario: Scenario, checkpoint: Path) -> list[int]:
     """The ids of the records in segments that the log, or the newest feed, names."""
     if not scenario.api:
         return []
-    logged = checkpoint / "offsets" / str(numbers(checkpoint, "offsets")[-1])
-    offset = json.loads(logged.read_text("utf-8").splitlines()[-1])
+    offset = logged(checkpoint, numbers(checkpoint, "offsets")[-1])
     if feeds := sorted((checkpoint / "sources/0/journal").glob("*.feed")):
         offset = json.loads(feeds[-1].read_text("utf-8").strip()[:-8])
     found = []
@@ -157,13 +162,9 @@ def journalled(scenario: Scenario, checkpoint: Path) -> list[int]:
 
 def dump(server: postgres.Server, database: Postgres) -> str:
     """The schema as SQL, without settings; then what is prepared, as transactions with the rows that each has."""
-    command = [server.programs / "pg_dump", "-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres", "-d", "postgres"]
-    said = subprocess.run(
-        [*command, "-n", database.schema, "--inserts", "--no-owner", "--no-privileges"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    options = f"-h 127.0.0.1 -p {server.port} -U postgres -d postgres -n {database.schema}"
+    command = [str(server.programs / "pg_dump"), *options.split(), "--inserts", "--no-owner", "--no-privileges"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     kept = [
         line
         for line in said.splitlines()
@@ -176,13 +177,14 @@ def dump(server: postgres.Server, database: Postgres) -> str:
             rows = sorted(set(database.query(f"SELECT * FROM {TABLE}")) - before)
             holes = ", ".join(["%s"] * len(rows[0]))
             insert = f"INSERT INTO {database.schema}.{TABLE} VALUES ({holes});"
-            texts = [psycopg.ClientCursor(connection).mogrify(insert, row) for row in rows]
+            texts = [psycopg.ClientCursor(connection).mogrify(insert.encode(), row) for row in rows]
         kept += ["BEGIN;", *texts, f"PREPARE TRANSACTION '{gid}';"]
     return "\n".join(kept) + "\n"
 
 
+@contextmanager
 def ended(frozen: list[Frozen], gate: Gate, step: str) -> Iterator[None]:
-    """Queries that end by themselves: a part is committed, and then an epoch begun."""
+    """Queries that end by themselves: a part is committed, and then an epoch begun. Kills their driver at the end."""
     first = [one for one in frozen if not one.scenario.at_once]
     writer = Writer(gate.property)
     try:
@@ -202,11 +204,14 @@ def ended(frozen: list[Frozen], gate: Gate, step: str) -> Iterator[None]:
 
 def is_waited(gate: Gate, step: str, frozen: list[Frozen]) -> bool:
     waiting = gate.waiting(step)
-    return len(waiting) > 1 if step.startswith("task") else all(any(f.name in line for line in waiting) for f in frozen)
+    if step.startswith("task"):
+        return len(waiting) > 1
+    return all(any(f"{one.name} [" in thread for thread in waiting) for one in frozen)
 
 
+@contextmanager
 def endless(one: Frozen, gate: Gate) -> Iterator[None]:
-    """A query that goes on: a part is committed, and a part of the next one begun."""
+    """A query that goes on: a part is committed, and a part of the next one begun. Kills its driver at the end."""
     writer, step = Writer(gate.property), one.scenario.step
     receives = one.scenario.receives
     if isinstance(one.database, Remote):
@@ -232,6 +237,8 @@ def endless(one: Frozen, gate: Gate) -> Iterator[None]:
 
 def main(names: list[str]) -> None:
     wanted = [scenario for name, scenario in SCENARIOS.items() if not names or name in names]
+    if there := [scenario.name for scenario in wanted if (HOME / VERSION / f"{scenario.name}.tar.xz").exists()]:
+        sys.exit(f"{VERSION} has {', '.join(there)}: remove them first, if {VERSION} is not released")
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         gate = Gate(directory / "gates", sorted({scenario.step for scenario in SCENARIOS.values()} - {""}))
@@ -240,20 +247,17 @@ def main(names: list[str]) -> None:
         for step in sorted({one.scenario.step for one in made}):
             group = [one for one in made if one.scenario.step == step and one.scenario.ends]
             if group:
-                killed(ended(group, gate, step), group)
+                with ended(group, gate, step):
+                    pass
             for one in made:
                 if one.scenario.step == step and not one.scenario.ends:
-                    killed(endless(one, gate), [one])
+                    with endless(one, gate):
+                        pass
+                    group.append(one)
+            for one in group:
+                one.pack()
     size = sum(file.stat().st_size for file in (HOME / VERSION).iterdir())
     print(f"{HOME / VERSION}: {size} bytes")
-
-
-def killed(running: Iterator[None], frozen: list[Frozen]) -> None:
-    """Kills the driver where it waits, and packs what it left."""
-    next(running)
-    running.close()  # type: ignore[attr-defined]
-    for one in frozen:
-        one.pack()
 
 
 if __name__ == "__main__":

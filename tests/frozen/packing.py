@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from frozen.scenarios import TABLE, Scenario
+from frozen.scenario import TABLE, Scenario
 from support.databases import Postgres
 
 HOME = Path(__file__).parent

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frozen.scenarios import Place
+from frozen.scenario import Place
 from support.databases import Row
 from support.places import ROOT
 from support.programs import Program

@@ -1,116 +1,27 @@
 """The queries that a frozen set holds, one for each durable format.
 
-A name stays for good, and so does what its query reads and writes: sets of earlier releases are resumed by it. Served and
-written are three parts: 0 is committed when the set is frozen, 1 is begun then, 2 is new when the query is resumed.
+A name stays for good, and so does what its query reads and writes: sets of earlier releases are resumed by it. A source
+grows in three parts: the first is committed before the driver is killed, the second is begun then, and the third is new
+when the query is resumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from crash.cases import PARTITIONS, SHAPES, TRANSPORTS, frame
 from epochal import Http, Limits, Proxy, ingest, rest
+from frozen.scenario import API, CONTINUOUS, PARTS, REAL_TIME, TABLE, Place, Read, Scenario, query_id
 from support.api import Api, Record
 from support.data import SCHEMA, as_rows, comments
 from support.databases import Row
 from support.pages import POSTS, ChainedApi, PostsApi, posts
-
-TABLE = "t"
-#: Records, rows or lines at the end of each part.
-PARTS = (25, 45, 70)
-#: The API's own address, which is a part of offsets; the proxy that is asked for it is the stub.
-API = "http://api.example.com/comments"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a query runs: its directory, the part that it reads now, and the addresses of its systems."""
-
-    directory: str
-    part: int = 0
-    url: str = ""
-    user: str | None = None
-    api: str = ""
-    port: int = 0
-
-    @property
-    def checkpoint(self) -> Path:
-        return Path(self.directory) / "checkpoint"
-
-    @property
-    def end(self) -> int:
-        return PARTS[self.part]
-
-
-Read = Callable[[SparkSession, Place], DataFrame]
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A query, and the state in which its set stops it.
-
-    Attributes:
-        name: for good.
-        freezes: the formats.
-        read: its rows.
-        rows: what its table has in the end.
-        api: serves ``records``, by part.
-        write: further arguments of the sink's helper.
-        columns: of a table that is there before the query.
-        target: where it writes: a kind of database, or ``api``.
-        trigger: as helpers take it; one that does not end by itself is stopped when all rows are there.
-        step: where the driver was killed. Empty: after the sink's last commit, before Spark's.
-        at_once: whether the first epoch is the one that is begun.
-    """
-
-    name: str
-    freezes: str
-    read: Read
-    rows: Callable[[SparkSession], Sequence[Row]] = lambda spark: as_rows(comments(1, PARTS[2]))
-    api: Callable[[], Api] | None = None
-    records: Callable[[int], list[Record]] = lambda part: comments(1, PARTS[part])
-    write: Mapping[str, Any] = field(default_factory=dict)
-    columns: str = ""
-    target: str = "sqlite"
-    trigger: str = "availableNow"
-    step: str = "commit.before"
-    at_once: bool = False
-
-    @property
-    def ends(self) -> bool:
-        """Whether a run ends by itself."""
-        return self.trigger == "availableNow"
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether an epoch ends where its run happens to be."""
-        return self.trigger in (CONTINUOUS, REAL_TIME)
-
-    @property
-    def receives(self) -> bool:
-        """Whether clients send the rows."""
-        return self.name.startswith("ingest")
-
-    def start(self, spark: SparkSession, place: Place, trigger: str | None = None) -> StreamingQuery:
-        """Starts the query."""
-        given = dict(self.write) | {"checkpoint": place.checkpoint, "trigger": trigger or self.trigger}
-        rows = self.read(spark, place)
-        if self.target == "api":
-            query = epochal.write.rest(rows, place.api, query_name=self.name, **given)
-        else:
-            query = epochal.write.jdbc(
-                rows, place.url, table=TABLE, user=place.user, query_name=self.name, create_table=True, **given
-            )
-        assert query is not None
-        return query
 
 
 def listed(
@@ -119,11 +30,12 @@ def listed(
     """The records of an API, seven in each micro-batch; the API's pages have ten. ``pages`` may depend on the place."""
 
     def read(spark: SparkSession, place: Place) -> DataFrame:
+        chosen: Any = pages(place) if callable(pages) else pages
         rows = epochal.read.rest(
             spark,
             API,
             schema=schema,
-            pages=pages(place) if callable(pages) else pages,
+            pages=chosen,
             records=records or rest.Json("/data"),
             limits=Limits(rows=size),
             http=Http(proxy=Proxy(url=place.api)),
@@ -171,16 +83,35 @@ def numbers(**more: Any) -> Read:
     """``epochal-random``, in two partitions."""
 
     def read(spark: SparkSession, place: Place) -> DataFrame:
-        rows = epochal.read.random(spark, seed=7, **({"max_rows": place.end, "num_partitions": PARTITIONS} | more))
+        given: dict[str, Any] = {"max_rows": place.end, "num_partitions": PARTITIONS} | more
+        rows = epochal.read.random(spark, seed=7, **given)
         return rows.selectExpr("id", "value", "length", "CAST(timestamp AS STRING) AS at")
 
     return read
 
 
-def all_numbers(spark: SparkSession, count: int = PARTS[2], **pace: int) -> list[Row]:
+def all_numbers(spark: SparkSession, count: int = PARTS[2], **pace: Any) -> list[Row]:
     """As a batch reads them."""
     rows = epochal.read.random(spark, seed=7, max_rows=count, streaming=False, **(pace or {"rows_per_batch": 10}))
     return [tuple(row) for row in rows.selectExpr("id", "value", "length", "CAST(timestamp AS STRING) AS at").collect()]
+
+
+def some_bad(spark: SparkSession, place: Place) -> DataFrame:
+    """Each tenth row cannot be stored."""
+    rows = numbers(rows_per_batch=10)(spark, place)
+    return rows.selectExpr("id", "IF(id % 10 = 3, concat(value, char(0)), value) AS value")
+
+
+def good_and_bad(spark: SparkSession) -> list[Row]:
+    return [(number, "refused" if number % 10 == 3 else value) for number, value, *_ in all_numbers(spark)]
+
+
+def taking_turns(place: Place) -> dict[str, Any]:
+    """In the second part another query takes the sink over, and in the third the first one is back."""
+    first, other = place.checkpoint, Path(place.directory) / "other"
+    before = {1: first, 2: other}.get(place.part)
+    taken = {"onNewQuery": f"append:{query_id(before)}"} if before else {}
+    return {"sink_id": "shared", "options": taken, "checkpoint": other if place.part == 1 else first}
 
 
 def lines(part: int, since: int = 0) -> list[str]:
@@ -230,7 +161,6 @@ COUNTED = rest.Offset(size=10)
 COLUMNS = "CAST(postId AS INT) AS postId, CAST(id AS INT) AS id, name, email, body"
 OF_POST: dict[str, Any] = {"params": {"postId": "${post}"}, "partition_params": [{"post": post} for post in POSTS]}
 FOLLOWED = listed(KEYSET, poll=rest.Poll(interval="100ms"))
-CONTINUOUS, REAL_TIME = "continuous 1 second", "realTime 1 second"
 ENDLESS: dict[str, Any] = {"step": "flush.after-commit", "target": "postgres"}
 
 
@@ -250,14 +180,15 @@ def of_posts(name: str, freezes: str, pages: Any) -> Scenario:
 
 
 def followed_numbers(name: str, trigger: str, target: str) -> Scenario:
-    """150 rows, 20 in each second."""
+    """300 rows, 20 in each second."""
     return Scenario(
         f"{name}-{trigger.split()[0].replace('T', '-t')}",
         f"offset of partitions that differ; progress and boundaries of two of them on {target}",
-        numbers(rows_per_second=20, max_rows=150),
-        rows=lambda spark: all_numbers(spark, 150, rows_per_second=20),
+        numbers(rows_per_second=20, max_rows=300),
+        rows=lambda spark: all_numbers(spark, 300, rows_per_second=20),
         trigger=trigger,
-        **ENDLESS | {"target": target},
+        step="flush.after-commit",
+        target=target,
     )
 
 
@@ -303,7 +234,13 @@ SCENARIOS = {
             listed(rest.Link(), rest.Csv(), params={"format": "csv"}),
         ),
         of_api("next-url", "offset: next URL", listed(rest.NextUrl(next="/meta/url"))),
-        of_api("windows", "offset: windows of time that overlap, the last one half read", listed(windows, poll=rest.Poll(max_bytes=1)), dated, records=whole),
+        of_api(
+            "windows",
+            "offset: windows of time that overlap, the last one half read",
+            listed(windows, poll=rest.Poll(max_bytes=1)),
+            dated,
+            records=whole,
+        ),
         of_posts("fan-out", "offset: counted lists, one for each parameter", COUNTED),
         of_posts("fan-out-cursor", "offset and journals of cursors, one for each parameter", CURSOR),
         of_api("continuous", "feed, progress and boundaries", FOLLOWED, trigger=CONTINUOUS, **ENDLESS),
@@ -334,6 +271,22 @@ SCENARIOS = {
         into("sqlite", "inline", "append", step="commit.after"),
         into("sqlite", "inline", "upsert"),
         into("sqlite", "spill", "append"),
+        Scenario(
+            "sqlite-dead-letters",
+            "table of bad rows",
+            some_bad,
+            rows=good_and_bad,
+            write={"options": {"deadLetterTable": "bad"}},
+            look=f"SELECT id, value FROM {TABLE} UNION ALL SELECT json_extract(row_json, '$.id'), 'refused' FROM bad",
+        ),
+        Scenario(
+            "sqlite-retired",
+            "ledger's row of a query that another one has taken over from",
+            numbers(rows_per_batch=10),
+            rows=lambda spark: all_numbers(spark) + all_numbers(spark)[:10],
+            write=taking_turns,
+            step="commit.after",
+        ),
         into("postgres", "inline", "append"),
         into("postgres", "staged", "upsert", step="commit.after"),
         into("postgres", "staged", "append"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from frozen.scenarios import API, Scenario
+from frozen.scenario import API, Scenario
 from support.api import Api
 from support.http_writers import Client, await_listener
-from test_ingest import say
+from support.writers import say
 
 
 def behind_proxy(api: Api) -> str:

@@ -22,7 +22,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal._ending import failure
-from frozen.scenarios import SCENARIOS, Place
+from frozen.scenario import Place
+from frozen.scenarios import SCENARIOS
 
 CONF: dict[str, Any] = {
     "spark.ui.enabled": False,
@@ -59,10 +60,12 @@ def rows(spark: SparkSession, url: str, user: str | None, sql: str) -> list[list
         taken = []
         while found.next():
             values = [found.getObject(column) for column in columns]
-            taken.append([
-                value if value is None or isinstance(value, int) else found.getString(column)
-                for column, value in zip(columns, values, strict=True)
-            ])
+            taken.append(
+                [
+                    value if value is None or isinstance(value, int) else found.getString(column)
+                    for column, value in zip(columns, values, strict=True)
+                ]
+            )
         return taken
     finally:
         connection.close()

@@ -65,7 +65,7 @@ class Server:
 
     def _run(self, name: str, *arguments: str, first: str = "--no-defaults", said: str = "") -> str:
         given: dict[str, Any] = user_arguments(self._user)
-        done = subprocess.run(
+        done: subprocess.CompletedProcess[str] = subprocess.run(
             [name, first, *arguments], input=said, capture_output=True, text=True, timeout=120, cwd=self._home, **given
         )
         if done.returncode != 0:
