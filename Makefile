@@ -81,10 +81,10 @@ soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: he
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on every Spark line, a job that goes up and down the lines, Connect on CONNECT="4.0.5 4.3.0" (MATRIX="4.0.5 4.3.0" selects)
 	@$(BIN)/python scripts/supported.py build/matrix/*.xml
 
-# JDBC drivers that are not in the jar, for test_frozen.py, in the versions of the Scala tests.
-build/drivers/.jars: project/Dependencies.scala
+# For test_frozen.py, in the versions of the Scala tests: JDBC drivers that are not in the jar, and MySQL's programs.
+build/drivers/.jars: project/Dependencies.scala Makefile
 	rm -rf $(@D)
-	sed -nE 's/.*"(org.mariadb.jdbc|com.h2database)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
+	sed -nE 's/.*"(org.mariadb.jdbc|com.h2database|io.airlift)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
 	  mvn -q -B dependency:copy -Dartifact=$$artifact -DoutputDirectory=$(CURDIR)/$(@D) </dev/null || exit 1; done
 	@touch $@
 

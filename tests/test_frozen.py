@@ -23,7 +23,7 @@ from frozen.running import DRIVERS, Remote, Writer, h2, h2_tool
 from frozen.scenario import PARTS, REAL_TIME, Place, Scenario, query_id
 from frozen.scenarios import SCENARIOS, lines
 from frozen.systems import behind_proxy, send
-from support import mariadb, orders
+from support import mysql, orders
 from support.api import serve
 from support.databases import Database, Row, Sqlite
 from support.http_writers import free_port, listens
@@ -74,11 +74,11 @@ class Thawed:
             case "postgres":
                 server = request.getfixturevalue("postgres_server")
                 self.database = restore_postgres(server, self.scenario, self.dump())
-            case "mariadb":
-                name, maria = schema(self.scenario), request.getfixturevalue("mariadb_server")
-                maria.client(sql=f"DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}")
-                maria.client(name, sql=self.dump())
-                self.database = Remote(maria.url(name), "root", request.getfixturevalue("with_drivers"))
+            case "mariadb" | "mysql" as kind:
+                name, there = schema(self.scenario), request.getfixturevalue(f"{kind}_server")
+                there.client(sql=f"DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}")
+                there.client(name, sql=self.dump())
+                self.database = Remote(there.url(name), "root", request.getfixturevalue("with_drivers"))
             case "h2":
                 self.database = replace(h2(directory), through=request.getfixturevalue("with_drivers"))
                 h2_tool(self.database, "RunScript", "-script", str(directory / "target.sql"))
@@ -165,12 +165,21 @@ def runs(query: StreamingQuery) -> bool:
     return True
 
 
-@pytest.fixture(scope="module")
-def mariadb_server() -> Iterator[mariadb.Server]:
-    if mariadb.program() is None and not is_required("mariadb"):
-        pytest.skip("MariaDB: install Debian's mariadb-server")
-    with mariadb.server() as server:
+def serving(kind: str) -> Iterator[mysql.Server]:
+    if (why := mysql.missing(kind)) and not is_required(kind):
+        pytest.skip(f"{kind}: {why}")
+    with mysql.server(kind) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def mariadb_server() -> Iterator[mysql.Server]:
+    yield from serving("mariadb")
+
+
+@pytest.fixture(scope="module")
+def mysql_server() -> Iterator[mysql.Server]:
+    yield from serving("mysql")
 
 
 @pytest.fixture(scope="module")

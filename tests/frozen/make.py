@@ -27,7 +27,7 @@ from frozen.running import Remote, Writer, h2, h2_tool
 from frozen.scenario import PARTS, TABLE, Place, Scenario
 from frozen.scenarios import SCENARIOS, lines
 from frozen.systems import behind_proxy, send
-from support import mariadb, orders, postgres
+from support import mysql, orders, postgres
 from support.api import Api, serve
 from support.databases import Database, Postgres, Sqlite, new_postgres
 from support.drivers import Gate
@@ -47,8 +47,12 @@ class Servers:
         return self._stack.enter_context(postgres.server())
 
     @cached_property
-    def mariadb(self) -> mariadb.Server:
-        return self._stack.enter_context(mariadb.server())
+    def mariadb(self) -> mysql.Server:
+        return self._stack.enter_context(mysql.server("mariadb"))
+
+    @cached_property
+    def mysql(self) -> mysql.Server:
+        return self._stack.enter_context(mysql.server("mysql"))
 
 
 class Frozen:
@@ -71,9 +75,10 @@ class Frozen:
             self.place = replace(self.place, api=stack.enter_context(orders.serve(self.orders)).url)
         if scenario.target == "postgres":
             self.database = new_postgres(servers.postgres.dsn, schema(scenario))
-        if scenario.target == "mariadb":
-            servers.mariadb.client("-e", f"CREATE DATABASE {schema(scenario)} CHARACTER SET utf8mb4")
-            self.database = Remote(servers.mariadb.url(schema(scenario)), "root")
+        if scenario.target in ("mariadb", "mysql"):
+            server = getattr(servers, scenario.target)
+            server.client("-e", f"CREATE DATABASE {schema(scenario)} CHARACTER SET utf8mb4")
+            self.database = Remote(server.url(schema(scenario)), "root")
         if scenario.target == "h2":
             self.database = h2(self.directory)
         self.place = replace(self.place, url=self.database.url, user=self.database.user)
@@ -116,9 +121,9 @@ class Frozen:
         state.write(self.directory)
         if isinstance(self.database, Postgres):
             self.keep(dump(self._servers.postgres, self.database))
-        elif self.scenario.target == "mariadb":
+        elif self.scenario.target in ("mariadb", "mysql"):
             options = ["--compact", "--skip-extended-insert", "--skip-dump-date", schema(self.scenario)]
-            self.keep(self._servers.mariadb.client(*options, program="mariadb-dump"))
+            self.keep(getattr(self._servers, self.scenario.target).client(*options, program="mariadb-dump"))
         elif isinstance(self.database, Remote):
             h2_tool(self.database, "Script", "-script", str(self.directory / "target.sql"))
             for file in self.directory.glob("h2.*"):

@@ -47,7 +47,7 @@ class State:
 
 
 def pack(directory: Path, archive: Path) -> None:
-    """The same files give the same archive, but for the order in which xz was released."""
+    """The same files give the same archive."""
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.mtime = entry.uid = entry.gid = 0

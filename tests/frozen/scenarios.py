@@ -296,6 +296,8 @@ SCENARIOS = {
         into("mariadb", "inline", "append", step="commit.after"),
         into("mariadb", "spill", "append"),
         followed_numbers("mariadb", CONTINUOUS, "mariadb"),
+        into("mysql", "inline", "append"),
+        followed_numbers("mysql", CONTINUOUS, "mysql"),
         into("h2", "inline", "append"),
         Scenario(
             "api-by-place",
