@@ -1,4 +1,4 @@
-"""Queries that drivers of earlier releases were running when they were killed: resumed, each row is there once.
+"""Checkpoints and ledgers that killed drivers of earlier releases left: the query is resumed, with each row once.
 
 ``frozen/README.md`` says what each set holds, and how a release adds its own.
 """
@@ -263,9 +263,7 @@ DAMAGES: dict[str, tuple[Callable[[Thawed], None], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_set_with_other_bytes_is_not_resumed_to_the_same_rows(
-    name: str, short: SparkSession, thaw: Callable[[Path], Thawed]
-) -> None:
+def test_a_damaged_set_is_not_resumed(name: str, short: SparkSession, thaw: Callable[[Path], Thawed]) -> None:
     thawed = thaw(HOME / "0.1.0" / f"{name}.tar.xz")
     damage, said = DAMAGES[name]
     damage(thawed)
@@ -273,5 +271,5 @@ def test_a_set_with_other_bytes_is_not_resumed_to_the_same_rows(
         assert_resumed(thawed, short)
 
 
-def test_every_scenario_is_in_the_set_of_the_first_release_or_of_a_later_one() -> None:
+def test_each_scenario_is_in_a_set() -> None:
     assert {named(archive).split("/")[1] for archive in SETS} == set(SCENARIOS)
