@@ -9,6 +9,7 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 PYTEST  ?=
 MINUTES ?= 60
 WORKERS ?= 2
+SCENARIOS ?=
 SLOWEST ?= 10
 
 VERSION := $(shell cat version.txt)
@@ -43,7 +44,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
+.PHONY: help demo test test-all frozen test-changed test-job compiled test-scala test-python test-crash test-matrix test-lines test-client test-pythons modes soak check format outdated audit docs site pictures jar wheel publish-local release-check venv bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -77,6 +78,7 @@ test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamT
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
+<<<<<<< HEAD
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
 test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
@@ -85,12 +87,19 @@ test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (
 BASE ?= origin/main
 test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
 	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
+=======
+test-python: venv $(CLASSES) build/drivers/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
+>>>>>>> a2a65009ad413e795638668f012806563022c9d3
 
 test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
 	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "connectors/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
 	  scripts/sbt "connectors/testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
+
+frozen: venv build/drivers/.jars ## tests/frozen/<version>: what drivers of this release leave when they are killed (SCENARIOS="rest-cursor")
+	cd tests && ../$(BIN)/python -m frozen.make $(SCENARIOS)
 
 modes: venv $(CLASSES) ## tries all triggers with all output modes, sources and sinks, and writes the tables of docs/modes.md
 	EPOCHAL_MODES=write SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/test_modes.py $(PYTEST)
@@ -100,6 +109,13 @@ soak: venv $(CLASSES) ## an hour (MINUTES=60) of upserts, appends and crawls: he
 
 test-matrix: $(JAR) $(MATRIX:%=test-matrix-%) test-lines ## sources and sinks on every Spark line, a job that goes up and down the lines, Connect on CONNECT="4.0.5 4.3.0" (MATRIX="4.0.5 4.3.0" selects)
 	@$(BIN)/python scripts/supported.py build/matrix/*.xml
+
+# For test_frozen.py, in the versions of the Scala tests: JDBC drivers that are not in the jar, and MySQL's programs.
+build/drivers/.jars: project/Dependencies.scala Makefile
+	rm -rf $(@D)
+	sed -nE 's/.*"(org.mariadb.jdbc|com.h2database|io.airlift)" % "([^"]+)" % "([^"]+)".*/\1:\2:\3/p' $< | while read -r artifact; do \
+	  mvn -q -B dependency:copy -Dartifact=$$artifact -DoutputDirectory=$(CURDIR)/$(@D) </dev/null || exit 1; done
+	@touch $@
 
 test-matrix-4.0.5: build/delta/.jars
 

@@ -12,20 +12,13 @@ import epochal
 from epochal import ingest
 from support.databases import Sqlite
 from support.waiting import until
+from support.writers import say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.timeout(600)
-
-
-def say(address: tuple[str, int], text: str) -> list[str]:
-    """All that the listener says to a client that writes a text and ends."""
-    with socket.create_connection(address, timeout=60) as client:
-        client.sendall(text.encode())
-        client.shutdown(socket.SHUT_WR)
-        return client.makefile().read().splitlines()
 
 
 def started(spark: SparkSession, database: Sqlite, checkpoint: Path, port: int = 0, **more: Any) -> StreamingQuery:

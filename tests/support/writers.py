@@ -16,6 +16,14 @@ def free_port() -> int:
         return port
 
 
+def say(address: tuple[str, int], text: str) -> list[str]:
+    """All that the listener says to a client that writes a text and ends."""
+    with socket.create_connection(address, timeout=60) as client:
+        client.sendall(text.encode())
+        client.shutdown(socket.SHUT_WR)
+        return client.makefile().read().splitlines()
+
+
 @dataclass
 class Writer:
     """Sends ``name,0``, ``name,1``, … and counts what was acknowledged.
