@@ -230,6 +230,23 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
+  test("a directory of dead letters that is deleted while the query runs is made again for the next ones") {
+    withDirectory { directory =>
+      RestSinkFixture.using() { on =>
+        first(on, 422)
+        val place = directory.resolve("letters")
+        val run = on.run("deadLetterPath" -> place.toString, "batchSize" -> "2")
+        run.epoch(0, rows(on, 0 until 2))
+        assert(letters(place).size == 2)
+        Files.list(place).forEach(Files.delete(_))
+        Files.delete(place)
+        first(on, 422)
+        run.epoch(1, rows(on, 2 until 4))
+        assert(letters(place).size == 2)
+      }
+    }
+  }
+
   test("a place for dead letters that cannot be written is refused before the query starts") {
     withDirectory { directory =>
       RestSinkFixture.using() { on =>
