@@ -111,7 +111,8 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   }
 
   override def prepare(id: String, schema: StructType): SinkTarget = {
-    hold()
+    // To a server a batch's connection is kept a minute: under foreachBatch the next batch uses it.
+    if (database.dialect.files(options.connection).nonEmpty) hold()
     database.transaction("making the table ready") { transaction =>
       val connection = transaction.connection
       val bound = TargetTables.prepare(database, schema, connection) {
