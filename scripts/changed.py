@@ -32,16 +32,22 @@ def python_tests(paths: Iterable[str], tests: Iterable[str]) -> set[str]:
 
 
 def module(path: str) -> str:
-    """``python/src/epochal/_watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
+    """``python/src/epochal/tools/watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
     return path.split("/")[3].removesuffix(".py").strip("_")
 
 
 def changed(base: str) -> list[str]:
     """Files that differ from the last common revision with ``base``, and new ones."""
     git = ["git", "-C", str(ROOT)]
-    start = subprocess.run([*git, "merge-base", base, "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    start = subprocess.run(
+        [*git, "merge-base", base, "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     asked = [[*git, "diff", "--name-only", start], [*git, "ls-files", "--others", "--exclude-standard"]]
-    return [line for each in asked for line in subprocess.run(each, capture_output=True, text=True, check=True).stdout.splitlines()]
+    return [
+        line
+        for each in asked
+        for line in subprocess.run(each, capture_output=True, text=True, check=True).stdout.splitlines()
+    ]
 
 
 def main(base: str) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -36,10 +38,19 @@ def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleTy
     }
 
 
-def test_modules_are_private_but_for_seven() -> None:
+def test_modules_are_private_but_for_seven_and_the_tools_behind_them() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
     public = {name for name in names if not name.startswith("_")}
-    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"}
+    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"} | {"tools"}
+
+
+def test_tools_are_imported_when_they_are_used() -> None:
+    code = (
+        "import sys, epochal; assert not any(name.startswith('epochal.tools') for name in sys.modules); "
+        "assert epochal.watch and epochal.testing.check_source and epochal.rest.probe; "
+        "assert {'epochal.tools.watch', 'epochal.tools.testing', 'epochal.tools.probe'} <= {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_public_name_is_documented() -> None:

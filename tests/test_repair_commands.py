@@ -218,7 +218,7 @@ def test_a_sink_that_was_forgotten_is_loaded_again_from_the_beginning(
 
 
 def test_a_row_that_has_changed_since_it_was_shown_is_not_repaired(strings: Strings) -> None:
-    from epochal._ledger import Change, change
+    from epochal.tools.ledger import Change, change
 
     strings.write(20)
     where: dict[str, Any] = {"user": strings.database.user, "spark": strings.spark}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from epochal import _names
 from epochal import _realtime as realtime
+from epochal import _started as started
 from epochal._form import Form
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, real_time, triggered
-from epochal._watch import started
 from epochal.errors import OptionError, named
 
 if TYPE_CHECKING:

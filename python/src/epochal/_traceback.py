@@ -37,7 +37,7 @@ def users_frames(tb: TracebackType | None) -> TracebackType | None:
 
 def _is_librarys(file: str) -> bool:
     if file.startswith(_HERE):
-        return not file.startswith(os.path.join(_HERE, "_demo"))
+        return not file.startswith(os.path.join(_HERE, "tools", "demo"))
     parts = file.replace("\\", "/").split("/")
     return any(library in parts for library in _LIBRARIES)
 
