@@ -17,11 +17,10 @@
 >>> epochal.display(comments.groupBy("postId").count())  # doctest: +SKIP
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal import _convert, _traceback, errors, ingest, jdbc, read, rest, write
+from epochal import _hooks, errors, ingest, jdbc, read, rest, write
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -150,7 +149,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_convert.install()
-_traceback.install()
-if "IPython" in sys.modules:
-    import_module("epochal.tools.watch.formatters").install()
+_hooks.install()

@@ -1,22 +1,34 @@
-"""Makes PySpark raise our errors, from the JVM and from a Connect server.
+"""What Epochal changes in a process, once: what PySpark raises, and how a script and IPython show it.
 
-PySpark has one function for each of the two, which every exception goes through. A found error is also of the class
-that PySpark would have raised, so that code which catches that one still does.
+PySpark has one function for the JVM and one for Connect servers, which every exception goes through. A found error is
+also of the class that PySpark would have raised, so that code which catches that one still does.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
 from functools import wraps
+from types import TracebackType
 from typing import Any
 
-from epochal.errors import EpochalError, from_spark, own_kind
+from epochal._errors import EpochalError, own_kind
+from epochal._traceback import users_frames
+from epochal.errors import from_spark
 
 
 def install() -> None:
-    """Once for each process; without pyspark, nothing is to be done."""
+    """Makes PySpark raise Epochal's errors, an uncaught one end a script with the short traceback, and IPython show a
+    query as what it does. A second call changes nothing."""
+    _convert()
+    _shorten()
+    if "IPython" in sys.modules:
+        importlib.import_module("epochal.tools.watch.formatters").install()
+
+
+def _convert() -> None:
     if importlib.util.find_spec("pyspark") is None:
         return
     from pyspark.errors.exceptions import captured
@@ -73,3 +85,23 @@ def _class_of_both(ours: type[EpochalError], theirs: type[Exception]) -> type[Ep
         names = {"__module__": ours.__module__, "__qualname__": ours.__qualname__, "__doc__": ours.__doc__}
         _classes[ours, theirs] = type(ours.__name__, (ours, theirs), names | {"_sparks": theirs})
     return _classes[ours, theirs]
+
+
+def _shorten() -> None:
+    """An exception that is none of Epochal's is shown as before."""
+    before = sys.excepthook
+    if getattr(before, "_epochals", False):
+        return
+
+    def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> Any:
+        if not isinstance(error, EpochalError):
+            return before(kind, error, tb)
+        whole = error.__traceback__
+        shown = users_frames(tb)
+        try:
+            return before(kind, error.with_traceback(shown), shown)
+        finally:
+            error.__traceback__ = whole
+
+    hook._epochals = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
