@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
-
 if TYPE_CHECKING:
+    from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
     from epochal.tools.ledger.model import LedgerRow
 
 #: How a checkpoint and a ledger stand to each other. The first two need nothing.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from epochal.errors import CheckpointError
 from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint.comparison import Comparison, Difference, comparison, difference
 
 if TYPE_CHECKING:
-    from epochal.tools.checkpoint.comparison import Comparison, Difference
     from epochal.tools.ledger.model import LedgerRow
 
 
@@ -182,14 +182,10 @@ class Checkpoint:
         Raises:
             CheckpointError: one of them is not there (``EPOCH_NOT_FOUND``).
         """
-        from epochal.tools.checkpoint.comparison import difference
-
         return difference(self.epoch(first), self.epoch(second))
 
     def compare(self, row: LedgerRow | None) -> Comparison:
         """Compares with the sink's row in the ledger; None stands for a ledger without one."""
-        from epochal.tools.checkpoint.comparison import comparison
-
         return comparison(self, row)
 
     def to_dict(self) -> dict[str, Any]:
