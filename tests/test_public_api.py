@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pkgutil
 import subprocess
 import sys
@@ -60,6 +61,62 @@ def test_every_public_name_is_documented() -> None:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 assert value.__doc__, name
+
+
+#: What a process has that ``epochal`` may change: how PySpark, Python and IPython show errors and queries.
+BEFORE = """
+import sys
+from unittest.mock import MagicMock
+from IPython.core.interactiveshell import InteractiveShell
+from pyspark.errors.exceptions import captured, connect
+from pyspark.sql import SparkSession
+
+shell = InteractiveShell.instance()
+
+def state():
+    printers = [sorted(one.deferred_printers) for one in shell.display_formatter.formatters.values()]
+    return [sys.excepthook, captured.convert_exception, connect.convert_exception, printers]
+
+before = state()
+import epochal
+from epochal import errors, ingest, jdbc, read, rest, testing, write
+epochal.watch, epochal.display, epochal.checkpoint, epochal.ledger, rest.probe
+"""
+
+
+def in_a_new_process(code: str, place: Path) -> None:
+    environment = {**os.environ, "IPYTHONDIR": str(place)}
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE + code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_import_changes_nothing_of_the_process(tmp_path: Path) -> None:
+    in_a_new_process("assert state() == before", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))',
+        "epochal.read.random(MagicMock())",
+        "epochal.write.jdbc(MagicMock(isStreaming=False), 'jdbc:sqlite:x.db', table='t')",
+        "epochal.queries(MagicMock())",
+    ],
+)
+def test_the_first_call_for_a_session_changes_what_errors_and_queries_look_like_once(call: str, tmp_path: Path) -> None:
+    in_a_new_process(
+        f"""
+{call}
+after = state()
+assert [new == old for new, old in zip(after, before)] == [False] * 4
+{call}
+epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))
+assert state() == after
+""",
+        tmp_path,
+    )
 
 
 def test_the_version_is_that_of_the_repository() -> None:

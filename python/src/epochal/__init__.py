@@ -20,7 +20,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, errors, ingest, jdbc, read, rest, write
+from epochal import errors, ingest, jdbc, read, rest, write
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -147,6 +147,3 @@ if not TYPE_CHECKING:  # for a type checker, the imports above
 
 def __dir__() -> list[str]:
     return __all__
-
-
-_hooks.install()

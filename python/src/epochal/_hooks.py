@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from types import TracebackType
 from typing import Any
 
@@ -19,9 +19,11 @@ from epochal._traceback import users_frames
 from epochal.errors import from_spark
 
 
+@cache
 def install() -> None:
     """Makes PySpark raise Epochal's errors, an uncaught one end a script with the short traceback, and IPython show a
-    query as what it does. A second call changes nothing."""
+    query as what it does. Called by ``epochal.configure``, and by what takes a session, a DataFrame or a query; only
+    the first call does something."""
     _convert()
     _shorten()
     if "IPython" in sys.modules:

@@ -30,10 +30,11 @@
 
 Every one of them has ``condition`` (a stable name such as ``EPOCH_GAP``), ``problem`` and ``hint``.
 
-``import epochal`` makes PySpark raise them, on classic and on Connect sessions, from plain calls too
-(``spark.read.format("epochal-rest").load()``, ``query.awaitTermination()``). Such an error is also of the class that
-PySpark would have raised (``AnalysisException``, ``StreamingQueryException`` …), which is kept as ``original``. A
-script and a notebook show the frames of your own code and the message; ``EPOCHAL_TRACEBACK=full`` shows every frame.
+``epochal.configure``, and every function that takes a session, a DataFrame or a query, makes PySpark raise them, on
+classic and on Connect sessions, from plain calls too (``spark.read.format("epochal-rest").load()``,
+``query.awaitTermination()``). Such an error is also of the class that PySpark would have raised
+(``AnalysisException``, ``StreamingQueryException`` …), which is kept as ``original``. A script and a notebook show the
+frames of your own code and the message; ``EPOCHAL_TRACEBACK=full`` shows every frame.
 """
 
 from __future__ import annotations
@@ -238,7 +239,7 @@ def _no_format(name: str) -> OptionError:
 def named() -> AbstractContextManager[None]:
     """Raises Epochal's own error in place of Spark's, which is kept as ``original``.
 
-    ``import epochal`` does the same to what PySpark raises; this is for exceptions that came another way.
+    ``epochal.configure`` does the same to what PySpark raises; this is for exceptions that came another way.
 
     >>> with epochal.errors.named():  # doctest: +SKIP
     ...     query.awaitTermination()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+from epochal import _hooks
 from epochal._options import Location
 from epochal._start import OutputMode, Stream
 from epochal._trigger import Trigger
@@ -82,6 +83,7 @@ def display(
         ConfigurationError: a plot in a notebook that lacks the extra (``EXTRA_MISSING``).
         EpochalError: with ``wait``, what the query failed with.
     """
+    _hooks.install()
     _check(kind, x, y, rows, name)
     chosen = plot(kind, df.schema, x, y) if kind in PLOTS else None
     in_notebook = notebook.is_one()

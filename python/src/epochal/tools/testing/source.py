@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from epochal import _hooks
 from epochal.errors import OptionError
 from epochal.tools.testing import promises, query_checks, reader_checks
 from epochal.tools.testing.query_checks import QueryScene
@@ -64,6 +65,7 @@ def check_source(
             ``schema``.
         ConfigurationError: a reader in Python without pyarrow (``EXTRA_MISSING``).
     """
+    _hooks.install()
     reasons = dict(exempt or {})
     known = [promise.name for promise in source_promises()]
     unknown = sorted((set(reasons) - {*known, promises.KEEPS_ROWS}) | (set(only or ()) - set(known)))

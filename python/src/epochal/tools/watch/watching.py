@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
+from epochal import _hooks
 from epochal.errors import OptionError, named
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
@@ -122,6 +123,7 @@ def queries_of(given: Given, caller: str) -> list[Query]:
     Raises:
         OptionError: it is something else.
     """
+    _hooks.install()
     if given is None and (given := active_session()) is None:
         return []
     if (streams := getattr(given, "streams", None)) is not None:
