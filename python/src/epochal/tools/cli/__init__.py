@@ -9,6 +9,7 @@ from pathlib import Path
 
 from epochal._version import VERSION
 from epochal.tools.cli import checkpoint, ledger, probe, shared
+from epochal.tools.cli.shared import Command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,7 +23,9 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--user", default=os.environ.get("PGUSER"), help="database user (default: PGUSER)")
     demo.add_argument("--password", default=os.environ.get("PGPASSWORD"), help="its password (default: PGPASSWORD)")
     demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
-    commands.add_parser("info", help="show what is installed, and what is missing")
+    demo.set_defaults(run=_with_rich("demo"))
+    info = commands.add_parser("info", help="show what is installed, and what is missing")
+    info.set_defaults(run=_with_rich("info"))
     probe.add_arguments(commands.add_parser("probe", help="find out by a few requests how a REST API is read"))
     checkpoint.add(commands)
     ledger.add(commands)
@@ -32,15 +35,21 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
     options = parser().parse_args(arguments)
-    if options.command == "probe":
-        return probe.run(options)
-    if "run" in options:
-        return shared.run(options)
-    try:
-        from epochal.tools.cli import terminal
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "rich":
-            raise
-        print("The command line needs rich: pip install 'epochal[cli]'", file=sys.stderr)
-        return 1
-    return terminal.run(options)
+    return shared.run(options)
+
+
+def _with_rich(name: str) -> Command:
+    """A command of ``terminal``, which is imported when it runs."""
+
+    def run(options: argparse.Namespace) -> int:
+        try:
+            from epochal.tools.cli import terminal
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] != "rich":
+                raise
+            print("The command line needs rich: pip install 'epochal[cli]'", file=sys.stderr)
+            return 1
+        command: Command = getattr(terminal, name)
+        return command(options)
+
+    return run

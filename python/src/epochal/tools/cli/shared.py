@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         code: int = options.run(options)
         return code
     except EpochalError as error:
-        if options.json:
+        if getattr(options, "json", False):
             print_json(as_values(error))
         print(f"{error.condition}: {error.problem}", file=sys.stderr)
         if error.hint:
