@@ -26,7 +26,7 @@ def install() -> None:
     the first call does something."""
     _convert()
     _shorten()
-    if "IPython" in sys.modules:
+    if "IPython" in sys.modules:  # the one tool that is started from below, by name
         importlib.import_module("epochal.tools.watch.formatters").install()
 
 
