@@ -1,5 +1,7 @@
 package io.epochal.formats
 
+import org.scalatest.tags.Slow
+
 import java.io.{File, IOException}
 import java.net.{InetAddress, ServerSocket, Socket}
 import java.nio.charset.StandardCharsets.US_ASCII
@@ -17,6 +19,7 @@ import io.epochal.rest.source.{ChainApi, RecordsApi}
 /** `stop()` at any moment (K18). The moments follow from a seed, which is printed: EPOCHAL_STOPS sets how many there are, and
   * EPOCHAL_STOP_SEED repeats them.
   */
+@Slow
 final class StopSuite extends StreamTest {
   import StopSuite._
 

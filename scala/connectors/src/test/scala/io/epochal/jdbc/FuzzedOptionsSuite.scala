@@ -16,7 +16,9 @@ import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.support.Fuzz
 import io.epochal.support.Fuzz.{one, some}
 
+@Slow
 final class PostgresFuzzedOptionsSuite extends FuzzedOptions(Postgres)
+@Slow
 final class StagedFuzzedOptionsSuite extends FuzzedOptions(PostgresBy.staged(Postgres13))
 final class SqliteFuzzedOptionsSuite extends FuzzedOptions(Sqlite)
 @Slow

@@ -1,5 +1,7 @@
 package io.epochal.jdbc
 
+import org.scalatest.tags.Slow
+
 import java.{lang, util}
 
 import scala.jdk.CollectionConverters._
@@ -16,6 +18,7 @@ abstract class JdbcQueryConformance(databases: TestDatabases, modes: String*)
         () => new JdbcFormatFixture(databases.newDatabase(), modes)))
 
 final class SqliteQueryConformanceSuite extends JdbcQueryConformance(Sqlite)
+@Slow
 final class PostgresQueryConformanceSuite extends JdbcQueryConformance(Postgres, "continuous", "real-time")
 
 /** The table `t` of an empty database. */

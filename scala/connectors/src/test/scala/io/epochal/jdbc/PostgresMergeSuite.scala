@@ -30,9 +30,9 @@ final class PostgresMergeSuite extends SinkSuite(Postgres) with Eventually {
     val run = f.newRun(query, upsert)
     (0 until 5).foreach(epoch => write(f, run, epoch.toLong, numbers(f, epoch until epoch + 2)))
     val before = (catalogs, relations)
-    (5 until 305).foreach(epoch => write(f, run, epoch.toLong, numbers(f, epoch until epoch + 2)))
+    (5 until 105).foreach(epoch => write(f, run, epoch.toLong, numbers(f, epoch until epoch + 2)))
     assert((catalogs, relations) == before)
-    holds(f, 0 until 306)
+    holds(f, 0 until 106)
   }
 
   on("a session that has no table for the rows yet, or one of another shape, makes its own", keyed) { f =>

@@ -19,6 +19,7 @@ import io.epochal.testkit.Epoch
 final class SqliteReplaceSuite extends Replaces(Sqlite)
 
 final class PostgresReplaceSuite extends Replaces(Postgres)
+@Slow
 final class StagedReplaceSuite extends Replaces(PostgresBy.staged) {
   override protected def steps: Seq[Failpoint] = super.steps :+ Failpoint.TaskStaged :+ Failpoint.BeforeCleanup
 }

@@ -1,5 +1,7 @@
 package io.epochal.random
 
+import org.scalatest.tags.Slow
+
 import java.nio.file.{Files, Path, StandardCopyOption}
 import java.time.{Clock, Instant, ZoneId, ZoneOffset}
 import java.util
@@ -19,6 +21,7 @@ import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSource}
 
 /** The source in queries that are stopped, killed and run in other modes; a row exists when a file says so, in place of the clock. */
+@Slow
 final class RandomQueryConformanceSuite
     extends QueryConformance(Conformance.source("epochal-random in queries", () => new ClockedFixture))
 

@@ -1,5 +1,6 @@
 package io.epochal.testkit
 
+import org.scalatest.tagobjects.Slow
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.testkit.connector.{LineFixture, Lines, ReceiverFixture, SqliteFixture}
@@ -20,7 +21,7 @@ final class RightConnectorsSuite extends AnyFunSuite {
     assertKept(report, Set("to-continuous", "from-real-time"))
   }
 
-  test("a source that journals what it receives keeps those of queries, also when it is killed") {
+  test("a source that journals what it receives keeps those of queries, also when it is killed", Slow) {
     val promises = (SourcePromises.ofQueries ++ SourcePromises.ofKills).map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = true)).only(promises: _*).run()
     println(report)

@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import org.scalatest.tags.Slow
+
 import java.util
 
 import io.epochal.rest.source.paging.RestOptions
@@ -11,7 +13,9 @@ abstract class RestQueryConformance(journal: Boolean)
     extends QueryConformance(
       Conformance.source(s"${RestOptions.Format} in queries, journal=$journal", () => new RestFormatFixture(journal)))
 
+@Slow
 final class RestQueryConformanceSuite extends RestQueryConformance(journal = false)
+@Slow
 final class RestJournalQueryConformanceSuite extends RestQueryConformance(journal = true)
 
 /** An API in this JVM, in pages of four records. */

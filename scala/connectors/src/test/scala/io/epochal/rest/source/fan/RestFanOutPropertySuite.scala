@@ -1,5 +1,7 @@
 package io.epochal.rest.source.fan
 
+import org.scalatest.tags.Slow
+
 import java.nio.file.Files
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -15,6 +17,7 @@ import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
 /** Any lists that grow, any course of a query over a table of them that changes: of each list all records are delivered once. */
+@Slow
 final class RestFanOutPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   import RestFanOutPropertySuite._

@@ -1,5 +1,7 @@
 package io.epochal.rest.source.paging
 
+import org.scalatest.tags.Slow
+
 import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -14,6 +16,7 @@ import io.epochal.testkit.MicroBatch
 /** Any events, however late within the overlap, and any course of a query: what is delivered is what happened, each event once, and
   * a replay brings the same.
   */
+@Slow
 final class TimeWindowPropertySuite extends AnyFunSuite with WindowFixture with ScalaCheckPropertyChecks {
 
   import TimeWindowPropertySuite._

@@ -1,5 +1,6 @@
 package io.epochal.rest.source.record
 
+import org.scalatest.tagobjects.Slow
 import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
 
@@ -35,8 +36,11 @@ final class BodyFormatQuerySuite extends StreamTest {
   Seq[(String, String => String, Int => String)](
     ("ndjson", lines, i => s"""{"id":$i,"name":"n$i"}"""),
     ("csv", csv, i => s"$i,n$i\n")).foreach { case (format, body, record) =>
+    val tags = if (format == "csv") Seq(Slow) else Nil
     Seq(false, true).foreach { journal =>
-      test(s"a stream over $format delivers every record once, through a restart and a growing API, journal=$journal") {
+      test(
+        s"a stream over $format delivers every record once, through a restart and a growing API, journal=$journal",
+        tags: _*) {
         RecordsApi.using(records = 25) { api =>
           api.body = body
           api.record = record
@@ -63,7 +67,8 @@ final class BodyFormatQuerySuite extends StreamTest {
       "cursor" -> Seq("pagination" -> "cursor", "nextCursorHeader" -> "X-Next", "cursorHeader" -> "X-Cursor")).foreach {
       case (kind, paging) =>
         test(
-          s"$kind: pages of $format follow each other by a header, from batch to batch, and in a replay and a batch read") {
+          s"$kind: pages of $format follow each other by a header, from batch to batch, and in a replay and a batch read",
+          tags: _*) {
           ChainApi.using(records = 25) { api =>
             api.record = i => record(i.toInt)
             api.body = (records, _) => body(records.mkString("[", ",", "]"))

@@ -1,5 +1,7 @@
 package io.epochal.rest.source.supply
 
+import org.scalatest.tags.Slow
+
 import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -15,6 +17,7 @@ import io.epochal.support.Examples
 import io.epochal.testkit.MicroBatch
 
 /** Any API, any course of a query: what is delivered is what was served, each record once, and a replay brings the same. */
+@Slow
 final class RestJournalPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   import RestJournalPropertySuite._
