@@ -69,7 +69,8 @@ lazy val kit = project
     name := "epochal-kit",
     description := "What exactly-once connectors for Spark Structured Streaming are built on",
     Common.locales := Seq(Locales.Turkish),
-    libraryDependencies += sparkSql % Provided
+    // What it throws when a query is stopped.
+    libraryDependencies ++= Seq(sparkSql % Provided, httpClient % Test)
   )
 
 // Each connector alone: none has another one on its class path, but for `random`, which tests take rows from.
