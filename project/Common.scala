@@ -1,8 +1,8 @@
-import org.typelevel.sbt.tpolecat.{CiMode, TpolecatPlugin}
 import org.typelevel.sbt.tpolecat.TpolecatPlugin.autoImport._
+import org.typelevel.sbt.tpolecat.{CiMode, TpolecatPlugin}
 import org.typelevel.scalacoptions.ScalacOptions
-import sbt._
 import sbt.Keys._
+import sbt._
 
 /** What every project shares: compiler strictness, Java 17 byte code, and how tests are run. */
 object Common {

@@ -1,8 +1,8 @@
-import sbt._
 import sbt.Keys._
+import sbt._
+import sbtassembly.Assembly.{Library, Project}
 import sbtassembly.AssemblyPlugin.autoImport._
 import sbtassembly.{CustomMergeStrategy, MergeStrategy}
-import sbtassembly.Assembly.{Library, Project}
 
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {

@@ -23,11 +23,12 @@ object TestGroups {
       IO.readLines(times).map(_.split(' ')).collect { case Array(name, took) => name -> took.toDouble }.toMap
     def weight(test: TestDefinition): Double = seconds.getOrElse(test.name.split('.').last, DefaultSeconds)
     val groups =
-      tests.sortBy(test => (-weight(test), test.name)).foldLeft(Vector.fill(locales.size)(Vector.empty[TestDefinition])) {
-        (groups, test) =>
+      tests
+        .sortBy(test => (-weight(test), test.name))
+        .foldLeft(Vector.fill(locales.size)(Vector.empty[TestDefinition])) { (groups, test) =>
           val least = groups.indices.minBy(n => groups(n).map(weight).sum)
           groups.updated(least, groups(least) :+ test)
-      }
+        }
     groups.zip(locales).zipWithIndex.map { case ((group, locale), n) =>
       val directory = work / s"group-$n"
       IO.createDirectory(directory)

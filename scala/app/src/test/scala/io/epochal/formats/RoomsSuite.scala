@@ -42,6 +42,7 @@ final class RoomsSuite extends AnyFunSuite {
 }
 
 private object RoomsSuite {
+
   /** Spark's own, beyond the API of connectors. */
   val spark: Seq[String] =
     Seq("catalyst", "execution", "internal", "classic").map(room =>

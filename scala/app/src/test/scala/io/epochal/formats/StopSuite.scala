@@ -1,7 +1,5 @@
 package io.epochal.formats
 
-import org.scalatest.tags.Slow
-
 import java.io.{File, IOException}
 import java.net.{InetAddress, ServerSocket, Socket}
 import java.nio.charset.StandardCharsets.US_ASCII
@@ -11,6 +9,7 @@ import scala.util.{Random, Using}
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
 
 import io.epochal.jdbc.{Mariadb, MariadbServer, Postgres, PostgresServer, Sqlite, TestDatabase}
 import io.epochal.rest.sink.{OrdersApi, RestSinkFixture}

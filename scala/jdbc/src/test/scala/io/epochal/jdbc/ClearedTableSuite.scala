@@ -1,7 +1,7 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import org.apache.spark.sql.streaming.OutputMode
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 

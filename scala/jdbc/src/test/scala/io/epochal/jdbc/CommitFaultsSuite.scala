@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -8,6 +7,7 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 
 import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.io.File
 import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicLong
@@ -9,6 +8,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions.{col, current_timestamp, rand, udf}
 import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
 import org.scalatest.concurrent.PatienceConfiguration.Timeout
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import io.epochal.core.error.{Condition, Conditions}

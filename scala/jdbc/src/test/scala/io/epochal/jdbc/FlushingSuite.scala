@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -12,6 +11,7 @@ import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo}
 import org.apache.spark.sql.streaming.OutputMode
 import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
 import org.scalatest.concurrent.PatienceConfiguration
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions

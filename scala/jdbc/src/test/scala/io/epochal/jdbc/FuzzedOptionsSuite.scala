@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.file.{Files, Path}
 import java.sql.DriverManager
 import java.time.Duration
@@ -11,6 +10,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Try, Using}
 
 import org.scalatest.BeforeAndAfterAll
+import org.scalatest.tags.Slow
 
 import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.support.Fuzz

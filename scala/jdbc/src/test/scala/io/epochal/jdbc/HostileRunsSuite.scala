@@ -1,10 +1,10 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.file.Files
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints

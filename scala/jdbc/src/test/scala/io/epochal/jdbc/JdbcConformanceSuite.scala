@@ -1,6 +1,7 @@
 package io.epochal.jdbc
 
 import org.scalatest.tags.Slow
+
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.testkit.{SinkChecks, SinkFixture}
 

@@ -1,10 +1,10 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
-
 import java.{lang, util}
 
 import scala.jdk.CollectionConverters._
+
+import org.scalatest.tags.Slow
 
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.support.QueryConformance

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.io.File
 import java.nio.file.Files
 
@@ -9,6 +8,7 @@ import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.Failpoints

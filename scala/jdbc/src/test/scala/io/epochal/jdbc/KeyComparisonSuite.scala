@@ -1,9 +1,9 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 

@@ -1,10 +1,10 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
 
 final class PostgresLeastPrivilegesSuite
     extends LeastPrivileges(new PostgresDatabases("PostgreSQL", PostgresServer.url, rights = Seq("the place")))

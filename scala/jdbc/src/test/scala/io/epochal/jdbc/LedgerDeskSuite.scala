@@ -1,11 +1,11 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo
 import org.apache.spark.sql.streaming.OutputMode
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.TriggerMode

@@ -1,11 +1,12 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.util.UUID
 
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
+
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.TriggerMode

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.sql.{Connection, SQLException}
 
 import scala.collection.mutable
@@ -10,6 +9,7 @@ import scala.concurrent.{Await, Future}
 import scala.util.{Try, Using}
 
 import org.scalatest.concurrent.Eventually
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{Database, Dialect}

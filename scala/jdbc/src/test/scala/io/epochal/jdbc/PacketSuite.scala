@@ -1,8 +1,8 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 

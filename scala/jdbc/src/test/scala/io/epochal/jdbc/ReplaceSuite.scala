@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.file.Files
 import java.util.UUID
 
@@ -10,6 +9,7 @@ import scala.concurrent.{Await, Future}
 
 import org.apache.spark.sql.streaming.OutputMode
 import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.epochal.core.error.Conditions

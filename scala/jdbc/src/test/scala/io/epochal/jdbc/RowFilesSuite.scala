@@ -1,11 +1,12 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
+
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import org.scalatest.tags.Slow
 import java.sql.Connection
 
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -9,6 +8,7 @@ import scala.concurrent.{Await, Future}
 import scala.util.Using
 
 import org.scalatest.concurrent.Eventually
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.Dialect

@@ -1,6 +1,7 @@
 package io.epochal.jdbc
 
 import org.scalatest.tags.Slow
+
 import io.epochal.core.error.Conditions
 
 final class PostgresTlsSuite extends TlsChecks(Postgres, "sslmode")

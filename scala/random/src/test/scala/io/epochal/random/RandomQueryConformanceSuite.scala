@@ -1,7 +1,5 @@
 package io.epochal.random
 
-import org.scalatest.tags.Slow
-
 import java.nio.file.{Files, Path, StandardCopyOption}
 import java.time.{Clock, Instant, ZoneId, ZoneOffset}
 import java.util
@@ -15,6 +13,7 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{Batch, InputPartition}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.scalatest.tags.Slow
 
 import io.epochal.kit.source._
 import io.epochal.support.QueryConformance

@@ -1,7 +1,7 @@
 package io.epochal.testkit
 
-import org.scalatest.tagobjects.Slow
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.testkit.connector.{LineFixture, Lines, ReceiverFixture, SqliteFixture}
 import io.epochal.testkit.report.Report

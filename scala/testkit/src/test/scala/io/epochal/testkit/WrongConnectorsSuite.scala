@@ -2,8 +2,8 @@ package io.epochal.testkit
 
 import scala.jdk.CollectionConverters._
 
-import org.scalatest.tagobjects.Slow
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.testkit.connector._
 import io.epochal.testkit.report.{Promise, Report}

@@ -1,8 +1,8 @@
 package io.epochal.rest.source
 
-import org.scalatest.tags.Slow
-
 import java.util
+
+import org.scalatest.tags.Slow
 
 import io.epochal.rest.source.paging.RestOptions
 import io.epochal.support.QueryConformance

@@ -1,8 +1,8 @@
 package io.epochal.core.journal.acknowledged
 
 import org.scalacheck.{Gen, Prop, Test => Check}
-import org.scalatest.tagobjects.Slow
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.journal.JournalDamage
 

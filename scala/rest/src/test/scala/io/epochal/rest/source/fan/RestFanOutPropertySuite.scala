@@ -1,13 +1,12 @@
 package io.epochal.rest.source.fan
 
-import org.scalatest.tags.Slow
-
 import java.nio.file.Files
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.kit.source.SourceStream

@@ -1,12 +1,11 @@
 package io.epochal.rest.source.paging
 
-import org.scalatest.tags.Slow
-
 import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.epochal.rest.source.window.{WindowApi, WindowFixture}

@@ -1,8 +1,8 @@
 package io.epochal.rest.source.record
 
-import org.scalatest.tagobjects.Slow
 import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.{ChainApi, RecordsApi}
