@@ -130,7 +130,7 @@ test-matrix-%: $(JAR) build/venv-%/.requirements build/venv-%/classes.jsa
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
 # The main job on these lines alone.
-test-job: $(JAR) $(MATRIX:%=test-job-%)
+test-job: $(JAR) $(MATRIX:%=test-job-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 test-job-%: build/venv-%/.requirements build/venv-%/classes.jsa
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests/test_main_job.py -m matrix --junitxml=build/matrix/$*-job.xml
 
