@@ -81,19 +81,14 @@ test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamT
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
-<<<<<<< HEAD
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
-test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
 
 # With git: what differs from BASE, committed or not.
 BASE ?= origin/main
 test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
 	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
-=======
-test-python: venv $(CLASSES) build/drivers/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
-	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
->>>>>>> a2a65009ad413e795638668f012806563022c9d3
 
 test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
@@ -135,7 +130,7 @@ test-matrix-%: $(JAR) build/venv-%/.requirements build/venv-%/classes.jsa
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
 # The main job on these lines alone.
-test-job: $(JAR) $(MATRIX:%=test-job-%)
+test-job: $(JAR) $(MATRIX:%=test-job-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 test-job-%: build/venv-%/.requirements build/venv-%/classes.jsa
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests/test_main_job.py -m matrix --junitxml=build/matrix/$*-job.xml
 

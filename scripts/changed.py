@@ -39,9 +39,15 @@ def module(path: str) -> str:
 def changed(base: str) -> list[str]:
     """Files that differ from the last common revision with ``base``, and new ones."""
     git = ["git", "-C", str(ROOT)]
-    start = subprocess.run([*git, "merge-base", base, "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    start = subprocess.run(
+        [*git, "merge-base", base, "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     asked = [[*git, "diff", "--name-only", start], [*git, "ls-files", "--others", "--exclude-standard"]]
-    return [line for each in asked for line in subprocess.run(each, capture_output=True, text=True, check=True).stdout.splitlines()]
+    return [
+        line
+        for each in asked
+        for line in subprocess.run(each, capture_output=True, text=True, check=True).stdout.splitlines()
+    ]
 
 
 def main(base: str) -> int:
