@@ -52,9 +52,7 @@ final class SqliteFlushingSuite extends SinkSuite(Sqlite) {
 private object FlushingSuite {
   val InnodbWaits = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
 
-  def tasks(count: Int): PhysicalWriteInfo = new PhysicalWriteInfo {
-    override def numPartitions(): Int = count
-  }
+  def tasks(count: Int): PhysicalWriteInfo = () => count
 }
 
 /** Rows stored in the middle of an epoch, with the engine's part played by hand (K12).
