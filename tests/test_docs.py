@@ -53,7 +53,12 @@ def test_a_block_needs_what_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(not block.needs for block in page.blocks("python"))], ids=str
+    "page",
+    [
+        pytest.param(page, id=str(page), marks=() if str(page) == "README.md" else pytest.mark.slow)
+        for page in PAGES
+        if any(not block.needs for block in page.blocks("python"))
+    ],
 )
 def test_the_python_blocks_of_a_page_run_in_their_order(
     page: Page,
