@@ -159,7 +159,7 @@ check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings 
 	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; app/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd python && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
+	cd python && ../$(BIN)/lint-imports --no-cache && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
 	$(BIN)/python scripts/check_tree.py
 	$(build-site)
 

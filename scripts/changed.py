@@ -32,7 +32,7 @@ def python_tests(paths: Iterable[str], tests: Iterable[str]) -> set[str]:
 
 
 def module(path: str) -> str:
-    """``python/src/epochal/_watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
+    """``python/src/epochal/tools/watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
     return path.split("/")[3].removesuffix(".py").strip("_")
 
 

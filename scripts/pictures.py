@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 if TYPE_CHECKING:
-    from epochal._watch.state import QueryState
+    from epochal.tools.watch.state import QueryState
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -52,8 +52,8 @@ class Told:
 
 def demo(console: Console) -> None:
     """``make demo``: a job that is killed half way and started again."""
-    from epochal._demo import screen, story
-    from epochal._demo.database import SqliteTarget
+    from epochal.tools.demo import screen, story
+    from epochal.tools.demo.database import SqliteTarget
 
     directory, count = Path("build/demo"), 500  # relative: the picture shows it
     shutil.rmtree(directory, ignore_errors=True)
@@ -72,7 +72,7 @@ class Frames:
         self._drawn = False
 
     def show(self, states: Sequence[QueryState]) -> None:
-        from epochal._watch.terminal import block
+        from epochal.tools.watch.terminal import block
 
         if not self._drawn and (states[0].tally.fraction or 0) >= 0.5:
             self._drawn = True
@@ -87,7 +87,7 @@ def watch(console: Console) -> None:
     from pyspark.sql import SparkSession
 
     import epochal
-    from epochal._watch import watching
+    from epochal.tools.watch import watching
 
     directory = Path("build/watch")
     shutil.rmtree(directory, ignore_errors=True)

@@ -44,7 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         allowed = {"spark.epochal.allowedFiles": str(tmp_path_factory.getbasetemp())}
         conf = {name: str(value).lower() if value is False else str(value) for name, value in settings.items()}
         with connect_server.running(epochal.jar_path(), conf | allowed) as address:
-            client = SparkSession.builder.remote(address).getOrCreate()
+            client = epochal.configure(SparkSession.builder.remote(address)).getOrCreate()
             yield client
             client.stop()
         return

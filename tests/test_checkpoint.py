@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import epochal
-from epochal._checkpoint.comparison import State
-from epochal._checkpoint.kinds import words
-from epochal._ledger.model import LedgerRow
+from epochal.tools.checkpoint.comparison import State
+from epochal.tools.checkpoint.kinds import words
+from epochal.tools.ledger.model import LedgerRow
 from support.checkpoints import QUERY, SHAPES, commit_text, of_kind, offset, offsets_text, write
 from support.databases import Database
 from support.streams import finish, forget_last_commit, numbers

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import epochal
-from epochal._checkpoint.repair import START, fork, rewind
+from epochal.tools.checkpoint.repair import START, fork, rewind
 from support.checkpoints import QUERY, SHAPES, of_kind, offsets_text, write
 
 
@@ -206,7 +206,7 @@ def test_a_fork_that_is_torn_leaves_no_copy(checkpoint: Path, tmp_path: Path, mo
         raise TornError
 
     plan = fork(epochal.checkpoint(checkpoint), tmp_path / "copy")
-    monkeypatch.setattr("epochal._checkpoint.repair._sync", fails)
+    monkeypatch.setattr("epochal.tools.checkpoint.repair._sync", fails)
     with pytest.raises(TornError):
         plan.run()
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint"]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from epochal import _info
-from epochal._demo import comments, story
-from epochal._demo.database import SqliteTarget, target
 from epochal._version import VERSION
+from epochal.tools.cli import info as _info
+from epochal.tools.demo import comments, story
+from epochal.tools.demo.database import SqliteTarget, target
 from support.data import COLUMNS
 from support.databases import Postgres, Sqlite
 

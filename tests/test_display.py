@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal._display import markup, terminal
-from epochal._display.snapshot import Column, Snapshot, Status, running
-from epochal._watch.state import brought_up_to_date
-from epochal._watch.tally import Tally
+from epochal.tools.display import markup, terminal
+from epochal.tools.display.snapshot import Column, Snapshot, Status, running
+from epochal.tools.watch.state import brought_up_to_date
+from epochal.tools.watch.tally import Tally
 from support.progress import FakeQuery, lag, progress
 from support.streams import finish
 from support.waiting import until

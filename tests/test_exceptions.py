@@ -171,7 +171,7 @@ def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> N
 def test_an_error_is_of_sparks_class_too() -> None:
     from pyspark.errors import AnalysisException
 
-    from epochal._convert import of_both_kinds
+    from epochal._hooks import of_both_kinds
 
     spark_error = AnalysisException(f"{GAP}")
     found = from_spark(spark_error)

@@ -9,9 +9,9 @@ import pytest
 import epochal
 from epochal import rest
 from epochal._forms import REST
-from epochal._probe import credentials
-from epochal._probe.address import Address
-from epochal._probe.client import Client, StoppedError
+from epochal.tools.probe import credentials
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.client import Client, StoppedError
 from support import lists
 from support.api import Answer, Api, Request
 from support.lists import Lists, json_of

@@ -14,7 +14,7 @@ import pytest
 
 import epochal
 from epochal import Http, OptionError, rest
-from epochal._probe import client
+from epochal.tools.probe import client
 from support import lists
 from support.api import Answer, Api, Request, serve
 from support.lists import Lists, json_of

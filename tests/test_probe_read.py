@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import epochal
-from epochal._probe import schema
+from epochal.tools.probe import schema
 from support.databases import Sqlite
 from support.lists import Lists, json_of, records, serving
 from support.probing import SHAPES, probed

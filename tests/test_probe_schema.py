@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from epochal._probe import body as bodies
-from epochal._probe import schema
+from epochal.tools.probe import body as bodies
+from epochal.tools.probe import schema
 from support import lists
 from support.lists import json_of
 from support.probing import probed, run_helper, serving_body

@@ -11,7 +11,7 @@ import pytest
 
 import epochal
 from epochal import Http, OptionError, Proxy, Secret, Tls, rest
-from epochal._probe.address import is_secret, variable
+from epochal.tools.probe.address import is_secret, variable
 from support import lists
 from support.api import Answer, Request
 from support.lists import Lists, json_of

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -36,10 +39,19 @@ def test_what_a_module_lists_is_what_is_public_and_nothing_else(module: ModuleTy
     }
 
 
-def test_modules_are_private_but_for_seven() -> None:
+def test_modules_are_private_but_for_seven_and_the_tools_behind_them() -> None:
     names = {module.name for module in pkgutil.iter_modules(epochal.__path__)}
     public = {name for name in names if not name.startswith("_")}
-    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"}
+    assert public == {"errors", "ingest", "jdbc", "read", "rest", "testing", "write"} | {"tools"}
+
+
+def test_tools_are_imported_when_they_are_used() -> None:
+    code = (
+        "import sys, epochal; assert not any(name.startswith('epochal.tools') for name in sys.modules); "
+        "assert epochal.watch and epochal.testing.check_source and epochal.rest.probe; "
+        "assert {'epochal.tools.watch', 'epochal.tools.testing', 'epochal.tools.probe'} <= {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_public_name_is_documented() -> None:
@@ -49,6 +61,62 @@ def test_every_public_name_is_documented() -> None:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 assert value.__doc__, name
+
+
+#: What a process has that ``epochal`` may change: how PySpark, Python and IPython show errors and queries.
+BEFORE = """
+import sys
+from unittest.mock import MagicMock
+from IPython.core.interactiveshell import InteractiveShell
+from pyspark.errors.exceptions import captured, connect
+from pyspark.sql import SparkSession
+
+shell = InteractiveShell.instance()
+
+def state():
+    printers = [sorted(one.deferred_printers) for one in shell.display_formatter.formatters.values()]
+    return [sys.excepthook, captured.convert_exception, connect.convert_exception, printers]
+
+before = state()
+import epochal
+from epochal import errors, ingest, jdbc, read, rest, testing, write
+epochal.watch, epochal.display, epochal.checkpoint, epochal.ledger, rest.probe
+"""
+
+
+def in_a_new_process(code: str, place: Path) -> None:
+    environment = {**os.environ, "IPYTHONDIR": str(place)}
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE + code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_import_changes_nothing_of_the_process(tmp_path: Path) -> None:
+    in_a_new_process("assert state() == before", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))',
+        "epochal.read.random(MagicMock())",
+        "epochal.write.jdbc(MagicMock(isStreaming=False), 'jdbc:sqlite:x.db', table='t')",
+        "epochal.queries(MagicMock())",
+    ],
+)
+def test_the_first_call_for_a_session_changes_what_errors_and_queries_look_like_once(call: str, tmp_path: Path) -> None:
+    in_a_new_process(
+        f"""
+{call}
+after = state()
+assert [new == old for new, old in zip(after, before)] == [False] * 4
+{call}
+epochal.configure(SparkSession.builder.remote("sc://127.0.0.1:1"))
+assert state() == after
+""",
+        tmp_path,
+    )
 
 
 def test_the_version_is_that_of_the_repository() -> None:

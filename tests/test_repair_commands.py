@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal.__main__ import main
+from frozen.packing import unpack
 from support.checkpoints import of_kind, quiet
 from support.databases import Database
+from support.places import ROOT
 from support.streams import finish, numbers
 from support.waiting import until
 
@@ -218,7 +223,7 @@ def test_a_sink_that_was_forgotten_is_loaded_again_from_the_beginning(
 
 
 def test_a_row_that_has_changed_since_it_was_shown_is_not_repaired(strings: Strings) -> None:
-    from epochal._ledger import Change, change
+    from epochal.tools.ledger import Change, change
 
     strings.write(20)
     where: dict[str, Any] = {"user": strings.database.user, "spark": strings.spark}
@@ -249,6 +254,24 @@ def test_ledger_list_and_show_tell_what_the_ledger_has(strings: Strings, epochal
     assert "in all      30 rows in" in shown.out
     missing = epochal_command("ledger", "show", "other", *strings.login())
     assert (missing.code, missing.error.splitlines()[0].split(":")[0]) == (1, "SINK_NOT_FOUND")
+
+
+def test_commands_on_sqlite_and_local_checkpoints_need_neither_java_nor_pyspark(tmp_path: Path) -> None:
+    unpack(ROOT / "tests/frozen/0.1.0/sqlite-inline-append.tar.xz", tmp_path)
+    without = (
+        "import sys; sys.modules['pyspark'] = None; from epochal.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    url = f"jdbc:sqlite:{tmp_path / 'target.db'}"
+    for arguments in (["ledger", "list", "--url", url], ["status", str(tmp_path / "checkpoint"), "--url", url]):
+        done = subprocess.run(
+            [sys.executable, "-c", without, *arguments],
+            env=os.environ | {"JAVA_HOME": str(tmp_path / "nowhere")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) in ((0, ""), (3, "")), done.stderr
+        assert "epoch" in done.stdout
 
 
 def test_a_database_without_a_ledger_is_an_error(strings: Strings, epochal_command: Epochal) -> None:

@@ -23,7 +23,7 @@ VARIABLE = "EPOCHAL_TEST_DRIVER_SECRET"
 
 #: Asks for the API's records with options; says the condition that it was refused with, or the number of records.
 CLIENT = """
-spark = SparkSession.builder.remote({address!r}).getOrCreate()
+spark = epochal.configure(SparkSession.builder.remote({address!r})).getOrCreate()
 for name, value in {conf!r}.items():
     try:
         spark.conf.set(name, value)

@@ -90,7 +90,7 @@ def server_without_jar(allowed: dict[str, str]) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_script_over_connect_shows_at_most_fifteen_lines(server: str, bad: str, tmp_path: Path) -> None:
-    session = f'SparkSession.builder.remote("{server}").getOrCreate()'
+    session = f'epochal.configure(SparkSession.builder.remote("{server}")).getOrCreate()'
     source = SCRIPT.format(session=session, url="http://127.0.0.1:1", bad=bad, place=str(tmp_path))
     path = f"{ROOT / 'tests'}:{':'.join(sys.path)}"
     assert_short(run_script(source, PYTHONPATH=path)["shown"])

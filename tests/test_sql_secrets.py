@@ -129,7 +129,7 @@ def test_secrets_in_sql_are_in_no_event_of_a_connect_server(filled: Api, log: Pa
         "spark.epochal.allowedFiles": str(tmp_path),
     }
     with connect_server.running(epochal.jar_path(), conf) as address:
-        session = f'SparkSession.builder.remote("{address}").getOrCreate()'
+        session = f'epochal.configure(SparkSession.builder.remote("{address}")).getOrCreate()'
         facts = run(session, filled, tmp_path, described=False)
     assert facts["counts"] == [3] * 5
     assert not any(MARK in text for text in facts["shown"]), facts["shown"]

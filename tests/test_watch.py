@@ -21,8 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import epochal
 from epochal import Limits, rest
-from epochal._watch.progress import batch_of
-from epochal._watch.tally import Tally
+from epochal.tools.watch.progress import batch_of
+from epochal.tools.watch.tally import Tally
 from support import connect_server
 from support.api import Api
 from support.data import SCHEMA, comments

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import epochal
-from epochal._watch import notebook, views, words
-from epochal._watch.progress import batch_of, short_name
-from epochal._watch.queries import Queries, QueryRow
-from epochal._watch.state import QueryState, Watched
-from epochal._watch.tally import Tally
-from epochal._watch.watching import raise_first, run, seconds
+from epochal.tools.watch import notebook, views, words
+from epochal.tools.watch.progress import batch_of, short_name
+from epochal.tools.watch.queries import Queries, QueryRow
+from epochal.tools.watch.state import QueryState, Watched
+from epochal.tools.watch.tally import Tally
+from epochal.tools.watch.watching import raise_first, run, seconds
 from support.progress import FakeQuery, epoch, lag, progress
 
 BAD_ROW = "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it. SQLSTATE: XXKST\n=== Streaming Query ===\nmore"

@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 
 import epochal
-from epochal._watch import terminal, views
-from epochal._watch.interrupts import Interrupts
-from epochal._watch.watching import run
+from epochal.tools.watch import terminal, views
+from epochal.tools.watch.interrupts import Interrupts
+from epochal.tools.watch.watching import run
 from support.progress import FakeQuery, epoch, lag, progress
 
 
@@ -247,7 +247,7 @@ def test_a_small_terminal_has_a_line_for_each_query() -> None:
 
 
 def views_state(query: FakeQuery) -> Any:
-    from epochal._watch.state import Watched
+    from epochal.tools.watch.state import Watched
 
     return Watched(query).ask()
 
@@ -259,7 +259,7 @@ import importlib.util, io, sys
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "rich" else found(name, package)
 import epochal
-from epochal._watch.views import Plain, view_of
+from epochal.tools.watch.views import Plain, view_of
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -17,17 +17,14 @@
 >>> epochal.display(comments.groupBy("postId").count())  # doctest: +SKIP
 """
 
-from epochal import _convert, _traceback, errors, ingest, jdbc, read, rest, testing, write
-from epochal._checkpoint import Checkpoint, checkpoint
-from epochal._display import Display, display
-from epochal._ledger import Ledger, LedgerRow, ledger
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from epochal import errors, ingest, jdbc, read, rest, write
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
 from epochal._version import VERSION as __version__
-from epochal._watch import formatters as _formatters
-from epochal._watch.queries import await_all, queries, stop_all
-from epochal._watch.watching import watch
 from epochal.errors import (
     CheckpointError,
     ConfigurationError,
@@ -55,6 +52,14 @@ from epochal.errors import (
     TableError,
     VersionMismatchError,
 )
+
+if TYPE_CHECKING:
+    from epochal import testing
+    from epochal.tools.checkpoint import Checkpoint, checkpoint
+    from epochal.tools.display import Display, display
+    from epochal.tools.ledger import Ledger, LedgerRow, ledger
+    from epochal.tools.watch.queries import await_all, queries, stop_all
+    from epochal.tools.watch.watching import watch
 
 __all__ = [
     "Budget",
@@ -114,10 +119,31 @@ __all__ = [
 ]
 
 
+#: Where the tools are, which are imported when they are used.
+_TOOLS = {
+    "Checkpoint": "checkpoint",
+    "Display": "display",
+    "Ledger": "ledger",
+    "LedgerRow": "ledger",
+    "await_all": "watch.queries",
+    "checkpoint": "checkpoint",
+    "display": "display",
+    "ledger": "ledger",
+    "queries": "watch.queries",
+    "stop_all": "watch.queries",
+    "watch": "watch.watching",
+}
+
+if not TYPE_CHECKING:  # for a type checker, the imports above
+
+    def __getattr__(name: str) -> Any:
+        if name == "testing":
+            return import_module("epochal.testing")
+        if name not in _TOOLS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(f"epochal.tools.{_TOOLS[name]}"), name)
+        return found
+
+
 def __dir__() -> list[str]:
     return __all__
-
-
-_convert.install()
-_traceback.install()
-_formatters.install()

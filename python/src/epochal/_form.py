@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from epochal._errors import OptionError
 from epochal._options import OptionValue, text
 from epochal._values.value import MASK, Option, Setting, Value, settings_of, shown, without_login
-from epochal.errors import OptionError
 
 
 class Options(dict[str, str]):

@@ -6,6 +6,7 @@ import ipaddress
 import time
 from typing import TYPE_CHECKING, Any
 
+from epochal import _hooks
 from epochal.errors import ModeError, named
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
         ModeError: the query has no such source, or did not say where it listens in time (``MODE_UNSUPPORTED``).
         EpochalError: why the query failed, such as ``PORT_UNAVAILABLE``.
     """
+    _hooks.install()
     end = time.monotonic() + timeout
     while True:
         progress: Any = query.lastProgress

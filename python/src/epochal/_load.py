@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from epochal import _names
+from epochal import _hooks, _names
 from epochal._form import Form
 from epochal._options import OptionValue
 from epochal.errors import named
@@ -37,6 +37,7 @@ def load(
     Raises:
         EpochalError: what the source refuses, by its condition.
     """
+    _hooks.install()
     options = form.options(given, more)
     with _names.helper(form, given), named():
         reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from epochal._form import Form
-    from epochal._values.kind import Kind
-    from epochal._values.value import Value
+from epochal._form import Form
+from epochal._forms import FORMS
+from epochal._values.kind import FAMILY, SECRET, Kind
+from epochal._values.secret import SPELLED
+from epochal._values.value import Value, option_of, shown
 
 _helping: ContextVar[str | None] = ContextVar("helping", default=None)
 #: The sink's format of each run that a helper started.
@@ -73,8 +74,6 @@ def formats(message: str, before_start: bool, of_source: bool) -> Sequence[str]:
         before_start: whether it is of the kind that a plain call of Spark's raises before anything runs.
         of_source: whether it is of the kind that sources raise.
     """
-    from epochal._forms import FORMS
-
     sources = [name for name, form in FORMS.items() if form.is_source]
     if helping := _helping.get():
         return (helping, *(name for name in sources if name != helping))
@@ -90,8 +89,6 @@ def formats(message: str, before_start: bool, of_source: bool) -> Sequence[str]:
 
 def in_python(text: str, formats: Sequence[str]) -> str:
     """``Set pageSize=10`` → ``Set pages=rest.Offset(size=10)``. A word such as *records* alone stays what it is."""
-    from epochal._forms import FORMS
-
     known: dict[str, Spelling] = {}
     for form in (FORMS[name] for name in reversed(formats) if name in FORMS):
         known |= spellings(form, _given.get(form.format, form.unset))
@@ -120,8 +117,6 @@ def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelli
     Args:
         given: classes of values that come before others that have the option, too.
     """
-    from epochal._values.kind import FAMILY
-
     found: dict[str, Spelling] = {}
     for name, option in form.plain.items():
         if option.kind is not FAMILY:
@@ -137,27 +132,21 @@ def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelli
 
 
 def _add_fields(found: dict[str, Spelling], kind: type[Value], outer: str, given: Sequence[type[Value]]) -> None:
-    from epochal._values.kind import FAMILY
-    from epochal._values.value import option_of
-
     for one in fields(kind):
         option = option_of(one)
-        inner = outer.replace("{}", f"{_shown(kind)}({one.name}={{}})")
+        inner = outer.replace("{}", f"{shown(kind)}({one.name}={{}})")
         if option is None:
             if chosen := one.metadata["chooses"]:
                 classes = _by_class(one.metadata["part"])
-                found.setdefault(chosen, Spelling(f"{_shown(kind)}({one.name}=…)", inner, None, classes))
+                found.setdefault(chosen, Spelling(f"{shown(kind)}({one.name}=…)", inner, None, classes))
             for part in one.metadata["part"]:
                 if part in given or not part._fixed:
                     _add_fields(found, part, inner, given)
         elif option.kind is not FAMILY:
-            _add(found, option.name, f"{_shown(kind)}({one.name}=…)", inner, option.kind)
+            _add(found, option.name, f"{shown(kind)}({one.name}=…)", inner, option.kind)
 
 
 def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind: Kind) -> None:
-    from epochal._values.kind import SECRET
-    from epochal._values.secret import SPELLED
-
     found.setdefault(option, Spelling(name, argument, kind))
     if kind is SECRET:
         for suffix, written in SPELLED.items():
@@ -168,10 +157,4 @@ def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind
 
 
 def _by_class(kinds: Sequence[type[Value]]) -> dict[str, str]:
-    return {text: f"{_shown(kind)}(…)" for kind in kinds for text in kind._fixed.values()}
-
-
-def _shown(kind: type[Value]) -> str:
-    from epochal._values.value import shown
-
-    return shown(kind)
+    return {text: f"{shown(kind)}(…)" for kind in kinds for text in kind._fixed.values()}

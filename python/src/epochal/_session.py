@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epochal import _launch
+from epochal import _hooks, _launch
 from epochal._version import SCALA, SPARK_LINES, VERSION
 from epochal.errors import (
     ConfigurationError,
@@ -64,8 +64,12 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     ``spark.sql.extensions`` gets ``io.epochal.formats.EpochalExtensions`` beside what is there: it keeps secrets in SQL
     (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and pages.
 
-    On a Spark Connect client (``builder.remote("sc://…")``) nothing is changed: the jar belongs to the server, which is
-    started with ``--jars`` and the path that :func:`jar_path` gives.
+    It also changes this process, once: PySpark raises Epochal's errors (``epochal.errors``), an uncaught one ends a
+    script with a short traceback, and IPython shows a ``StreamingQuery`` as what it does. ``import epochal`` changes
+    nothing; the functions that take a session, a DataFrame or a query do the same.
+
+    On a Spark Connect client (``builder.remote("sc://…")``) the builder stays as it is: the jar belongs to
+    the server, which is started with ``--jars`` and the path that :func:`jar_path` gives.
 
     >>> spark = epochal.configure(SparkSession.builder.appName("comments")).getOrCreate()  # doctest: +SKIP
 
@@ -79,6 +83,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         ConfigurationError: this package's jar is missing.
     """
     _check_spark()
+    _hooks.install()
     options: dict[str, Any] = getattr(builder, "_options", {})
     if _is_remote(options):
         return builder
@@ -109,6 +114,7 @@ def check_version(spark: SparkSession) -> str:
         VersionMismatchError: the jar is of another release than this package.
         ConnectUnsupportedError: ``spark`` is a Spark Connect session, where there is no JVM to ask.
     """
+    _hooks.install()
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         raise ConnectUnsupportedError(

@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal import _names
+from epochal import _hooks, _names
 from epochal import _realtime as realtime
+from epochal import _started as started
 from epochal._form import Form
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, real_time, triggered
-from epochal._watch import started
 from epochal.errors import OptionError, named
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def start(
     Raises:
         OptionError: what only a stream has was given for a batch, or a stream has no checkpoint.
     """
+    _hooks.install()
     options = form.options(given, more)
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:

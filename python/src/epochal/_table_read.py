@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from epochal import _hooks
 from epochal._form import Form
 from epochal._options import OptionValue
 from epochal._values.secret import Secret
@@ -43,6 +44,7 @@ def load_table(
         OptionError: what to read is not said once, or a secret cannot be read.
         DatabaseError: what the driver says.
     """
+    _hooks.install()
     password: Secret | None = given["password"]
     secret = None if password is None else password.here()
     options = dict(form.options({**given, "password": secret}, more))

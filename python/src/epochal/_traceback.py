@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 _HERE = str(Path(__file__).resolve().parent) + os.sep
 _LIBRARIES = ("pyspark", "py4j", "grpc", "IPython", "ipykernel")
@@ -37,28 +35,6 @@ def users_frames(tb: TracebackType | None) -> TracebackType | None:
 
 def _is_librarys(file: str) -> bool:
     if file.startswith(_HERE):
-        return not file.startswith(os.path.join(_HERE, "_demo"))
+        return not file.startswith(os.path.join(_HERE, "tools", "demo"))
     parts = file.replace("\\", "/").split("/")
     return any(library in parts for library in _LIBRARIES)
-
-
-def install() -> None:
-    """Makes an uncaught error of ours end a script with the short traceback. Any other exception is shown as before."""
-    before = sys.excepthook
-    if getattr(before, "_epochals", False):
-        return
-
-    def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> Any:
-        from epochal.errors import EpochalError
-
-        if not isinstance(error, EpochalError):
-            return before(kind, error, tb)
-        whole = error.__traceback__
-        shown = users_frames(tb)
-        try:
-            return before(kind, error.with_traceback(shown), shown)
-        finally:
-            error.__traceback__ = whole
-
-    hook._epochals = True  # type: ignore[attr-defined]
-    sys.excepthook = hook

@@ -98,18 +98,7 @@ def ingest(
         OptionError: a value that the source refuses, or a listener that everybody could write to.
         SchemaError: a schema that does not fit.
     """
-    given = {
-        "protocol": protocol,
-        "records": records,
-        "journal": journal,
-        "limits": limits,
-        "max_bytes_per_batch": max_bytes_per_batch,
-        "num_partitions": num_partitions,
-        "fail_on_data_loss": fail_on_data_loss,
-        "source_id": source_id,
-        "event_time_column": event_time_column,
-    }
-    return load(spark, INGEST, given, options, schema, streaming=True)
+    return load(spark, INGEST, INGEST.given(locals()), options, schema, streaming=True)
 
 
 def jdbc(
@@ -145,15 +134,8 @@ def jdbc(
         OptionError: neither or both of ``table`` and ``query`` are given, or a secret cannot be read.
         DatabaseError: there is no driver, or the database cannot be reached, or says no.
     """
-    given = {
-        "url": url,
-        "table": table,
-        "query": query,
-        "user": user,
-        "password": Secret(password) if isinstance(password, str) else password,
-        "partitions": partitions,
-    }
-    return load_table(spark, JDBC_SOURCE, given, options)
+    password = Secret(password) if isinstance(password, str) else password
+    return load_table(spark, JDBC_SOURCE, JDBC_SOURCE.given(locals()), options)
 
 
 def random(
@@ -201,22 +183,7 @@ def random(
     Raises:
         OptionError: a value that the source refuses, or options that exclude each other.
     """
-    given = {
-        "rows_per_second": rows_per_second,
-        "rows_per_batch": rows_per_batch,
-        "num_partitions": num_partitions,
-        "seed": seed,
-        "min_length": min_length,
-        "max_length": max_length,
-        "alphabet": alphabet,
-        "max_rows": max_rows,
-        "start_timestamp": start_timestamp,
-        "limits": limits,
-        "fail_on_data_loss": fail_on_data_loss,
-        "source_id": source_id,
-        "event_time_column": event_time_column,
-    }
-    return load(spark, RANDOM, given, options, None, streaming)
+    return load(spark, RANDOM, RANDOM.given(locals()), options, None, streaming)
 
 
 def rest(
@@ -291,25 +258,8 @@ def rest(
         OptionError: a value that the source refuses, or options that exclude each other.
         SchemaError: there is no schema, or it cannot be read or inferred.
     """
-    given = {
-        "url": url,
-        "infer_schema": infer_schema,
-        "pages": pages,
-        "records": records,
-        "auth": auth,
-        "headers": headers,
-        "params": params,
-        "request_body": request_body,
-        "partition_params": _table(partition_params),
-        "metadata_columns": metadata_columns,
-        "http": http,
-        "limits": limits,
-        "poll": poll,
-        "num_partitions": num_partitions,
-        "fail_on_data_loss": fail_on_data_loss,
-        "source_id": source_id,
-    }
-    return load(spark, REST, given, options, schema, streaming)
+    partition_params = _table(partition_params)
+    return load(spark, REST, REST.given(locals()), options, schema, streaming)
 
 
 def _table(rows: Sequence[Mapping[str, str | int | float | bool]] | str | None) -> str | None:

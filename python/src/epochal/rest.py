@@ -19,11 +19,16 @@ the jar holds.
 (rest.Bearer(token=Secret('***')), rest.Cursor(next='/paging/next', param='after'))
 """
 
-from epochal._probe import Finding, Probe, probe
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from epochal._values.auth import ApiKey, Basic, Bearer, OAuth2, Signer
 from epochal._values.pages import Cursor, Keyset, Link, NextUrl, NoPages, Offset, Page, TimeWindow
 from epochal._values.records import Csv, Json, Ndjson, Poll
 from epochal._values.rows import Batch, Body, DeadLetters, Results
+
+if TYPE_CHECKING:
+    from epochal.tools.probe import Finding, Probe, probe
 
 __all__ = [
     "ApiKey",
@@ -51,6 +56,15 @@ __all__ = [
     "TimeWindow",
     "probe",
 ]
+
+if not TYPE_CHECKING:  # for a type checker, the import above
+
+    def __getattr__(name: str) -> Any:
+        """What probes, which is imported when it is used."""
+        if name not in ("Finding", "Probe", "probe"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module("epochal.tools.probe"), name)
+        return found
 
 
 def __dir__() -> list[str]:

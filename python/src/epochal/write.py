@@ -146,22 +146,9 @@ def jdbc(
         DatabaseError: the database cannot be reached.
         SinkError: the ledger refuses the query. See ``epochal.errors`` for all of them.
     """
-    given = {
-        "url": url,
-        "table": table,
-        "sink_id": sink_id,
-        "mode": mode,
-        "create_table": create_table,
-        "columns": columns,
-        "dead_letters": dead_letters,
-        "user": user,
-        "password": Secret(password) if isinstance(password, str) else password,
-        "connection": connection,
-        "ledger": ledger,
-        "transport": transport,
-        "retry": retry,
-    }
-    return start(df, JDBC, given, options, Stream(checkpoint, trigger, output_mode, query_name))
+    password = Secret(password) if isinstance(password, str) else password
+    stream = Stream(checkpoint, trigger, output_mode, query_name)
+    return start(df, JDBC, JDBC.given(locals()), options, stream)
 
 
 def jdbc_options(
@@ -310,22 +297,9 @@ def rest(
         HttpError: the API cannot be reached, or says no.
         RowError: a row cannot be sent, or the API refuses it. See ``epochal.errors`` for all of them.
     """
-    given = {
-        "url": url,
-        "sink_id": sink_id,
-        "method": method,
-        "body": body,
-        "batch": batch,
-        "key_columns": key_columns,
-        "idempotency_header": idempotency_header,
-        "results": results,
-        "dead_letters": dead_letters,
-        "auth": auth,
-        "headers": headers,
-        "params": params,
-        "http": http,
-    }
-    return start(df, REST_SINK, given, options, Stream(checkpoint, trigger, output_mode, query_name))
+    return start(
+        df, REST_SINK, REST_SINK.given(locals()), options, Stream(checkpoint, trigger, output_mode, query_name)
+    )
 
 
 def rest_options(

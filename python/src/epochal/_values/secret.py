@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochal.errors import OptionError
+from epochal._errors import OptionError
 
 _MASK = "***"
 

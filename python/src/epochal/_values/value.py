@@ -8,10 +8,10 @@ from dataclasses import Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
+from epochal._errors import OptionError
 from epochal._options import text
 from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
 from epochal._values.secret import Secret
-from epochal.errors import OptionError
 
 #: Stands for a secret where something is printed.
 MASK = "***"

@@ -1,0 +1,50 @@
+"""``epochal.checkpoint``: what Spark has logged in a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from epochal._options import Location
+from epochal.errors import OptionError
+from epochal.tools.checkpoint.model import Checkpoint, Epoch, NextStart, SourceOffset
+from epochal.tools.checkpoint.reading import local_path, read_local, read_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Checkpoint", "Epoch", "NextStart", "SourceOffset", "checkpoint"]
+
+
+def checkpoint(path: Location, *, spark: SparkSession | None = None) -> Checkpoint:
+    """Reads the logs of a checkpoint, of any query and any sink; nothing is changed.
+
+    >>> found = epochal.checkpoint("/data/checkpoints/comments")  # doctest: +SKIP
+    >>> print(found)  # doctest: +SKIP
+    >>> found.compare(epochal.ledger("jdbc:sqlite:comments.db").find(found.query_id))  # doctest: +SKIP
+
+    Args:
+        path: the directory that the query has as ``checkpointLocation``. A local one is read without Spark and without
+            a JVM.
+        spark: the session that reaches any other file system (``s3a://…``, ``hdfs://…``), classic or Connect. With a
+            session a path without a scheme is of Spark's default file system, too.
+
+    Returns:
+        A frozen value that prints as a summary.
+
+    Raises:
+        CheckpointError: there is no checkpoint at this path (``CHECKPOINT_NOT_FOUND``). A file in it that cannot be
+            read is no error: ``Epoch.problem`` tells of it.
+        OptionError: the path is not local, and there is no session.
+    """
+    location = os.fspath(path)
+    local = local_path(location)
+    if spark is not None:
+        return read_remote(location, spark)
+    if local is None:
+        raise OptionError(
+            "OPTION_REQUIRED",
+            f"epochal.checkpoint needs 'spark' for {location}, which is not on this machine.",
+            "Give a session that reaches it: epochal.checkpoint(path, spark=spark).",
+        )
+    return read_local(local)

@@ -1,0 +1,246 @@
+"""What lies between two epochs, and whether a checkpoint and a ledger fit each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
+    from epochal.tools.ledger.model import LedgerRow
+
+#: How a checkpoint and a ledger stand to each other. The first two need nothing.
+State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
+
+#: The states in which a start goes on by itself.
+HEALTHY: frozenset[State] = frozenset({"in step", "sink ahead"})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Difference:
+    """What was delivered between the ends of two epochs. Prints as a summary.
+
+    Attributes:
+        first, second: numbers of the epochs.
+        sources: by source, where it stood at the end of each; None where it was not part of the epoch.
+        watermark: of the second less that of the first, milliseconds; None where one has none.
+    """
+
+    first: int
+    second: int
+    sources: tuple[tuple[SourceOffset | None, SourceOffset | None], ...]
+    watermark: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "watermark": self.watermark,
+            "sources": [
+                {
+                    "name": (second or first).name,  # type: ignore[union-attr]
+                    "first": first.offset if first else None,
+                    "second": second.offset if second else None,
+                    "delivered": delivered(first, second),
+                }
+                for first, second in self.sources
+            ],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"From the end of epoch {self.first} to the end of epoch {self.second}"]
+        for first, second in self.sources:
+            name = (second or first).name  # type: ignore[union-attr]
+            lines.append(f"  source {name:<4} {first or 'not there'}")
+            if second is not None and first is not None and second.offset == first.offset:
+                lines.append("           → the same")
+                continue
+            count = delivered(first, second)
+            lines.append(f"           → {second or 'not there'}" + (f"  ({count:+,})" if count is not None else ""))
+        if self.watermark:
+            lines.append(f"  watermark  {self.watermark / 1000:+,.3f} s")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def difference(first: Epoch, second: Epoch) -> Difference:
+    """Compares the ends of two epochs, source by source."""
+    before = {source.name: source for source in first.sources}
+    after = {source.name: source for source in second.sources}
+    return Difference(
+        first=first.number,
+        second=second.number,
+        sources=tuple((before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after])),
+        watermark=None if first.watermark is None or second.watermark is None else second.watermark - first.watermark,
+    )
+
+
+def delivered(first: SourceOffset | None, second: SourceOffset | None) -> int | None:
+    """Rows or records between two offsets; None where they do not tell."""
+    if first is None or second is None or first.position is None or second.position is None:
+        return None
+    return second.position - first.position
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison:
+    """Whether a checkpoint and the sink's row in the ledger fit each other. Prints as a summary.
+
+    Attributes:
+        state: in one or two words; ``in step`` and ``sink ahead`` need nothing.
+        explanation: what it means, with the epochs.
+        next_start: what the next start of the query will do.
+        remedy: what to do; empty where nothing is to be done.
+        row: the row that was compared; None where there is none.
+    """
+
+    state: State
+    explanation: str
+    next_start: str
+    remedy: str = ""
+    row: LedgerRow | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the next start goes on by itself, with each row once."""
+        return self.state in HEALTHY
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "state": self.state,
+            "healthy": self.healthy,
+            "explanation": self.explanation,
+            "next_start": self.next_start,
+            "remedy": self.remedy,
+            "sink_id": self.row.sink_id if self.row else None,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"Sink {self.row.sink_id} → {self.row.target}"] if self.row else ["Sink"]
+        lines += [f"  state       {self.state}: {self.explanation}", f"  next start  {self.next_start}"]
+        return "\n".join([*lines, f"  what to do  {self.remedy}"] if self.remedy else lines)
+
+    __repr__ = __str__
+
+
+def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
+    """What the sink will decide about the next epoch, by the rules of a commit in ``docs/PROTOCOL.md``."""
+    start = checkpoint.next_start
+    if start.epoch is None:
+        return Comparison(
+            state="broken",
+            explanation="the checkpoint has a file that Spark cannot go on from.",
+            next_start=start.explanation,
+            remedy=_broken(checkpoint, row),
+            row=row,
+        )
+    epoch, path = start.epoch, checkpoint.path
+    if row is None:
+        return _unknown(epoch)
+    if checkpoint.query_id is not None and row.query_id != checkpoint.query_id:
+        return Comparison(
+            state="foreign",
+            explanation=f"the ledger's row is of query {row.query_id}, the checkpoint of {checkpoint.query_id}.",
+            next_start="The sink refuses it: QUERY_CHANGED.",
+            remedy=f"If this query is meant to take over: onNewQuery=append:{row.query_id}. "
+            f"If the table was emptied to load it again: epochal ledger forget {row.sink_id} --url …",
+            row=row,
+        )
+    last = row.last_epoch
+    if last is None:
+        return _unknown(epoch) if epoch else _fits(row, "no epoch is written yet.", start.explanation)
+    if epoch == last + 1:
+        return _in_step(checkpoint, row, epoch, last)
+    if epoch > last + 1:
+        return Comparison(
+            state="gap",
+            explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}: it lacks "
+            f"{_epochs(epoch - last - 1)}.",
+            next_start="The sink refuses it: EPOCH_GAP.",
+            remedy=f"Let Spark read those rows again: epochal checkpoint rewind {path} --to {last}. "
+            f"Or load them by a batch, then: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
+            f"--checkpoint {path} --url …",
+            row=row,
+        )
+    return _ahead(checkpoint, row, epoch, last, replay=start.replay)
+
+
+def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> Comparison:
+    ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == last), None)
+    if ours and row.offsets_hash and ours != row.offsets_hash:
+        return Comparison(
+            state="changed",
+            explanation=f"the ledger has epoch {last} with other offsets than the checkpoint.",
+            next_start=f"The sink accepts epoch {epoch}, but rows may be missing or doubled before it.",
+            remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
+            row=row,
+        )
+    said = f"epoch {last} is the last one in both."
+    if checkpoint.last_logged == epoch:
+        said = f"epoch {epoch} was begun, and nothing of it is in the table."
+    return _fits(row, said, checkpoint.next_start.explanation)
+
+
+def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, replay: bool) -> Comparison:
+    ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == epoch), None)
+    if replay and epoch == last and (ours is None or row.offsets_hash is None or ours == row.offsets_hash):
+        return Comparison(
+            state="sink ahead",
+            explanation=f"epoch {last} is in the table, and Spark has not marked it as done. Normal after a crash.",
+            next_start=f"Spark replays epoch {last}, and the sink skips it.",
+            row=row,
+        )
+    if replay and epoch == last:
+        return Comparison(
+            state="changed",
+            explanation=f"the ledger has epoch {last} with other offsets than the checkpoint.",
+            next_start="The sink refuses it: EPOCH_OFFSETS_CHANGED.",
+            remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
+            row=row,
+        )
+    return Comparison(
+        state="rewound",
+        explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}.",
+        next_start=f"The sink refuses it: {'EPOCH_REGRESSED' if epoch < last else 'EPOCH_OFFSETS_CHANGED'}.",
+        remedy="Restore the newest checkpoint. If the epochs from "
+        f"{epoch} on were removed from the table: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
+        f"--checkpoint {checkpoint.path} --url …",
+        row=row,
+    )
+
+
+def _fits(row: LedgerRow, explanation: str, next_start: str) -> Comparison:
+    return Comparison(state="in step", explanation=explanation, next_start=next_start, row=row)
+
+
+def _unknown(epoch: int) -> Comparison:
+    if epoch == 0:
+        return Comparison(
+            state="in step",
+            explanation="the ledger has no row of this query, which has not written yet.",
+            next_start="The first epoch enters the query into the ledger.",
+        )
+    return Comparison(
+        state="not in the ledger",
+        explanation=f"the ledger has no epoch of this query, whose next epoch is {epoch}.",
+        next_start="The sink refuses it: LEDGER_EMPTY.",
+        remedy=f"Look whether the rows of epoch {epoch} are in the table. If they are: onLedgerEmpty=skip:{epoch}. "
+        f"If only earlier ones are: onLedgerEmpty=write:{epoch}.",
+    )
+
+
+def _broken(checkpoint: Checkpoint, row: LedgerRow | None) -> str:
+    """A damaged last epoch can be planned anew where nothing of it is written."""
+    restore = "Restore the file from a backup of the checkpoint."
+    whole = checkpoint.last_whole
+    if whole is None or (row is not None and row.last_epoch != whole):
+        return restore
+    unless = "Or " if row else f"Or, if the sink has nothing after epoch {whole}, "
+    return f"{restore} {unless}let Spark plan the epoch anew: epochal checkpoint rewind {checkpoint.path} --to {whole}"
+
+
+def _epochs(number: int) -> str:
+    return f"{number} epoch" if number == 1 else f"{number} epochs"

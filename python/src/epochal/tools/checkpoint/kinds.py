@@ -1,0 +1,143 @@
+"""What an offset says, in plain words: by its shape, since Spark does not log which source wrote it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from epochal.tools.checkpoint.log import VOID
+
+_LONGEST = 100
+
+
+def kind_of(offset: str) -> str:
+    """The kind of source that writes such offsets; ``unknown`` where none is recognised."""
+    if offset == VOID:
+        return "no offset yet"
+    return _kind(_parsed(offset))
+
+
+def words(offset: str) -> str:
+    """What is delivered up to this offset."""
+    if offset == VOID:
+        return "nothing yet"
+    value = _parsed(offset)
+    match _kind(value):
+        case "epochal-random":
+            return _counted(value["rows"], "row")
+        case "epochal-rest":
+            return _rest(value)
+        case "files":
+            return f"the files of {_counted(value['logOffset'] + 1, 'poll')}"
+        case "Kafka":
+            return "; ".join(_topic(name, partitions) for name, partitions in sorted(value.items()))
+        case "Delta":
+            return f"version {value['reservoirVersion']} of the table, file {value.get('index', 0)} in it"
+        case "Iceberg":
+            return f"snapshot {value['snapshot_id']}, file {value.get('position', 0)} in it"
+        case "rate-micro-batch":
+            return _counted(value["offset"], "row")
+        case "a counter":
+            return f"position {value:,}"
+    return offset if len(offset) <= _LONGEST else f"{offset[:_LONGEST]}…"
+
+
+def identity(offset: str) -> str | None:
+    """The identity of an Epochal source, which its offsets carry; None for other sources."""
+    value = _parsed(offset)
+    source = value.get("source") if _kind(value).startswith("epochal-") else None
+    return source if isinstance(source, str) else None
+
+
+def position(offset: str) -> int | None:
+    """How many rows or records are delivered up to this offset; None where it does not say."""
+    value = _parsed(offset)
+    found: Any = None
+    match _kind(value):
+        case "epochal-random":
+            found = value["rows"]
+        case "epochal-rest":
+            found = value["records"] if not value.get("crawl") else None
+        case "Kafka":
+            found = sum(sum(partitions.values()) for partitions in value.values())
+        case "rate-micro-batch":
+            found = value["offset"]
+        case "a counter":
+            found = value
+    return found if isinstance(found, int) else None
+
+
+def event_time(offset: str) -> datetime | None:
+    """The highest event time of the rows before this offset, where its source keeps it (``eventTimeColumn``)."""
+    value = _parsed(offset)
+    found = value.get("eventTime") if _kind(value).startswith("epochal-") else None
+    try:
+        return datetime.fromisoformat(found.replace("Z", "+00:00")) if isinstance(found, str) else None
+    except ValueError:  # a year that a datetime cannot have
+        return None
+
+
+def unfinished_segments(offset: str) -> list[str]:
+    """Files of the journal that hold records after this offset, which the next epoch reads there."""
+    value = _parsed(offset)
+    if _kind(value) != "epochal-rest":
+        return []
+    segments = value.get("segments") or []
+    return [segment["name"] for segment in segments if segment["until"] > value["records"]]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "a counter"  # rate, socket and memory write the same
+    if not isinstance(value, dict):
+        return "unknown"
+    own = value.get("format")
+    if own == "epochal-random" and isinstance(value.get("rows"), int):
+        return "epochal-random"
+    if own == "epochal-rest" and isinstance(value.get("records"), int):
+        return "epochal-rest"
+    if value.keys() == {"logOffset"} and isinstance(value["logOffset"], int):
+        return "files"
+    if "reservoirId" in value and "reservoirVersion" in value:
+        return "Delta"
+    if "snapshot_id" in value:
+        return "Iceberg"
+    if value.keys() == {"offset", "timestamp"} and isinstance(value["offset"], int):
+        return "rate-micro-batch"
+    return "Kafka" if _is_kafka(value) else "unknown"
+
+
+def _is_kafka(value: dict[str, Any]) -> bool:
+    return bool(value) and all(
+        isinstance(partitions, dict)
+        and partitions
+        and all(number.isdigit() and isinstance(end, int) for number, end in partitions.items())
+        for partitions in value.values()
+    )
+
+
+def _parsed(offset: str) -> Any:
+    try:
+        return json.loads(offset)
+    except ValueError:
+        return None
+
+
+def _rest(value: dict[str, Any]) -> str:
+    said = [_counted(value["records"], "record")]
+    if crawl := value.get("crawl"):
+        said.append(f"since the list was restarted ({crawl}×)")
+    if members := value.get("members"):
+        said.append(f"of {_counted(len(members), 'row')} of parameters")
+    if segments := value.get("segments"):
+        said.append(f"the last in {_counted(len(segments), 'segment')} of the journal")
+    return ", ".join(said)
+
+
+def _topic(name: str, partitions: dict[str, int]) -> str:
+    return f"{name}: {_counted(sum(partitions.values()), 'offset')} in {_counted(len(partitions), 'partition')}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,276 @@
+"""A checkpoint as a value: what Spark has logged, and what its next start will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from epochal.errors import CheckpointError
+from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint.comparison import Comparison, Difference, comparison, difference
+
+if TYPE_CHECKING:
+    from epochal.tools.ledger.model import LedgerRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOffset:
+    """How far a source is delivered at the end of an epoch.
+
+    Attributes:
+        name: its place in the plan (``"0"``), or its name where the log has names.
+        offset: as Spark logged it, mostly JSON; ``-`` where the source had none yet.
+        event_time: the highest event time of the rows before the offset, in UTC, of an Epochal source with an
+            ``event_time_column``; None for others, and before its first row. A micro-batch's offset has that of the
+            rows before its own, since Spark logs it before they are read; the last one of a run that has ended has
+            that of all rows.
+    """
+
+    name: str
+    offset: str
+    event_time: datetime | None = None
+
+    @property
+    def kind(self) -> str:
+        """The source's format as far as its offset tells: ``epochal-rest``, ``Kafka``, ``files``, ``unknown`` …"""
+        return kinds.kind_of(self.offset)
+
+    @property
+    def source(self) -> str | None:
+        """The identity of an Epochal source (its URL, or ``sourceId``); None for other sources."""
+        return kinds.identity(self.offset)
+
+    @property
+    def position(self) -> int | None:
+        """Rows or records delivered so far; None where the offset does not count them."""
+        return kinds.position(self.offset)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {kinds.words(self.offset)}" if self.offset != "-" else kinds.words(self.offset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """One epoch (Spark's batch id), from ``offsets/<number>`` and ``commits/<number>``.
+
+    Attributes:
+        number: counts from 0.
+        logged: whether ``offsets/<number>`` is there.
+        committed: whether ``commits/<number>`` is there and can be read.
+        sources: how far each source is delivered at its end; empty where the file is missing or cannot be read.
+        watermark: during this epoch, milliseconds since 1970; 0 before the first event, None where it is not logged.
+        timestamp: when Spark planned it, milliseconds since 1970.
+        next_watermark: after this epoch, milliseconds since 1970; None before the commit.
+        offsets_hash: as in the ledger; None where the offsets cannot be read.
+        logged_at: when the file of offsets was written, in UTC.
+        committed_at: when the file of the commit was written, in UTC.
+        problem: which file cannot be read, and why; None where all is well.
+    """
+
+    number: int
+    logged: bool
+    committed: bool
+    sources: tuple[SourceOffset, ...] = ()
+    watermark: int | None = None
+    timestamp: int | None = None
+    next_watermark: int | None = None
+    offsets_hash: str | None = None
+    logged_at: datetime | None = None
+    committed_at: datetime | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextStart:
+    """What Spark will do first when the query is started again.
+
+    Attributes:
+        epoch: the epoch that will run; None where the query cannot start.
+        replay: whether it runs with the offsets that are logged for it; otherwise it is planned anew.
+        explanation: one sentence.
+    """
+
+    epoch: int | None
+    replay: bool
+    explanation: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Checkpoint:
+    """The logs of a query's checkpoint, as they were when they were read. Prints as a summary.
+
+    Attributes:
+        path: its directory.
+        query_id: stays the same over restarts; None where ``metadata`` is missing or cannot be read.
+        epochs: those that Spark keeps (the last hundred or so), ascending.
+        has_state: whether it holds state stores (of aggregations, joins, deduplication).
+        problems: what is wrong besides single epochs.
+    """
+
+    path: str
+    query_id: str | None
+    epochs: tuple[Epoch, ...]
+    has_state: bool = False
+    problems: tuple[str, ...] = field(default=())
+
+    @property
+    def last_logged(self) -> int | None:
+        """The last epoch whose offsets are logged."""
+        return max((epoch.number for epoch in self.epochs if epoch.logged), default=None)
+
+    @property
+    def last_committed(self) -> int | None:
+        """The last epoch that Spark has marked as done."""
+        return max((epoch.number for epoch in self.epochs if epoch.committed), default=None)
+
+    @property
+    def last_whole(self) -> int | None:
+        """The last epoch from whose end Spark could plan the next one: committed, and its files can be read."""
+        whole = {epoch.number for epoch in self.epochs if epoch.logged and not epoch.problem}
+        done = {epoch.number for epoch in self.epochs if epoch.committed}
+        return max((number for number in whole & done if number == 0 or number - 1 in whole), default=None)
+
+    def epoch(self, number: int) -> Epoch:
+        """One epoch.
+
+        Raises:
+            CheckpointError: it is not there (``EPOCH_NOT_FOUND``).
+        """
+        for epoch in self.epochs:
+            if epoch.number == number:
+                return epoch
+        there = f"epochs {self.epochs[0].number} to {self.epochs[-1].number}" if self.epochs else "no epochs"
+        raise CheckpointError(
+            "EPOCH_NOT_FOUND",
+            f"The checkpoint {self.path} has no epoch {number}: it has {there}.",
+            "Name one of these. Spark removes older ones.",
+        )
+
+    @property
+    def next_start(self) -> NextStart:
+        """What Spark will do first when the query is started again, whatever the sink."""
+        known: Mapping[int, Epoch] = {epoch.number: epoch for epoch in self.epochs}
+        last = self.last_logged
+        if last is None:
+            return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
+        for number in range(max(last - 1, 0), last + 1):
+            epoch = known.get(number)
+            if epoch is None or not epoch.logged:
+                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: offsets/{number} is missing.")
+            if epoch.problem:
+                return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {epoch.problem}.")
+        newest = max(self.epochs, key=lambda epoch: epoch.number)
+        if newest.problem:
+            return NextStart(epoch=None, replay=False, explanation=f"Spark fails: {newest.problem}.")
+        if self.last_committed == last:
+            return NextStart(
+                epoch=last + 1,
+                replay=False,
+                explanation=f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}.",
+            )
+        return NextStart(
+            epoch=last,
+            replay=True,
+            explanation=f"Spark replays epoch {last}, up to the offsets that are logged for it.",
+        )
+
+    def diff(self, first: int, second: int) -> Difference:
+        """What was delivered between the ends of two epochs.
+
+        Raises:
+            CheckpointError: one of them is not there (``EPOCH_NOT_FOUND``).
+        """
+        return difference(self.epoch(first), self.epoch(second))
+
+    def compare(self, row: LedgerRow | None) -> Comparison:
+        """Compares with the sink's row in the ledger; None stands for a ledger without one."""
+        return comparison(self, row)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: numbers, texts, lists, and times as ISO 8601."""
+        start = self.next_start
+        return {
+            "path": self.path,
+            "query_id": self.query_id,
+            "last_logged": self.last_logged,
+            "last_committed": self.last_committed,
+            "has_state": self.has_state,
+            "problems": list(self.problems),
+            "next_start": {"epoch": start.epoch, "replay": start.replay, "explanation": start.explanation},
+            "epochs": [_epoch(epoch) for epoch in self.epochs],
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"Checkpoint {self.path}",
+            f"  query       {self.query_id or 'unknown'}",
+            f"  epochs      {self._numbers()}",
+        ]
+        newest = next((epoch for epoch in reversed(self.epochs) if epoch.sources), None)
+        for source in newest.sources if newest else ():
+            lines.append(f"  source {source.name:<4} {source}")
+            lines += [f"              {source.source}"] if source.source else []
+            lines += (
+                [f"              event time {when:%Y-%m-%d %H:%M:%S.%f} UTC"] if (when := source.event_time) else []
+            )
+        if newest and (watermark := newest.next_watermark or newest.watermark):
+            lines.append(f"  watermark   {moment(watermark)}")
+        if self.has_state:
+            lines.append("  state       there are state stores")
+        lines += [f"  problem     {text}" for text in (*self.problems, *self._epochs_problems())]
+        return "\n".join([*lines, f"  next start  {self.next_start.explanation}"])
+
+    __repr__ = __str__
+
+    def _numbers(self) -> str:
+        if not self.epochs:
+            return "none"
+        return (
+            f"{self.epochs[0].number} to {self.epochs[-1].number} are kept; "
+            f"the last one logged is {_or_none(self.last_logged)}, committed {_or_none(self.last_committed)}"
+        )
+
+    def _epochs_problems(self) -> list[str]:
+        return [epoch.problem for epoch in self.epochs if epoch.problem]
+
+
+def moment(milliseconds: int) -> str:
+    """``2026-11-23 18:00:00.000 UTC``."""
+    when = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return f"{when:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03d} UTC"
+
+
+def _or_none(number: int | None) -> str:
+    return "none" if number is None else str(number)
+
+
+def _epoch(epoch: Epoch) -> dict[str, Any]:
+    def text(when: datetime | None) -> str | None:
+        return when.isoformat() if when else None
+
+    return {
+        "number": epoch.number,
+        "logged": epoch.logged,
+        "committed": epoch.committed,
+        "sources": [
+            {
+                "name": source.name,
+                "kind": source.kind,
+                "source": source.source,
+                "position": source.position,
+                "event_time": text(source.event_time),
+                "described": str(source),
+                "offset": source.offset,
+            }
+            for source in epoch.sources
+        ],
+        "watermark": epoch.watermark,
+        "timestamp": epoch.timestamp,
+        "next_watermark": epoch.next_watermark,
+        "offsets_hash": epoch.offsets_hash,
+        "logged_at": text(epoch.logged_at),
+        "committed_at": text(epoch.committed_at),
+        "problem": epoch.problem,
+    }

@@ -1,0 +1,222 @@
+"""Reads the logs of a checkpoint: from a local directory by itself, from other file systems through Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from epochal.errors import CheckpointError
+from epochal.tools.checkpoint import kinds
+from epochal.tools.checkpoint.log import UnreadableError, read_commit, read_offsets
+from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OFFSETS, _COMMITS = "offsets", "commits"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_WHOLE = re.compile(r"-?\d+")
+
+
+def local_path(location: str) -> Path | None:
+    """The directory, where it is on this machine: a path, or a URI with ``file:``."""
+    parts = urlsplit(location)
+    if not parts.scheme or len(parts.scheme) == 1:  # one letter is a drive
+        return Path(location)
+    return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
+
+
+def read_local(directory: Path) -> Checkpoint:
+    """Reads a directory of this machine, without Spark.
+
+    Raises:
+        CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``).
+    """
+    if not directory.is_dir():
+        raise not_found(str(directory), "there is no such directory")
+    known = [name for name in (_OFFSETS, _COMMITS, "metadata") if (directory / name).exists()]
+    if not known:
+        raise not_found(str(directory), "it has neither 'offsets' nor 'commits' nor 'metadata'")
+    offsets, commits = _numbered(directory / _OFFSETS), _numbered(directory / _COMMITS)
+    query_id, problem = _query_id(directory / "metadata")
+    problems = [problem] if problem else []
+    if not offsets and not commits and unfinished(directory):
+        problems.append(_TORN)
+    return Checkpoint(
+        path=str(directory),
+        query_id=query_id,
+        epochs=_with_marks(
+            directory, [_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})]
+        ),
+        has_state=_is_filled(directory / "state"),
+        problems=tuple(problems),
+    )
+
+
+def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
+    """The epochs, the last one with the event times that its run has left where it ended."""
+    if not epochs:
+        return ()
+    *before, last = epochs
+    sources = (
+        replace(source, event_time=max(filter(None, (source.event_time, _mark(directory, source.name))), default=None))
+        for source in last.sources
+    )
+    return (*before, replace(last, sources=tuple(sources)))
+
+
+def _mark(directory: Path, source: str) -> datetime | None:
+    """The highest event time of a source: the name of an empty file, in microseconds since 1970."""
+    kept = directory / "sources" / source / "event-time"
+    names = [int(file.name) for file in kept.iterdir() if _WHOLE.fullmatch(file.name)] if kept.is_dir() else []
+    try:
+        return _EPOCH + timedelta(microseconds=max(names)) if names else None
+    except OverflowError:  # a year that a datetime cannot have
+        return None
+
+
+def unfinished(directory: Path) -> list[Path]:
+    """Files of the logs that Spark was writing when it was killed. It reads them nowhere."""
+    return [file for log in (_OFFSETS, _COMMITS) for file in (directory / log).glob(".*.tmp")]
+
+
+def read_remote(location: str, spark: SparkSession) -> Checkpoint:
+    """Reads a checkpoint on any file system of Hadoop's, by ``format("epochal-checkpoint")``."""
+    from epochal import read
+
+    rows = [row.asDict() for row in read.checkpoint(spark, location).collect()]
+    by_epoch: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["epoch"] is not None:
+            by_epoch.setdefault(row["epoch"], []).append(row)
+    return Checkpoint(
+        path=location,
+        query_id=next((row["query_id"] for row in rows), None),
+        epochs=tuple(_epoch_of_rows(number, by_epoch[number]) for number in sorted(by_epoch)),
+        has_state=any(row["has_state"] for row in rows),
+        problems=() if any(row["query_id"] for row in rows) else (_NO_ID,),
+    )
+
+
+def not_found(location: str, reason: str) -> CheckpointError:
+    return CheckpointError(
+        "CHECKPOINT_NOT_FOUND",
+        f"There is no checkpoint at {location}: {reason}.",
+        "Give the directory that the query has as checkpointLocation (checkpoint=… in Python).",
+    )
+
+
+_NO_ID = "metadata is missing or cannot be read, so the query's id is not known"
+
+_TORN = (
+    "the first epoch was torn: Spark 4.3 refuses to start on its unfinished files, until an Epochal sink or "
+    "epochal checkpoint rewind … --to start removes them"
+)
+
+
+def _numbered(directory: Path) -> dict[int, Path]:
+    """The files of a log by epoch; unfinished ones have other names."""
+    if not directory.is_dir():
+        return {}
+    return {int(file.name): file for file in directory.iterdir() if file.name.isdigit()}
+
+
+def _query_id(metadata: Path) -> tuple[str | None, str | None]:
+    try:
+        found = json.loads(metadata.read_text("utf-8"))["id"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, _NO_ID
+    return str(found), None
+
+
+def _is_filled(directory: Path) -> bool:
+    return directory.is_dir() and any(directory.iterdir())
+
+
+def _epoch(number: int, offsets: Path | None, commit: Path | None) -> Epoch:
+    problems: list[str] = []
+    log = None
+    if offsets:
+        try:
+            log = read_offsets(_text(offsets))
+        except UnreadableError as error:
+            problems.append(_cannot_be_read(_OFFSETS, number, error))
+    next_watermark, committed = None, False
+    if commit:
+        try:
+            next_watermark, committed = read_commit(_text(commit)), True
+        except UnreadableError as error:
+            problems.append(_cannot_be_read(_COMMITS, number, error))
+    return Epoch(
+        number=number,
+        logged=offsets is not None,
+        committed=committed,
+        sources=tuple(
+            SourceOffset(name=name, offset=offset, event_time=kinds.event_time(offset)) for name, offset in log.sources
+        )
+        if log
+        else (),
+        watermark=log.watermark if log else None,
+        timestamp=log.timestamp if log else None,
+        next_watermark=next_watermark,
+        offsets_hash=log.offsets_hash if log else None,
+        logged_at=_modified(offsets),
+        committed_at=_modified(commit),
+        problem="; ".join(problems) or None,
+    )
+
+
+def _cannot_be_read(log: str, number: int, error: UnreadableError) -> str:
+    return f"{log}/{number} cannot be read: {error}"
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("it is not UTF-8") from error
+    except OSError as error:
+        raise UnreadableError(error.strerror or type(error).__name__) from error
+
+
+def _modified(file: Path | None) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(file.stat().st_mtime, timezone.utc) if file else None
+    except OSError:  # Spark has removed it meanwhile
+        return None
+
+
+def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> Epoch:
+    first, *_ = listed = list(rows)
+    return Epoch(
+        number=number,
+        logged=first["logged"],
+        committed=first["committed"],
+        sources=tuple(
+            SourceOffset(
+                name=row["source_name"],
+                offset="-" if row["offset"] is None else row["offset"],
+                event_time=_in_utc(row["event_time"]),
+            )
+            for row in listed
+            if row["source_name"] is not None
+        ),
+        watermark=first["watermark"],
+        timestamp=first["batch_timestamp"],
+        next_watermark=first["next_watermark"],
+        offsets_hash=first["offsets_hash"],
+        logged_at=_in_utc(first["logged_at"]),
+        committed_at=_in_utc(first["committed_at"]),
+        problem=first["problem"],
+    )
+
+
+def _in_utc(when: datetime | None) -> datetime | None:
+    """PySpark gives a moment as a ``datetime`` without a zone, in the local one."""
+    return when.astimezone(timezone.utc) if when else None

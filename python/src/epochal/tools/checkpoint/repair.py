@@ -1,0 +1,308 @@
+"""Repairs of a checkpoint on this machine: back to an earlier epoch, and a copy of it.
+
+A rewind removes epochs from the last one down, and of each first the commit, then the offsets. So the directory is a
+checkpoint at every moment: without ``commits/n``, Spark replays epoch n; without both, it plans epoch n anew. A file's
+checksum (``.n.crc``) goes before the file: one that is left behind would condemn the file that Spark writes next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from epochal.errors import RepairError
+from epochal.tools.checkpoint.kinds import unfinished_segments
+from epochal.tools.checkpoint.model import Checkpoint, Epoch
+from epochal.tools.checkpoint.reading import local_path, read_local, unfinished
+
+#: The logs of a checkpoint that have a file for each epoch, in the order in which an epoch's files are removed. The one
+#: in the middle is of the REST sink: what the requests of an epoch follow from, which a new plan would contradict.
+LOGS = ("commits", "epochal-rest", "offsets")
+
+#: In place of an epoch: before the first one.
+START = -1
+
+#: A query whose logs are younger than this may be running.
+QUIET = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    """A repair that was checked, and not begun.
+
+    Attributes:
+        steps: what it will do, a line each.
+        warnings: what the one who does it must know.
+    """
+
+    checkpoint: Checkpoint
+    directory: Path
+    steps: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewind(Repair):
+    """Removes the epochs after one.
+
+    Attributes:
+        epoch: the last one that stays.
+        backup: where the logs are copied to first.
+    """
+
+    epoch: int
+    backup: Path
+
+    def run(self) -> None:
+        """Makes the backup, then removes the epochs.
+
+        Raises:
+            RepairError: the checkpoint has changed since it was read; nothing is removed.
+        """
+        _copy(self.directory, self.backup, only=("metadata", *LOGS))
+        if _positions(read_local(self.directory)) != _positions(self.checkpoint):
+            raise _active(self.checkpoint, "it has changed since it was read")
+        for epoch in range(_newest(self.directory), self.epoch, -1):
+            for log in LOGS:
+                _remove(self.directory / log, str(epoch))
+        if self.epoch == START:
+            for file in unfinished(self.directory):
+                _remove(file.parent, file.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fork(Repair):
+    """Copies the whole checkpoint.
+
+    Attributes:
+        copy: the new directory.
+        query_id: of the copy.
+    """
+
+    copy: Path
+    query_id: str
+
+    def run(self) -> None:
+        """Makes the copy under another name, and gives it its own when it is complete.
+
+        Raises:
+            RepairError: the checkpoint has changed while it was copied; there is no copy.
+        """
+
+        def complete(partial: Path) -> None:
+            if _positions(read_local(self.directory)) != _positions(self.checkpoint):
+                raise _active(self.checkpoint, "it has changed while it was copied")
+            if self.query_id != self.checkpoint.query_id:
+                (partial / ".metadata.crc").unlink(missing_ok=True)
+                (partial / "metadata").write_text(json.dumps({"id": self.query_id}), "utf-8")
+
+        _copy(self.directory, self.copy, complete=complete)
+
+
+def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewind:
+    """Checks whether the checkpoint can go back to the end of an epoch.
+
+    Args:
+        epoch: the last one that stays; Spark then plans the next one anew, from the offsets at its end. ``START``
+            removes all of them.
+        stopped: the caller knows that no query uses the checkpoint.
+
+    Raises:
+        RepairError: it cannot (``REPAIR_REFUSED``): the query seems to run, there are state stores, or Spark could not
+            go on from there.
+        CheckpointError: there is no such epoch (``EPOCH_NOT_FOUND``).
+    """
+    directory = _local(checkpoint)
+    known = None if epoch == START else checkpoint.epoch(epoch)
+    removed = [one for one in checkpoint.epochs if one.number > epoch]
+    whole = {one.number for one in checkpoint.epochs if one.logged and not one.problem}
+    if not removed and not (known is None and unfinished(directory)):
+        raise _refused(
+            f"{checkpoint.path} has no later epoch, so there is nothing to rewind", "Look at it: epochal status."
+        )
+    if known and (not known.committed or epoch not in whole or (epoch > 0 and epoch - 1 not in whole)):
+        raise _refused(
+            f"Spark could not go on from epoch {epoch} of {checkpoint.path}: it needs the files offsets/{epoch}, "
+            f"commits/{epoch}" + (f" and offsets/{epoch - 1}" if epoch else ""),
+            "Name another epoch: epochal checkpoint show lists them.",
+        )
+    if checkpoint.has_state:
+        raise _refused(
+            f"The checkpoint {checkpoint.path} has state stores, which hold what later epochs have added",
+            "Start the query with a new checkpoint, or restore a copy of the whole checkpoint from that time.",
+        )
+    if known:
+        _check_journal(directory, known)
+    _check_quiet(checkpoint, stopped)
+    backup = directory.with_name(f"{directory.name}-backup-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")
+    return Rewind(
+        checkpoint=checkpoint,
+        directory=directory,
+        epoch=epoch,
+        backup=backup,
+        steps=(
+            f"copy the logs of {directory} to {backup}",
+            _removal([one.number for one in removed]),
+            f"after that, Spark plans epoch {epoch + 1}, "
+            + (f"from the offsets at the end of epoch {epoch}" if known else "from the beginning of its sources"),
+        ),
+        warnings=(
+            "A sink that remembers its epochs (epochal-jdbc, Delta, Spark's files) refuses or skips those that it has "
+            "already.",
+            *_unknowable(stopped),
+        ),
+    )
+
+
+def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stopped: bool = False) -> Fork:
+    """Checks whether the checkpoint can be copied.
+
+    Args:
+        copy: the new directory, which must not exist.
+        same_query: the copy keeps the query's id: it is the same query for every sink, so only one of them may be
+            started. Otherwise the copy is a query of its own.
+        stopped: the caller knows that no query uses the checkpoint.
+
+    Raises:
+        RepairError: it cannot (``REPAIR_REFUSED``).
+    """
+    directory = _local(checkpoint)
+    if copy.exists():
+        raise _refused(f"{copy} exists", "Name a directory that does not exist.")
+    if copy.resolve().is_relative_to(directory.resolve()):
+        raise _refused(f"{copy} is in the checkpoint itself", "Name a directory beside it.")
+    if checkpoint.query_id is None:
+        raise _refused(f"The id of the query of {checkpoint.path} cannot be read", "Restore its file 'metadata' first.")
+    _check_quiet(checkpoint, stopped)
+    query_id = checkpoint.query_id if same_query else str(uuid.uuid4())
+    same = "Start only one of the two: to every sink they are the same query."
+    other = (
+        "The copy is another query: epochal-jdbc refuses it (QUERY_CHANGED, LEDGER_EMPTY) until an option says what is "
+        "meant."
+    )
+    return Fork(
+        checkpoint=checkpoint,
+        directory=directory,
+        copy=copy,
+        query_id=query_id,
+        steps=(
+            f"copy {directory} with everything in it to {copy}",
+            f"keep the query's id, {query_id}" if same_query else f"give the copy a query id of its own, {query_id}",
+        ),
+        warnings=(same if same_query else other, *_unknowable(stopped)),
+    )
+
+
+def _removal(epochs: list[int]) -> str:
+    if not epochs:
+        return "remove the unfinished files of the first epoch"
+    numbers = f"epochs {epochs[0]} to {epochs[-1]}" if len(epochs) > 1 else f"epoch {epochs[0]}"
+    return f"remove {numbers} from them"
+
+
+def _check_journal(directory: Path, epoch: Epoch) -> None:
+    """A batch that ended within a segment needs the rest of it, which later epochs may have released."""
+    there = {file.name for file in directory.glob("sources/*/journal/*")}
+    gone = [name for source in epoch.sources for name in unfinished_segments(source.offset) if name not in there]
+    if gone:
+        raise _refused(
+            f"Epoch {epoch.number} ended within a segment of the journal that is gone: {gone[0]}",
+            "Name a later epoch, or restore a copy of the whole checkpoint from that time.",
+        )
+
+
+def _check_quiet(checkpoint: Checkpoint, stopped: bool) -> None:
+    """Of a query that runs somewhere else, its files are all that can be seen."""
+    times = [when for epoch in checkpoint.epochs for when in (epoch.logged_at, epoch.committed_at) if when]
+    newest = max(times, default=None)
+    if stopped or newest is None:
+        return
+    age = datetime.now(timezone.utc) - newest
+    if age < QUIET:
+        raise _active(checkpoint, f"it was written {max(age.total_seconds(), 0):.0f} s ago")
+
+
+def _unknowable(stopped: bool) -> tuple[str, ...]:
+    if stopped:
+        return ()
+    return ("A query that has nothing to do writes nothing: make sure that none uses this checkpoint.",)
+
+
+def _active(checkpoint: Checkpoint, seen: str) -> RepairError:
+    return _refused(
+        f"A query seems to use the checkpoint {checkpoint.path}: {seen}",
+        "Stop the query. If it is stopped, wait for a minute, or say so with --stopped.",
+    )
+
+
+def _refused(problem: str, hint: str) -> RepairError:
+    return RepairError("REPAIR_REFUSED", f"{problem}. Nothing was changed.", hint)
+
+
+def _local(checkpoint: Checkpoint) -> Path:
+    directory = local_path(checkpoint.path)
+    if directory is None or not directory.is_dir():
+        raise RepairError(
+            "REPAIR_REFUSED",
+            f"{checkpoint.path} is not on this machine. Nothing was changed.",
+            "Copy the checkpoint to a local directory, repair the copy, and copy it back.",
+        )
+    return directory.absolute()
+
+
+def _positions(checkpoint: Checkpoint) -> list[tuple[int, bool, bool]]:
+    return [(epoch.number, epoch.logged, epoch.committed) for epoch in checkpoint.epochs]
+
+
+def _newest(directory: Path) -> int:
+    names = [file.name for log in LOGS if (directory / log).is_dir() for file in (directory / log).iterdir()]
+    return max((int(name) for name in names if name.isdigit()), default=START)
+
+
+def _remove(log: Path, name: str) -> None:
+    for file in (log / f".{name}.crc", log / name):
+        if file.exists():
+            file.unlink()
+            _sync(log)
+
+
+def _copy(
+    source: Path, target: Path, *, only: tuple[str, ...] = (), complete: Callable[[Path], None] | None = None
+) -> None:
+    """Copies files and directories; ``target`` is there only once it is complete and on disk."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    partial.mkdir(parents=True)
+    try:
+        for name in only or [entry.name for entry in source.iterdir()]:
+            if (source / name).is_dir():
+                shutil.copytree(source / name, partial / name)
+            elif (source / name).exists():
+                shutil.copy2(source / name, partial / name)
+        if complete:
+            complete(partial)
+        for directory, _, files in os.walk(partial):
+            for file in files:
+                _sync(Path(directory, file))
+            _sync(Path(directory))
+        partial.rename(target)
+        _sync(target.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _sync(path: Path) -> None:
+    """Makes a file, or the names in a directory, survive a failure of the machine, where the system can do that."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

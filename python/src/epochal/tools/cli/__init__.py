@@ -1,0 +1,55 @@
+"""The command line: the commands and their arguments, and which function runs each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from epochal._version import VERSION
+from epochal.tools.cli import checkpoint, ledger, probe, shared
+from epochal.tools.cli.shared import Command
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    parser = argparse.ArgumentParser(prog="epochal", description="Exactly-once connectors for Spark.")
+    parser.add_argument("--version", action="version", version=f"epochal {VERSION}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="stream an API into a table, kill the job half way, resume it")
+    demo.add_argument("--dir", type=Path, default=Path("build/demo"), help="where files go (default: build/demo)")
+    demo.add_argument("--database-url", help="write to this PostgreSQL (jdbc:postgresql://host:port/database)")
+    demo.add_argument("--user", default=os.environ.get("PGUSER"), help="database user (default: PGUSER)")
+    demo.add_argument("--password", default=os.environ.get("PGPASSWORD"), help="its password (default: PGPASSWORD)")
+    demo.add_argument("--rows", type=int, default=500, help="comments to serve (default: 500)")
+    demo.set_defaults(run=_with_rich("demo"))
+    info = commands.add_parser("info", help="show what is installed, and what is missing")
+    info.set_defaults(run=_with_rich("info"))
+    probe.add_arguments(commands.add_parser("probe", help="find out by a few requests how a REST API is read"))
+    checkpoint.add(commands)
+    ledger.add(commands)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    return shared.run(options)
+
+
+def _with_rich(name: str) -> Command:
+    """A command of ``terminal``, which is imported when it runs."""
+
+    def run(options: argparse.Namespace) -> int:
+        try:
+            from epochal.tools.cli import terminal
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] != "rich":
+                raise
+            print("The command line needs rich: pip install 'epochal[cli]'", file=sys.stderr)
+            return 1
+        command: Command = getattr(terminal, name)
+        return command(options)
+
+    return run

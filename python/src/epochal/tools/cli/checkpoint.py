@@ -1,0 +1,135 @@
+"""The commands ``status`` and ``checkpoint show|diff|rewind|fork``. For local files they need no JVM."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from epochal.errors import RepairError
+from epochal.tools.checkpoint import Checkpoint, checkpoint
+from epochal.tools.checkpoint.comparison import Comparison
+from epochal.tools.checkpoint.reading import local_path
+from epochal.tools.checkpoint.repair import START, Repair, fork, rewind
+from epochal.tools.cli import shared
+
+
+def add(commands: Any) -> None:
+    """Adds the commands to the parser's own."""
+    status = shared.command(
+        commands, "status", "what a query's checkpoint, and its ledger, say of the next start", _status
+    )
+    status.add_argument("checkpoint", help="the query's checkpoint")
+    status.add_argument("--sink", help="sink id in the ledger (default: the sink of this query)")
+    shared.database_arguments(status, required=False)
+    group = commands.add_parser("checkpoint", help="look into a checkpoint, and repair it")
+    inner = group.add_subparsers(dest="checkpoint_command", required=True)
+    shown = shared.command(inner, "show", "list the epochs of a checkpoint, or show one", _show)
+    shown.add_argument("checkpoint")
+    shown.add_argument("--epoch", type=int, help="this one alone, with its offsets as Spark wrote them")
+    differing = shared.command(inner, "diff", "show what was delivered between the ends of two epochs", _diff)
+    differing.add_argument("checkpoint")
+    differing.add_argument("first", type=int)
+    differing.add_argument("second", type=int)
+    back = shared.command(inner, "rewind", "go back to the end of an epoch: later ones are planned anew", _rewind)
+    back.add_argument("checkpoint")
+    back.add_argument(
+        "--to", type=_epoch, required=True, metavar="EPOCH", help="the last epoch that stays, or: start (none stays)"
+    )
+    shared.repair_arguments(back)
+    shared.database_arguments(back, required=False)
+    copied = shared.command(inner, "fork", "copy a checkpoint, as another query", _fork)
+    copied.add_argument("checkpoint")
+    copied.add_argument("copy", type=Path, help="a directory that does not exist")
+    copied.add_argument("--same-query", action="store_true", help="keep the query's id: start only one of the two")
+    shared.repair_arguments(copied)
+
+
+def _epoch(text: str) -> int:
+    return START if text == "start" else int(text)
+
+
+def _read(options: argparse.Namespace) -> Checkpoint:
+    """By Spark where the path is not of this machine."""
+    local = local_path(options.checkpoint)
+    return checkpoint(options.checkpoint, spark=shared.session() if local is None else None)
+
+
+def _status(options: argparse.Namespace) -> int:
+    found = _read(options)
+    compared = _compared(options, found) if options.url else None
+    values = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
+    values |= {"ledger": compared.to_dict()} if compared else {}
+    shared.show(options, f"{found}\n{compared}" if compared else found, values)
+    healthy = compared.healthy if compared else found.next_start.epoch is not None
+    return shared.FINE if healthy else shared.ATTENTION
+
+
+def _compared(options: argparse.Namespace, found: Checkpoint) -> Comparison:
+    ledger = shared.read_ledger(options)
+    return found.compare(ledger.sink(options.sink) if options.sink else ledger.find(found.query_id))
+
+
+def _show(options: argparse.Namespace) -> int:
+    found = _read(options)
+    if options.epoch is None:
+        lines = [str(found), ""]
+        for epoch in found.epochs:
+            state = "committed" if epoch.committed else "logged"
+            said = epoch.problem or "; ".join(str(source) for source in epoch.sources)
+            lines.append(f"  {epoch.number:>8}  {state:<9}  {said}")
+        shared.show(options, "\n".join(lines), found.to_dict())
+        return shared.FINE
+    epoch = found.epoch(options.epoch)
+    values = next(one for one in found.to_dict()["epochs"] if one["number"] == epoch.number)
+    lines = [f"Epoch {epoch.number} of {found.path}"]
+    lines += [f"  {name:<14} {values[name]}" for name in ("committed", "logged_at", "committed_at", "offsets_hash")]
+    lines += [f"  {name:<14} {values[name]}" for name in ("watermark", "next_watermark") if values[name]]
+    lines += [f"  problem        {epoch.problem}"] if epoch.problem else []
+    lines += [f"  source {source.name:<7} {source}\n    {source.offset}" for source in epoch.sources]
+    shared.show(options, "\n".join(lines), values)
+    return shared.FINE
+
+
+def _diff(options: argparse.Namespace) -> int:
+    difference = _read(options).diff(options.first, options.second)
+    shared.show(options, difference, difference.to_dict())
+    return shared.FINE
+
+
+def _rewind(options: argparse.Namespace) -> int:
+    found = _read(options)
+    plan = rewind(found, options.to, stopped=options.stopped)
+    if options.url:
+        _check_ledger(options, found)
+    _confirm(options, plan)
+    plan.run()
+    values = {"epoch": plan.epoch, "backup": str(plan.backup)}
+    shared.show(options, f"Done. The logs as they were are in {plan.backup}", values)
+    return shared.FINE
+
+
+def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
+    """Refuses to go back behind what the sink has."""
+    row = shared.read_ledger(options).find(found.query_id)
+    last = row.last_epoch if row else None
+    if row and last is not None and last > options.to:
+        raise RepairError(
+            "REPAIR_REFUSED",
+            f"The ledger of sink '{row.sink_id}' ends with epoch {last}: after this rewind it would refuse epoch "
+            f"{options.to + 1} (EPOCH_REGRESSED, or EPOCH_OFFSETS_CHANGED). Nothing was changed.",
+            f"Rewind to epoch {last} or a later one. To write epochs again: remove their rows from the table, then "
+            f"epochal ledger set {row.sink_id} --epoch {options.to} --checkpoint {options.checkpoint} --url …",
+        )
+
+
+def _fork(options: argparse.Namespace) -> int:
+    plan = fork(_read(options), options.copy, same_query=options.same_query, stopped=options.stopped)
+    _confirm(options, plan)
+    plan.run()
+    shared.show(options, f"Done: {plan.copy}", {"copy": str(plan.copy), "query_id": plan.query_id})
+    return shared.FINE
+
+
+def _confirm(options: argparse.Namespace, plan: Repair) -> None:
+    shared.confirm(options, plan.steps, plan.warnings)

@@ -1,0 +1,125 @@
+"""The commands ``ledger list|show|forget|set``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from epochal.errors import CheckpointError, RepairError
+from epochal.tools.checkpoint import checkpoint
+from epochal.tools.checkpoint.repair import QUIET
+from epochal.tools.cli import shared
+from epochal.tools.ledger import Change, LedgerRow
+from epochal.tools.ledger.repair import Applied
+
+_FENCED = "A run of the query that is still active cannot commit any more: it fails, and writes nothing."
+
+
+def add(commands: Any) -> None:
+    """Adds the commands to the parser's own."""
+    group = commands.add_parser("ledger", help="look into a sink's ledger, and repair it")
+    inner = group.add_subparsers(dest="ledger_command", required=True)
+    listed = shared.command(inner, "list", "list the sinks of a ledger", _list)
+    shown = shared.command(inner, "show", "show what the ledger knows of a sink", _show)
+    forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query begins anew", _forget)
+    corrected = shared.command(inner, "set", "say which epoch is the last one in the table", _set)
+    corrected.add_argument("--epoch", type=int, required=True, help="the last epoch whose rows are in the table")
+    corrected.add_argument("--checkpoint", required=True, help="the query's checkpoint, which has that epoch")
+    for parser in (shown, forgotten, corrected):
+        parser.add_argument("sink", help="sink id: the option sinkId, else the query's id")
+    for parser in (listed, shown, forgotten, corrected):
+        shared.database_arguments(parser, required=True)
+    for parser in (forgotten, corrected):
+        shared.repair_arguments(parser)
+        parser.add_argument(
+            "--backup", type=Path, default=Path(), metavar="DIR", help="where the rows as they were go (default: here)"
+        )
+
+
+def _list(options: argparse.Namespace) -> int:
+    found = shared.read_ledger(options)
+    shared.show(options, found, found.to_dict())
+    return shared.FINE
+
+
+def _show(options: argparse.Namespace) -> int:
+    row = shared.read_ledger(options).sink(options.sink)
+    lines = [str(row)]
+    for line in row.history:
+        lines.append(f"  epoch {line.epoch:<6}  {line.rows:>10,} rows  {line.committed_at:%Y-%m-%d %H:%M:%S} UTC")
+    shared.show(options, "\n".join(lines), row.to_dict())
+    return shared.FINE
+
+
+def _forget(options: argparse.Namespace) -> int:
+    row = _row(options)
+    steps = [
+        f"remove sink '{row.sink_id}' from the ledger, and {len(row.retired)} queries that it has replaced; "
+        "the history stays"
+    ]
+    warnings = [
+        f"The table {row.target} keeps its rows. Empty it first, if the next query is to load everything again.",
+        "A query that goes on from its checkpoint is refused afterwards: LEDGER_EMPTY.",
+        _FENCED,
+    ]
+    return _repair(options, Change(row=row, applied=None), steps, warnings)
+
+
+def _set(options: argparse.Namespace) -> int:
+    row = _row(options)
+    found = checkpoint(options.checkpoint)
+    if found.query_id != row.query_id:
+        raise RepairError(
+            "REPAIR_REFUSED",
+            f"The checkpoint {options.checkpoint} is of query {found.query_id}, but sink '{row.sink_id}' belongs to "
+            f"query {row.query_id}. Nothing was changed.",
+            "Name the checkpoint of the query that writes to this sink.",
+        )
+    epoch = found.epoch(options.epoch)
+    if epoch.offsets_hash is None:
+        raise CheckpointError(
+            "EPOCH_NOT_FOUND",
+            f"The offsets of epoch {epoch.number} cannot be read in {options.checkpoint}. Nothing was changed.",
+            "Without them a replay of the epoch could not be recognised. Restore the file from a backup.",
+        )
+    before = "none" if row.last_epoch is None else str(row.last_epoch)
+    steps = [
+        f"set the last epoch of sink '{row.sink_id}' from {before} to {epoch.number}, with the offsets of {found.path}"
+    ]
+    warnings = [
+        f"The rows of all epochs up to {epoch.number} must be in {row.target}, and none of later ones.",
+        _FENCED,
+    ]
+    wanted = Change(row=row, applied=Applied(epoch=epoch.number, offsets_hash=epoch.offsets_hash))
+    return _repair(options, wanted, steps, warnings)
+
+
+def _row(options: argparse.Namespace) -> LedgerRow:
+    """Refuses a sink that was written a moment ago: its query seems to run."""
+    row = shared.read_ledger(options).sink(options.sink)
+    age = datetime.now(timezone.utc) - row.updated_at
+    if abs(age) < QUIET and not options.stopped:
+        raise RepairError(
+            "REPAIR_REFUSED",
+            f"A query seems to write to sink '{row.sink_id}': the ledger was updated {abs(age).total_seconds():.0f} s "
+            "ago. Nothing was changed.",
+            "Stop the query. If it is stopped, wait for a minute, or say so with --stopped.",
+        )
+    return row
+
+
+def _repair(options: argparse.Namespace, wanted: Change, steps: list[str], warnings: list[str]) -> int:
+    row = wanted.row
+    name = re.sub(r"[^\w.-]", "_", row.sink_id)
+    backup = options.backup / f"epochal-ledger-{name}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.json"
+    shared.confirm(options, [f"write the rows as they are to {backup}", *steps], warnings)
+    backup.write_text(json.dumps(row.to_dict(), indent=2), "utf-8")
+    shared.change_ledger(options, wanted)
+    shared.show(
+        options, f"Done. The rows as they were are in {backup}", {"sink_id": row.sink_id, "backup": str(backup)}
+    )
+    return shared.FINE

@@ -1,0 +1,98 @@
+"""``python -m epochal probe``: its arguments, and what it prints. It needs neither Spark nor rich."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from epochal._values.auth import AnyAuth, ApiKey, Basic, Bearer
+from epochal._values.http import Http, Proxy, Tls
+from epochal._values.secret import Secret
+from epochal.errors import EpochalError, OptionError
+from epochal.tools.cli.shared import as_values
+from epochal.tools.probe import DELAY, REQUESTS, probe
+
+#: Exit code where the printed program does not read the whole list, or it cannot be seen whether it does.
+INCOMPLETE = 3
+
+_AUTH = (
+    "bearer:SECRET, basic:USER:SECRET, header:NAME:SECRET or param:NAME:SECRET; SECRET is env:NAME, file:PATH or itself"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("url", help="address of a list of records")
+    parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="a request header")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a query parameter")
+    parser.add_argument("--auth", action="append", default=[], metavar="SCHEME", help=f"who asks: {_AUTH}")
+    parser.add_argument("--requests", type=int, default=REQUESTS, help=f"maximum requests (default: {REQUESTS})")
+    parser.add_argument("--delay", type=float, default=DELAY, help=f"seconds between requests (default: {DELAY})")
+    parser.add_argument("--timeout", help="how long to wait for the server's next bytes (default: 20s)")
+    parser.add_argument("--ca-file", help="certificate authorities to trust, in PEM")
+    parser.add_argument("--proxy", help="HTTP proxy, as http://host:port")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Probes, and prints; returns the exit code: 0, 1 after an error, or ``INCOMPLETE``."""
+    try:
+        found = probe(
+            options.url,
+            headers=dict(_pair("--header", text, ":") for text in options.header) or None,
+            params=dict(_pair("--param", text, "=") for text in options.param) or None,
+            auth=[_auth(text) for text in options.auth] or None,
+            http=_http(options),
+            requests=options.requests,
+            delay=options.delay,
+        )
+    except EpochalError as error:
+        if options.json:
+            print(json.dumps(as_values(error), indent=2))
+        else:
+            print(error, file=sys.stderr)
+        return 1
+    print(json.dumps(found.as_dict(), indent=2) if options.json else found)
+    return 0 if found.complete else INCOMPLETE
+
+
+def _pair(name: str, text: str, separator: str) -> tuple[str, str]:
+    left, found, right = text.partition(separator)
+    if not found or not left.strip():
+        raise _wrong(name, f"is not NAME{separator}VALUE", f"{name} 'name{separator}value'")
+    return left.strip(), right.strip() if separator == ":" else right
+
+
+def _auth(text: str) -> AnyAuth:
+    kind, _, rest = text.partition(":")
+    if kind == "bearer" and rest:
+        return Bearer(_secret(rest))
+    name, _, secret = rest.partition(":")
+    if kind in ("basic", "header", "param") and name and secret:
+        if kind == "basic":
+            return Basic(user=name, password=_secret(secret))
+        return ApiKey(_secret(secret), **{kind: name})
+    raise _wrong("--auth", f"is none of {_AUTH}", "--auth bearer:env:TOKEN")
+
+
+def _secret(text: str) -> Secret:
+    kind, _, rest = text.partition(":")
+    if kind in ("env", "file") and rest:
+        return Secret.env(rest) if kind == "env" else Secret.file(rest)
+    return Secret(text)
+
+
+def _http(options: argparse.Namespace) -> Http | None:
+    if options.timeout is None and not options.ca_file and not options.proxy:
+        return None
+    return Http(
+        timeout=options.timeout,
+        tls=Tls(ca_file=options.ca_file) if options.ca_file else None,
+        proxy=Proxy(url=options.proxy) if options.proxy else None,
+    )
+
+
+def _wrong(name: str, wrong: str, example: str) -> OptionError:
+    return OptionError("OPTION_INVALID", f"The argument {name} {wrong}.", f"Set it like this: {example}.")

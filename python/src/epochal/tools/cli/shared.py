@@ -1,0 +1,135 @@
+"""What the commands that look and repair have in common: arguments, output, the question before a repair."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from epochal._values.secret import Secret
+from epochal.errors import EpochalError, RepairError
+from epochal.tools.ledger import Change, Ledger, change, ledger
+from epochal.tools.ledger import sqlite as _sqlite
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Exit codes: all is well; an error, or a repair that was refused; something needs a person. 2 is a wrong command line.
+FINE, FAILED, ATTENTION = 0, 1, 3
+
+#: For a command of seconds: no UI, and a JVM that starts fast instead of running long.
+_QUICK: dict[str, Any] = {
+    "spark.ui.enabled": False,
+    "spark.ui.showConsoleProgress": False,
+    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def command(commands: Any, name: str, help: str, run: Command) -> argparse.ArgumentParser:
+    """Adds a command, which can answer in JSON."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def database_arguments(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Where the ledger is. A password is never an argument: other users of the machine can see those."""
+    parser.add_argument("--url", required=required, help="JDBC URL of the sink's database")
+    parser.add_argument("--schema", help="schema of the table that the sink writes")
+    parser.add_argument("--user", default=os.environ.get("PGUSER"), help="name to log in with (default: PGUSER)")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-env", metavar="NAME", help="variable with the password (default: PGPASSWORD)")
+    password.add_argument("--password-file", metavar="PATH", help="file with the password")
+
+
+def repair_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("--stopped", action="store_true", help="the query is stopped, although it wrote a moment ago")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs a command; an error becomes a message and an exit code."""
+    try:
+        code: int = options.run(options)
+        return code
+    except EpochalError as error:
+        if getattr(options, "json", False):
+            print_json(as_values(error))
+        print(f"{error.condition}: {error.problem}", file=sys.stderr)
+        if error.hint:
+            print(error.hint, file=sys.stderr)
+        return FAILED
+
+
+def as_values(error: EpochalError) -> dict[str, Any]:
+    """An error, ready for JSON."""
+    return {"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}}
+
+
+def show(options: argparse.Namespace, text: object, values: Any) -> None:
+    """Prints for people, or as JSON."""
+    if options.json:
+        print_json(values)
+    else:
+        print(text)
+
+
+def print_json(values: Any) -> None:
+    print(json.dumps(values, indent=2, ensure_ascii=False))
+
+
+def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequence[str] = ()) -> None:
+    """Says what will be done, and waits for a yes.
+
+    Raises:
+        RepairError: nobody has said yes.
+    """
+    out = sys.stderr if options.json else sys.stdout
+    for step in steps:
+        print(f"will {step}" if not step.startswith("after") else step, file=out)
+    for warning in warnings:
+        print(f"note: {warning}", file=out)
+    if options.yes:
+        return
+    if not sys.stdin.isatty():
+        raise RepairError("REPAIR_REFUSED", "Nobody has confirmed it. Nothing was changed.", "Add --yes to do it.")
+    print("Do it? [y/N] ", end="", file=out, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Answer with y to do it.")
+
+
+def read_ledger(options: argparse.Namespace) -> Ledger:
+    """The ledger that the arguments name."""
+    return ledger(options.url, **_login(options))
+
+
+def change_ledger(options: argparse.Namespace, wanted: Change) -> None:
+    change(options.url, wanted, **_login(options))
+
+
+def _login(options: argparse.Namespace) -> dict[str, Any]:
+    if options.url.startswith(_sqlite.PREFIX):
+        return {}
+    variable = options.password_env or ("PGPASSWORD" if "PGPASSWORD" in os.environ else None)
+    password: Secret | None = None
+    if options.password_file:
+        password = Secret.file(options.password_file)
+    elif variable:
+        password = Secret.env(variable)
+    return {"schema": options.schema, "user": options.user, "password": password, "spark": session()}
+
+
+def session() -> SparkSession:
+    """A small session of this process's own."""
+    from pyspark.sql import SparkSession
+
+    from epochal._session import configure
+
+    return configure(SparkSession.builder.master("local[1]").appName("epochal").config(map=_QUICK)).getOrCreate()

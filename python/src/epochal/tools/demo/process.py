@@ -1,0 +1,60 @@
+"""The job's processes: Python and its JVM, started together and killed together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from epochal.tools.demo.job import Settings
+
+
+class JobProcess:
+    """A run of the job in a process group of its own, which ends when this process does. It prints into ``log``."""
+
+    def __init__(self, settings: Settings, log: Path) -> None:
+        self.log = log
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "epochal.tools.demo.job"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._pump = threading.Thread(target=self._copy_output, daemon=True)
+        self._pump.start()
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{settings.to_json()}\n".encode())
+        self._process.stdin.flush()
+
+    def _copy_output(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output, self.log.open("wb") as log:
+            while chunk := output.read1(65536):  # type: ignore[attr-defined]
+                log.write(chunk)
+                log.flush()
+
+    @property
+    def pid(self) -> int:
+        """The process's id, and its group's."""
+        return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs; negative when a signal ended it."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """Sends SIGKILL to Python and the JVM, and returns when both are gone."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._pump.join()  # the JVM holds the pipe's other end as long as it lives
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def last_words(self, lines: int = 15) -> str:
+        """The end of the log."""
+        return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-lines:])

@@ -1,0 +1,200 @@
+"""What happens in the demo, and what must be true when it ends."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from epochal.tools.demo import database
+from epochal.tools.demo.comments import COLUMNS, Comment, comments
+from epochal.tools.demo.database import Target
+from epochal.tools.demo.job import Settings
+from epochal.tools.demo.process import JobProcess
+from epochal.tools.demo.server import serve
+
+TABLE = "comments"
+SINK_ID = "comments"
+_LEDGER_COLUMNS = ("sink_id", "target", "query_id", "generation", "epochs", "total_rows", "last_epoch", "digest")
+_ENDINGS = ("killed", "complete")
+_POLL = 0.02
+_PATIENCE = 180.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the job: the rows and epochs that the ledger has of it, and how it ended."""
+
+    number: int
+    rows: int
+    epochs: int
+    ending: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is in the database, compared with what was served.
+
+    Attributes:
+        duplicates: rows whose id is there already.
+        missing: served comments whose id is not there.
+        different: rows that are not equal, field by field, to the served comment.
+        ledger: the sink's row in the ledger, by column.
+    """
+
+    served: int
+    stored: int
+    runs: tuple[Run, ...]
+    duplicates: int
+    missing: int
+    different: int
+    ledger: dict[str, Any]
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether every comment is there once and as it was served, and both runs had a part in it."""
+        clean = self.duplicates == self.missing == self.different == 0
+        both = len(self.runs) == len(_ENDINGS) and all(run.rows > 0 for run in self.runs)
+        return clean and both and self.stored == self.served == sum(run.rows for run in self.runs)
+
+
+class Watcher(Protocol):
+    """Is told what happens."""
+
+    def says(self, text: str) -> None: ...
+
+    def rows(self, count: int) -> None:
+        """``count`` rows are in the table now."""
+
+
+class DemoFailedError(Exception):
+    """A run of the job ended, or did not get on, in a way that no kill explains."""
+
+
+def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500, rows_per_batch: int = 10) -> Outcome:
+    """Streams ``count`` comments into ``target``, kills the job half way, and resumes it.
+
+    Args:
+        directory: an empty directory for the checkpoint and the runs' logs.
+
+    Raises:
+        DemoFailedError: a run failed.
+    """
+    served = comments(count)
+    target.clear()
+    with serve(served) as api:
+        settings = Settings(
+            api=api,
+            database=target.url,
+            user=target.user,
+            password=target.password,
+            table=TABLE,
+            sink_id=SINK_ID,
+            checkpoint=str(directory / "checkpoint"),
+            rows_per_batch=rows_per_batch,
+            available_now=False,
+        )
+        watcher.says(f"An API on {api} has {count} comments.")
+        watcher.says(f"Run 1 streams them, {rows_per_batch} in a batch, into {TABLE!r} of {target.url}")
+        with _job(settings, directory / "run-1.log") as first:
+            _wait(first, target, watcher, count // 2)
+            first.kill()
+        before = database.count(target, TABLE)
+        watcher.rows(before)
+        interrupted = _interrupted(target, settings)
+        watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
+        if not 0 < before < count:
+            raise DemoFailedError(f"the kill was not in the middle: run 1 had written {before} of {count} rows")
+
+        watcher.says("Run 2 resumes from the same checkpoint")
+        with _job(replace(settings, available_now=True), directory / "run-2.log") as second:
+            _wait(second, target, watcher, count)
+            if (code := _ended(second)) != 0:
+                raise _failure(second, f"run 2 ended with exit code {code}")
+    watcher.rows(database.count(target, TABLE))
+    return compare(served, target)
+
+
+def compare(served: list[Comment], target: Target) -> Outcome:
+    """Holds the table against what was served."""
+    stored = database.rows(target, TABLE)
+    expected = {comment["id"]: tuple(comment.values()) for comment in served}
+    found = Counter(row[COLUMNS.index("id")] for row in stored)
+    ledger = target.query(f"SELECT {', '.join(_LEDGER_COLUMNS)} FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
+    return Outcome(
+        served=len(served),
+        stored=len(stored),
+        runs=_runs(target),
+        duplicates=sum(found.values()) - len(found),
+        missing=len(expected.keys() - found.keys()),
+        different=sum(row != expected.get(row[COLUMNS.index("id")]) for row in stored),
+        ledger=dict(zip(_LEDGER_COLUMNS, ledger[0], strict=True)) if ledger else {},
+    )
+
+
+def _runs(target: Target) -> tuple[Run, ...]:
+    """Each run has a generation of its own in the ledger."""
+    found = target.query(
+        "SELECT sum(rows), count(*) FROM epochal_ledger_history"
+        f" WHERE sink_id = '{SINK_ID}' GROUP BY generation ORDER BY generation"
+    )
+    return tuple(
+        Run(number, int(rows), int(epochs), _ENDINGS[min(number, len(_ENDINGS)) - 1])
+        for number, (rows, epochs) in enumerate(found, start=1)
+    )
+
+
+@contextmanager
+def _job(settings: Settings, log: Path) -> Iterator[JobProcess]:
+    job = JobProcess(settings, log)
+    try:
+        yield job
+    finally:
+        job.kill()
+
+
+def _wait(job: JobProcess, target: Target, watcher: Watcher, goal: int) -> None:
+    """Returns when ``goal`` rows are in the table."""
+    deadline = time.monotonic() + _PATIENCE
+    best = 0
+    while best < goal:
+        now = database.count(target, TABLE)
+        if now > best:
+            best, deadline = now, time.monotonic() + _PATIENCE
+            watcher.rows(now)
+        elif (code := job.exit_code()) is not None and database.count(target, TABLE) < goal:
+            raise _failure(job, f"the job ended with exit code {code} and {best} of {goal} rows")
+        elif time.monotonic() > deadline:
+            raise _failure(job, f"no new row for {_PATIENCE:.0f} s, {best} of {goal} rows")
+        else:
+            time.sleep(_POLL)
+
+
+def _ended(job: JobProcess) -> int | None:
+    deadline = time.monotonic() + _PATIENCE
+    while job.exit_code() is None and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    return job.exit_code()
+
+
+def _interrupted(target: Target, settings: Settings) -> str:
+    """Where in an epoch the kill came: what Spark's checkpoint and the ledger know of the last one."""
+    planned, done = (_newest(Path(settings.checkpoint) / log) for log in ("offsets", "commits"))
+    applied = target.query(f"SELECT last_epoch FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
+    if planned <= done:
+        return f"It had finished epoch {done}."
+    if applied and applied[0][0] == planned:
+        return f"Epoch {planned} is in the table, but Spark does not know: it will come again, and change nothing."
+    return f"Epoch {planned} was under way: it will come again."
+
+
+def _newest(log: Path) -> int:
+    return max((int(file.name) for file in log.glob("*") if file.name.isdigit()), default=-1)
+
+
+def _failure(job: JobProcess, problem: str) -> DemoFailedError:
+    return DemoFailedError(f"{problem}\nThe end of {job.log}:\n{job.last_words()}")

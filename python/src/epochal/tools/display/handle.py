@@ -1,0 +1,98 @@
+"""What ``epochal.display`` returns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from epochal.tools.display import markup, notebook, terminal
+from epochal.tools.display.live import Live, Poller
+from epochal.tools.display.notebook import Cell
+from epochal.tools.display.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.query import StreamingQuery
+
+#: Seconds that a stop waits until the front end shows it.
+_PATIENCE = 30.0
+
+
+class Display:
+    """A live table or plot. It goes on until the query ends; memory does not grow.
+
+    Attributes:
+        name: of the query, and of the view that SQL reads: ``spark.sql(f"SELECT * FROM {display.name}")``. None for a
+            static DataFrame that was given no name.
+        query: the running query; None for a static DataFrame.
+    """
+
+    def __init__(self, name: str | None, snapshot: Snapshot, live: Live | None, read: Callable[[], list[Row]]) -> None:
+        self.name = name
+        self.query: StreamingQuery | None = None if live is None else live.query
+        self._live = live
+        self._read = read
+        self._snapshot = snapshot
+        self._changed = threading.Condition()
+        self._show: Callable[[Snapshot], None] = lambda _: None
+        self._again: Callable[[], None] | None = None
+        self._shown_in: Cell | None = None
+        self._origin: Cell | None = None
+        self._poller = None if live is None else Poller(live, self._publish, str(name))
+
+    def rows(self) -> list[Row]:
+        """The rows that are kept now, as values of Python: of a stream the last ones, or the first ones of a result.
+
+        They stay there after the query has ended, until the session ends or the view is dropped.
+        """
+        return self._read()
+
+    def stop(self) -> None:
+        """Stops the query; returns when that is shown. Does nothing when it has ended, or for a static DataFrame."""
+        if self._live is None or self._poller is None or self._snapshot.status.is_over:
+            return
+        self._live.is_stopping = self._live.is_stopping or bool(self._live.query.isActive)
+        self._live.query.stop()
+        self._poller.hurry()
+        self._poller.join(_PATIENCE)
+
+    def _drop(self) -> None:
+        if self._live is not None:
+            self._live.drop()
+
+    def __repr__(self) -> str:
+        return terminal.text(self._snapshot)
+
+    def _repr_html_(self) -> str:
+        return markup.html(self._snapshot)
+
+    def _ipython_display_(self) -> None:
+        """Draws it in the cell of a notebook, but not a second time in the cell that called ``display``."""
+        if self._again is None:
+            print(self)
+        elif self._shown_in != notebook.cell():
+            self._again()
+
+    def _begin(self, show: Callable[[Snapshot], None], again: Callable[[], None] | None = None) -> None:
+        """Shows what there is, and from now on what changes.
+
+        Args:
+            show: draws a snapshot; called on the poller's thread.
+            again: shows the same once more in another cell of a notebook.
+        """
+        self._show, self._again, self._shown_in = show, again, notebook.cell()
+        if self._poller is not None:
+            self._poller.start()
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        with self._changed:
+            self._snapshot = snapshot
+            self._changed.notify_all()
+        self._show(snapshot)
+
+    def _next(self, before: Snapshot | None, timeout: float) -> Snapshot:
+        """A snapshot other than ``before``, or the same after ``timeout`` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._snapshot is not before, timeout)
+            return self._snapshot

@@ -1,0 +1,235 @@
+"""The query of a display, its bounded table, and what both are now."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from epochal._options import Location, text
+from epochal._start import OutputMode
+from epochal._trigger import Trigger, triggered
+from epochal.errors import from_spark, named
+from epochal.tools.display import cells
+from epochal.tools.display.plots import Plot
+from epochal.tools.display.snapshot import Points, Snapshot, Status, running
+from epochal.tools.watch.ending import failure
+from epochal.tools.watch.state import brought_up_to_date
+from epochal.tools.watch.tally import Tally
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FORMAT = "epochal-display"
+#: Seconds between two looks at the query.
+INTERVAL = 0.5
+#: Tried in this order where the user names none: the first one that the query allows.
+_MODES: tuple[OutputMode, ...] = ("complete", "append", "update")
+#: How messages begin that say no more than the rest of the status.
+_OBVIOUS = ("Processing new data", "Waiting for", "Stopped")
+#: The jar removes a directory of such a name when the query ends.
+_TEMPORARY = "epochal-display-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What is shown of a frame, and how much.
+
+    Attributes:
+        plot: None for a table.
+        rows: the most that are shown.
+    """
+
+    name: str
+    plot: Plot | None
+    rows: int
+
+    def of(self, frame: DataFrame, limit: int | None = None) -> Snapshot:
+        """The rows of a batch frame, now.
+
+        Args:
+            limit: None where the frame is bounded already.
+        """
+        schema = frame.schema
+        points = [] if self.plot is None else self.plot.expressions()
+        texts = frame.toDF(*cells.names(schema)).selectExpr(*cells.expressions(schema), *points)
+        rows: list[Any] = (texts if limit is None else texts.limit(limit)).collect()
+        width = len(schema.fields)
+        return Snapshot(
+            name=self.name,
+            columns=cells.columns(schema),
+            rows=tuple(tuple(cells.cell(value) for value in row[:width]) for row in rows),
+            points=Points() if self.plot is None else self.plot.points(row[width:] for row in rows),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How the query runs, as the user asked."""
+
+    trigger: Trigger
+    checkpoint: Location | None
+    output_mode: OutputMode | None
+
+
+class Live:
+    """A query that writes into a display, and its rows.
+
+    Attributes:
+        mode: the output mode that the query runs in.
+        is_stopping: whether the display has stopped the query.
+        latest: the last snapshot.
+    """
+
+    def __init__(
+        self, query: StreamingQuery, mode: OutputMode, display: str, spark: SparkSession, shown: Shown
+    ) -> None:
+        self.query = query
+        self.mode = mode
+        self.is_stopping = False
+        self._display = display
+        self._spark = spark
+        self._shown = shown
+        self._tally = Tally()
+        self.latest = replace(shown.of(self._table()), says=self._says(), follows=mode != "complete")
+
+    def _table(self) -> DataFrame:
+        """A new frame each time: its plan has the rows of the moment in which it is made."""
+        return self._spark.read.format(_FORMAT).option("display", self._display).load()
+
+    def rows(self) -> list[Row]:
+        """What is kept, as values of Python."""
+        rows: list[Row] = self._table().collect()
+        return rows
+
+    def view(self) -> None:
+        """Registers the table for SQL under the display's name."""
+        self._table().createOrReplaceTempView(self._shown.name)
+
+    def drop(self) -> None:
+        """Removes the view, and with it the rows once the query has ended."""
+        self._spark.catalog.dropTempView(self._shown.name)
+
+    def look(self) -> Snapshot:
+        """What is now. Asks for rows only when a batch has ended; never raises what the query failed with."""
+        is_active = bool(self.query.isActive)  # before the rest: what is read after the end is complete
+        before, self._tally = self._tally, brought_up_to_date(self._tally, self.query)
+        if self._tally is not before or not is_active:
+            fresh = self._shown.of(self._table())
+            self.latest = replace(self.latest, rows=fresh.rows, points=fresh.points)
+        status = running(self._tally)
+        status = replace(status, message=self._message()) if is_active else self._ending(status)
+        self.latest = replace(self.latest, status=status)
+        return self.latest
+
+    def lost(self, error: Exception) -> Snapshot:
+        """The last snapshot, when nothing more can be asked: the session has ended, or its server."""
+        status = Status(state="failed", message=f"the session does not answer: {first_line(error)}")
+        return replace(self.latest, status=status)
+
+    def _message(self) -> str:
+        message = str(self.query.status["message"])
+        return "" if message.startswith(_OBVIOUS) else message
+
+    def _ending(self, status: Status) -> Status:
+        error: BaseException | None = failure(self.query)
+        if error is None:
+            return replace(status, state="stopped" if self.is_stopping else "ended")
+        return replace(status, state="failed", message=first_line(from_spark(error) or error))
+
+    def _says(self) -> str:
+        which = "first" if self.mode == "complete" else "last"
+        changed = " changed" if self.mode == "update" else ""
+        return f"the {which} {self._shown.rows:,}{changed} rows at most"
+
+
+def start(df: DataFrame, shown: Shown, asked: Asked) -> Live:
+    """Starts the query of a streaming frame.
+
+    Raises:
+        EpochalError, AnalysisException: what Spark or a source refuses.
+    """
+    spark = df.sparkSession
+    display = str(uuid.uuid4())
+    checkpoint = _temporary(spark) if asked.checkpoint is None else text(asked.checkpoint)
+    writer = df.writeStream.format(_FORMAT).queryName(shown.name).option("checkpointLocation", checkpoint)
+    writer = triggered(writer.option("display", display).option("maxRows", str(shown.rows)), asked.trigger)
+    with named():
+        query, mode = _started(writer, asked.output_mode)
+    try:
+        live = Live(query, mode, display, spark, shown)
+        live.view()
+    except BaseException:
+        query.stop()
+        raise
+    return live
+
+
+def _started(writer: Any, mode: OutputMode | None) -> tuple[StreamingQuery, OutputMode]:
+    if mode is not None:
+        return writer.outputMode(mode).start(), mode
+    *others, last = _MODES
+    for one in others:
+        try:
+            return writer.outputMode(one).start(), one
+        except Exception as error:
+            if not re.search("output mode", str(error), re.IGNORECASE):
+                raise
+    return writer.outputMode(last).start(), last
+
+
+def _temporary(spark: SparkSession) -> str:
+    """A directory on the driver's default file system, where Spark has its own temporary checkpoints, too."""
+    base: str | None = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
+    parent = base or (tempfile.gettempdir() if os.name == "nt" else "/tmp")
+    return f"{parent.rstrip('/')}/{_TEMPORARY}{uuid.uuid4()}"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without a stack trace."""
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return line if len(line) <= 1000 else line[:1000] + "…"
+
+
+class Poller:
+    """Looks at a query from a thread of its own until the query has ended.
+
+    Front ends get every snapshot on that thread. A terminal draws on the thread that called ``display``, so that Ctrl-C
+    never meets a call to the driver.
+    """
+
+    def __init__(self, live: Live, publish: Callable[[Snapshot], None], name: str) -> None:
+        self._live = live
+        self._publish = publish
+        self._now = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"epochal-display-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """Looks at once."""
+        self._now.set()
+
+    def join(self, timeout: float) -> None:
+        """Waits until the end of the query has been published."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        is_over = False
+        while not is_over:
+            try:
+                snapshot = self._live.look()
+            except Exception as error:
+                snapshot = self._live.lost(error)
+            is_over = snapshot.status.is_over
+            self._publish(snapshot)
+            if not is_over and self._now.wait(INTERVAL):
+                self._now.clear()

@@ -1,0 +1,115 @@
+"""A display in a notebook: a widget, or without the extra HTML that is replaced."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from epochal.errors import ConfigurationError
+from epochal.tools.display import markup, waiting
+from epochal.tools.display.plots import Plot
+from epochal.tools.display.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from epochal.tools.display.handle import Display
+
+INSTALL = "pip install 'epochal[notebook]'"
+_NEEDED = ("anywidget", "plotly")
+_NOTICE = f"Live tables with a stop button, and plots, need {INSTALL}. Until then display.stop() stops this one."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A run of a cell.
+
+    Attributes:
+        id: of the cell; None where the front end does not tell.
+        run: counts runs of cells; None outside of IPython.
+    """
+
+    id: str | None
+    run: int | None
+
+
+def is_one() -> bool:
+    """Whether this process is the kernel of a notebook: Jupyter, VS Code, Colab."""
+    return getattr(_shell(), "kernel", None) is not None
+
+
+def has_widgets() -> bool:
+    """Whether the extra is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in _NEEDED)
+
+
+def check(kind: str) -> None:
+    """Refuses a plot that could not be drawn.
+
+    Raises:
+        ConfigurationError: the extra is missing (``EXTRA_MISSING``).
+    """
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(
+            "EXTRA_MISSING",
+            f"kind={kind!r} in a notebook needs {' and '.join(missing)}, which this kernel does not have.",
+            f"Run this in a cell and restart the kernel: %{INSTALL}. kind='table' works without.",
+        )
+
+
+def show(display: Display, plot: Plot | None, wait: bool) -> None:
+    """Shows a display in the cell that runs, and keeps it up to date when the cell has ended.
+
+    Args:
+        wait: whether the cell ends only with the query; interrupting the kernel stops that.
+    """
+    if has_widgets():
+        _show_widget(display, plot)
+    else:
+        _show_html(display)
+    if wait and display.query is not None:
+        with waiting.stoppable(display) as step:
+            waiting.until_over(display, step)
+
+
+def cell() -> Cell:
+    """The run of a cell that this code is part of."""
+    shell = _shell()
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    metadata = (parent or {}).get("metadata") or {}
+    return Cell(id=metadata.get("cellId"), run=getattr(shell, "execution_count", None))
+
+
+def _show_widget(display: Display, plot: Plot | None) -> None:
+    from epochal.tools.display import widget
+
+    draw = _media().display
+    is_colab = "google.colab" in sys.modules
+    if is_colab:  # without it Colab loads none but its own widgets
+        sys.modules["google.colab"].output.enable_custom_widget_manager()
+    panel = widget.panel(display, plot, pulls=is_colab)
+    draw(panel.whole)
+    display._begin(panel.update, lambda: draw(panel.whole))
+
+
+def _show_html(display: Display) -> None:
+    media, notice = _media(), _NOTICE if display.query is not None else ""
+    draw = media.display
+
+    def drawn(snapshot: Snapshot) -> Any:
+        return media.HTML(markup.html(replace(snapshot, notice=notice)))
+
+    place = draw(drawn(display._snapshot), display_id=True)
+    display._begin(lambda snapshot: place.update(drawn(snapshot)), lambda: draw(drawn(display._snapshot)))
+
+
+def _media() -> Any:
+    """IPython's functions, which have no types."""
+    return importlib.import_module("IPython.display")
+
+
+def _shell() -> Any:
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()

@@ -1,0 +1,69 @@
+"""Waiting for the end of a display's query. Ctrl-C, or the interrupt of a kernel, stops the query."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from epochal.errors import from_spark
+from epochal.tools.watch.ending import failure
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from epochal.tools.display.handle import Display
+    from epochal.tools.display.snapshot import Snapshot
+
+#: Seconds between two looks at whether Ctrl-C was pressed.
+STEP = 0.2
+
+
+@contextmanager
+def stoppable(display: Display) -> Iterator[Callable[[], None]]:
+    """Within, Ctrl-C stops the query; pressed again, it interrupts as ever.
+
+    Spark's own handler would cancel the jobs of the query, which then fails; and an exception in the middle of a call
+    to the driver would break the connection.
+
+    Yields:
+        A function to be called often, by the thread that waits.
+    """
+    pressed, stops = [0], list[threading.Thread]()
+
+    def press(number: int, frame: Any) -> None:
+        pressed[0] += 1
+        if pressed[0] > 1:
+            raise KeyboardInterrupt
+
+    def step() -> None:
+        if pressed[0] and not stops:
+            stops.append(threading.Thread(target=display.stop, daemon=True))
+            stops[0].start()
+
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield step
+        return
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield step
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def until_over(display: Display, step: Callable[[], None]) -> Snapshot:
+    """The last snapshot."""
+    snapshot: Snapshot | None = None
+    while snapshot is None or not snapshot.status.is_over:
+        snapshot = display._next(snapshot, STEP)
+        step()
+    return snapshot
+
+
+def raise_failure(query: StreamingQuery) -> None:
+    """Raises what an ended query failed with, if it did."""
+    error = failure(query)
+    if error is not None:
+        raise from_spark(error) or error

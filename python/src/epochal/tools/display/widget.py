@@ -1,0 +1,110 @@
+"""The widget: a table with a status and a stop button, or a plot in the table's place. Needs the extra ``notebook``.
+
+Snapshots travel as the widget's state, never as output of a cell: output of a thread lands in whichever cell runs.
+Plotly's own widget is not used: while the kernel runs a cell, it shows nothing new.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from epochal.tools.display.plots import Plot
+from epochal.tools.display.snapshot import Points, Snapshot
+
+if TYPE_CHECKING:
+    from epochal.tools.display.handle import Display
+
+_HERE = Path(__file__).parent
+_SCRIPT = (_HERE / "widget.js").read_text("utf-8")
+_AXES = {"number": "linear", "time": "date", "text": "category"}
+
+
+class Table(anywidget.AnyWidget):
+    """A snapshot in the browser.
+
+    Attributes:
+        shown: the snapshot; cells are texts or null.
+        figure: what Plotly draws instead of the rows; empty: nothing.
+        pulls: whether the browser asks for the state from time to time. Colab delivers what a thread sends only with
+            the answer to a message.
+    """
+
+    _esm = _SCRIPT
+    _css = (_HERE / "widget.css").read_text("utf-8")
+    shown = traitlets.Dict().tag(sync=True)
+    figure = traitlets.Dict().tag(sync=True)
+    pulls = traitlets.Bool(False).tag(sync=True)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What a cell shows, and how it is brought up to date, from any thread."""
+
+    whole: Any
+    update: Callable[[Snapshot], None]
+
+
+def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
+    """The widget of a display."""
+    made = Table if plot is None else _with_plotly()
+    widget: Any = made(pulls=pulls, **_state(display._snapshot, plot))
+
+    def received(_: object, message: Any, buffers: object) -> None:
+        if message.get("type") == "stop":
+            threading.Thread(target=display.stop, daemon=True).start()
+        elif message.get("type") == "pull":
+            widget.send_state()
+
+    def update(snapshot: Snapshot) -> None:
+        with widget.hold_sync():
+            for name, value in _state(snapshot, plot).items():
+                setattr(widget, name, value)
+
+    widget.on_msg(received)
+    return Panel(widget, update)
+
+
+def _with_plotly() -> type[Table]:
+    """A table whose script has Plotly's in front of it, from the Python package: nothing is loaded from elsewhere."""
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+    script = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nconst Plotly = module.exports;\n{_SCRIPT}"
+    return type("Plotted", (Table,), {"_esm": script})
+
+
+def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
+    shown = {
+        "head": snapshot.head(),
+        "columns": [asdict(column) for column in snapshot.columns],
+        "rows": [list(row) for row in snapshot.rows] if plot is None else [],
+        "state": snapshot.status.state,
+        "follows": snapshot.follows,
+        "notice": snapshot.notice,
+    }
+    return {"shown": shown, "figure": {} if plot is None else _figure(plot, snapshot.points)}
+
+
+def _figure(plot: Plot, points: Points) -> dict[str, Any]:
+    """Plotly reads labels as markup of its own, so texts are escaped."""
+    names = [escape(one.label, quote=False) for one in plot.series]
+    looks: dict[str, Any] = {"type": "bar"}
+    if plot.kind != "bar":
+        looks = {"type": "scatter", "mode": "markers" if plot.kind == "scatter" else "lines+markers"}
+        looks |= {"fill": "tozeroy"} if plot.kind == "area" else {}
+    x = [escape(value, quote=False) if isinstance(value, str) else value for value in points.x]
+    series = points.series or ((),) * len(names)
+    layout = {
+        "showlegend": len(names) > 1,
+        "xaxis": {"title": {"text": escape(plot.x.label, quote=False)}, "type": _AXES[plot.x.holds]},
+        "yaxis": {"title": {"text": names[0] if len(names) == 1 else ""}},
+    }
+    traces = [looks | {"name": name, "x": x, "y": list(y)} for name, y in zip(names, series, strict=True)]
+    return {"data": traces, "layout": layout}

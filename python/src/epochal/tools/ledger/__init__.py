@@ -1,0 +1,89 @@
+"""``epochal.ledger``: what the sink's ledger in a database says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from epochal._values.kind import SECRET
+from epochal._values.secret import Secret
+from epochal._values.value import Option, settings_of
+from epochal.errors import OptionError
+from epochal.tools.ledger import jvm, sqlite
+from epochal.tools.ledger.model import Ledger, LedgerEpoch, LedgerRow
+from epochal.tools.ledger.repair import Change
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Change", "Ledger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
+
+
+def ledger(
+    url: str,
+    *,
+    schema: str | None = None,
+    user: str | None = None,
+    password: Secret | str | None = None,
+    spark: SparkSession | None = None,
+) -> Ledger:
+    """Reads the ledger of a database; nothing is changed.
+
+    >>> for row in epochal.ledger("jdbc:sqlite:comments.db"):  # doctest: +SKIP
+    ...     print(row.sink_id, row.last_epoch)
+
+    Args:
+        url: JDBC URL, as the sink has it. SQLite is read without Spark and without a JVM.
+        schema: the schema of the table that the sink writes; unset, it is found as the sink would find it.
+        user: name to log in with.
+        password: its password.
+        spark: for all other databases: a classic session with the jar, whose drivers are used.
+
+    Returns:
+        A frozen value with one row for each sink, by sink id. Prints as a table.
+
+    Raises:
+        SinkIdentityError: there is no ledger (``LEDGER_NOT_FOUND``).
+        DatabaseError: the database cannot be reached, or refuses.
+        OptionError: the database needs a session.
+        ConnectUnsupportedError: ``spark`` is a Spark Connect session.
+    """
+    if url.startswith(sqlite.PREFIX):
+        return sqlite.read(url)
+    return jvm.read(_session(url, spark), options(url, schema, user, password))
+
+
+def change(
+    url: str,
+    wanted: Change,
+    *,
+    schema: str | None = None,
+    user: str | None = None,
+    password: Secret | str | None = None,
+    spark: SparkSession | None = None,
+) -> None:
+    """Repairs a row, in one transaction; the arguments are those of ``ledger``."""
+    if url.startswith(sqlite.PREFIX):
+        sqlite.change(url, wanted)
+    else:
+        jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
+
+
+def options(url: str, schema: str | None, user: str | None, password: Secret | str | None) -> dict[str, str]:
+    """As the jar reads them: the ledger stands for the table."""
+    table = "epochal_ledger" if schema is None else '"{}".epochal_ledger'.format(schema.replace('"', '""'))
+    found = {"url": url, "dbtable": table} | ({} if user is None else {"user": user})
+    if password is not None:
+        secret = Option("password", SECRET, secret=True)
+        found |= {setting.option: setting.text for setting in settings_of(secret, password, "password")}
+    return found
+
+
+def _session(url: str, spark: SparkSession | None) -> SparkSession:
+    if spark is None:
+        raise OptionError(
+            "OPTION_REQUIRED",
+            f"epochal.ledger needs 'spark' for {url.split(':', 2)[1] if url.count(':') > 1 else 'this'} databases: "
+            "only SQLite is read without a JVM.",
+            "Give a classic session: epochal.ledger(url, user=…, password=…, spark=spark).",
+        )
+    return spark

@@ -1,0 +1,62 @@
+"""The ledger in any other database: by the jar, whose drivers, login and rules of trust are the sink's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from epochal.errors import ConnectUnsupportedError, named
+from epochal.tools.ledger.model import Ledger, epoch_of, row_of
+from epochal.tools.ledger.repair import Change
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read(spark: SparkSession, options: Mapping[str, str]) -> Ledger:
+    """All sinks of the ledger that the options of ``epochal-jdbc`` name."""
+    with named():
+        found = json.loads(_desk(spark).read(dict(options)))
+    return Ledger(
+        place=found["place"],
+        rows=tuple(
+            row_of(
+                sink["row"],
+                tuple(row_of(old, (), ()) for old in sink["retired"]),
+                tuple(epoch_of(line) for line in sink["history"]),
+            )
+            for sink in found["sinks"]
+        ),
+    )
+
+
+def change(spark: SparkSession, options: Mapping[str, str], wanted: Change) -> None:
+    """Forgets a sink, or sets its last epoch, in one transaction.
+
+    Raises:
+        RepairError: a run has written or claimed since the row was shown; nothing is changed.
+    """
+    row, applied = wanted.row, wanted.applied
+    shown = [row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash]
+    with named():
+        _desk(spark).change(
+            dict(options),
+            row.sink_id,
+            json.dumps(shown),
+            None if applied is None else json.dumps([applied.epoch, applied.offsets_hash]),
+        )
+
+
+def _desk(spark: SparkSession) -> Any:
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise ConnectUnsupportedError(
+            "CONNECT_UNSUPPORTED",
+            "epochal.ledger asks the driver's JVM for the database, which a Spark Connect client does not have.",
+            "Call it with a classic session, or on the machine of the driver: epochal ledger list --url …",
+        )
+    from epochal._session import check_version
+
+    check_version(spark)
+    return jvm.io.epochal.jdbc.LedgerDesk

@@ -1,0 +1,354 @@
+"""Finds the records in a response: in JSON, in JSON with one record a line, or in CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from epochal.errors import EpochalError, HttpError, RecordError
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.client import LOOK, Response, one_line
+
+Record = dict[str, Any]
+Format = Literal["json", "ndjson", "csv"]
+
+#: Arrays that accompany a list, by their last name.
+_BESIDE = frozenset(
+    [
+        "aggregations",
+        "columns",
+        "errors",
+        "facets",
+        "failures",
+        "fields",
+        "included",
+        "includes",
+        "link",
+        "links",
+        "messages",
+        "meta",
+        "notices",
+        "parameters",
+        "warnings",
+    ]
+)
+#: Names that lists have, the likeliest first.
+_USUAL = ("data", "items", "results", "records", "value", "values", "entries", "entry", "rows", "hits", "list")
+_SEPARATORS = ",;\t|"
+_DEEPEST = 5
+_LOGIN = re.compile(rb"type\s*=\s*[\"']?password|sign[ -]?in|log[ -]?in", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a response holds records.
+
+    Attributes:
+        pointer: JSON Pointer to their array.
+        sep: between the fields of CSV.
+        header: whether the first line of CSV names the fields.
+    """
+
+    format: Format = "json"
+    pointer: str = ""
+    sep: str = ","
+    header: bool = True
+
+    @property
+    def accept(self) -> str:
+        """What the jar sends as ``Accept``."""
+        return {"json": "application/json", "ndjson": "application/x-ndjson", "csv": "text/csv"}[self.format]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A response that has records.
+
+    Attributes:
+        outline: the scalars around the records, by JSON Pointer.
+        relations: addresses of an array of links, by relation.
+        how: how the records were found.
+        doubts: what else may be meant.
+        missing: whether there is nothing, or null, where the array of records was before.
+    """
+
+    response: Response
+    layout: Layout
+    records: tuple[Record, ...]
+    outline: Mapping[str, Any] = field(default_factory=dict)
+    relations: Mapping[str, str] = field(default_factory=dict)
+    how: str = ""
+    doubts: tuple[str, ...] = ()
+    missing: bool = False
+
+    @property
+    def asked(self) -> Address:
+        return self.response.asked
+
+    @property
+    def count(self) -> int:
+        return len(self.records)
+
+
+def read(response: Response, shown: str) -> Listing:
+    """The records of a first response.
+
+    Args:
+        shown: its address in messages.
+
+    Raises:
+        HttpError: the body is none that can be read.
+        RecordError: it has no records.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = response.body.strip()
+    if not body:
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} is empty.", _OTHER)
+    if body[:1] == b"<":
+        raise _markup(kind, body, shown)
+    if kind in ("text/csv", "application/csv", "text/tab-separated-values"):
+        return _csv(response, shown)
+    try:
+        found = _json(response.body)
+    except ValueError as error:
+        lines = _lines(response.body)
+        if lines is not None:
+            return Listing(response, Layout("ndjson"), tuple(lines), how=f"each of its {len(lines)} lines is an object")
+        if kind in ("text/plain", "application/octet-stream", "") and b"\n" in body:
+            return _csv(response, shown)
+        what = f" (its content type is {one_line(kind)})" if kind else ""
+        reason = f"it is no JSON: {one_line(error)}{what}"
+        problem = f"{shown} responded with a body that cannot be read: {reason}."
+        raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
+    if isinstance(found, dict) and re.search("ndjson|jsonl|json-seq", kind):
+        return Listing(response, Layout("ndjson"), (found,), how=f"its content type is {one_line(kind)}")
+    return _located(response, found, shown)
+
+
+def read_like(response: Response, layout: Layout) -> Listing | None:
+    """The records of another response of the same API; None where it is not of that kind, or an error."""
+    if response.status == 204:
+        return Listing(response, layout, ())
+    if response.status != 200:
+        return None
+    try:
+        if layout.format == "ndjson":
+            lines = _lines(response.body) if response.body.strip() else []
+            return None if lines is None else Listing(response, layout, tuple(lines))
+        if layout.format == "csv":
+            return Listing(response, layout, tuple(_rows(response.body, layout)[0]))
+        found = _json(response.body)
+    except (ValueError, EpochalError):
+        return None
+    outline, relations = _around(found, layout.pointer)
+    there = at(found, layout.pointer)
+    if there is None and isinstance(found, dict):
+        return Listing(response, layout, (), outline, relations, missing=True)
+    if not isinstance(there, list) or not all(isinstance(one, dict) for one in there):
+        return None
+    return Listing(response, layout, tuple(there), outline, relations)
+
+
+def at(value: Any, pointer: str) -> Any:
+    """What a JSON Pointer leads to; None where it leads to nothing."""
+    for name in pointer.split("/")[1:]:
+        name = name.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            value = value[int(name)] if name.isascii() and name.isdigit() and int(name) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def step(pointer: str, name: str) -> str:
+    """A JSON Pointer to a member of what another one leads to."""
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def canonical(record: Any) -> str:
+    """The same text for the same value, however it is written."""
+    return json.dumps(record, sort_keys=True, default=str)
+
+
+def _json(body: bytes) -> Any:
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        return json.loads(body.decode(json.detect_encoding(body)), parse_float=Decimal, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _lines(body: bytes) -> list[Record] | None:
+    """The records of NDJSON; None where it is none."""
+    found = []
+    for line in body.split(b"\n"):
+        if line.strip():
+            try:
+                record = _json(line)
+            except ValueError:
+                return None
+            if not isinstance(record, dict):
+                return None
+            found.append(record)
+    return found
+
+
+def _located(response: Response, found: Any, shown: str) -> Listing:
+    arrays = [(pointer, array) for pointer, array in _arrays(found) if all(isinstance(one, dict) for one in array)]
+    full = [(pointer, array) for pointer, array in arrays if array]
+    if not full:
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_lacking(found, arrays)}.", _OTHER)
+    likely = [one for one in full if _last(one[0]) not in _BESIDE] or full
+    pointer, array = min(likely, key=_likelihood)
+    others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
+    how = f"{'an' if others else 'the only'} array of objects; it has {_records(len(array))}"
+    doubts = [f"Records may be meant that are in another array: {others}."] if others else []
+    outline, relations = _around(found, pointer)
+    if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
+        doubts.append(f"The response has an id beside '{pointer}': it may be one record with a list in it.")
+    return Listing(response, Layout("json", pointer), tuple(array), outline, relations, how, tuple(doubts))
+
+
+def _arrays(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(value, list):
+        yield pointer, value
+    elif isinstance(value, dict) and depth < _DEEPEST:
+        for name, member in value.items():
+            yield from _arrays(member, step(pointer, name), depth + 1)
+
+
+def _likelihood(one: tuple[str, list[Any]]) -> tuple[int, int, int]:
+    pointer, array = one
+    name = _last(pointer)
+    return (_USUAL.index(name) if name in _USUAL else len(_USUAL), pointer.count("/"), -len(array))
+
+
+def _last(pointer: str) -> str:
+    return pointer.rpartition("/")[2].lower()
+
+
+def _lacking(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
+    if empty:
+        return f"has an empty array at '{one_line(empty[0][0])}', and no other: there is nothing to learn from"
+    if isinstance(found, dict):
+        names = ", ".join(one_line(name) for name in list(found)[:10])
+        if found and all(isinstance(one, dict) for one in found.values()):
+            return f"has objects under names ({names}), and no array of objects"
+        return f"is an object without an array of objects; its fields are {names or 'none'}"
+    if isinstance(found, list):
+        return f"is an array of {type(found[0]).__name__}, and not of objects"
+    return f"is {type(found).__name__}, and no array of objects"
+
+
+def _around(found: Any, records: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The scalars around the records, by JSON Pointer, and the addresses of an array of links, by relation."""
+    outline, relations = dict[str, Any](), dict[str, str]()
+
+    def walk(value: Any, pointer: str, depth: int) -> None:
+        if pointer == records or len(outline) > 1000:
+            return
+        if isinstance(value, dict) and depth <= _DEEPEST:
+            for name, member in value.items():
+                walk(member, step(pointer, name), depth + 1)
+        elif isinstance(value, list) and _last(pointer) in ("link", "links"):
+            for link in value:
+                if isinstance(link, dict) and isinstance(link.get("rel", link.get("relation")), str):
+                    relations[str(link.get("rel", link.get("relation")))] = str(link.get("href", link.get("url", "")))
+        elif not isinstance(value, dict | list):
+            outline[pointer] = value
+
+    if isinstance(found, dict):
+        walk(found, "", 0)
+    return outline, relations
+
+
+def _csv(response: Response, shown: str) -> Listing:
+    try:
+        layout, how, doubts = _csv_layout(response)
+        records, more = _rows(response.body, layout)
+    except ValueError as error:
+        problem = f"{shown} responded with a body that cannot be read: it is no CSV: {one_line(error)}."
+        raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
+    if not records:
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} is CSV without records.", _OTHER)
+    return Listing(response, layout, tuple(records), how=how, doubts=(*doubts, *more))
+
+
+def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
+    text = response.body.decode("utf-8-sig")
+    kind = response.headers.get("content-type", "").lower()
+    widths = {sep: width for sep in _SEPARATORS if (width := _width(text, sep)) > 1}
+    if not widths and not ("csv" in kind and _width(text, ",") == 1 and not set(text) & set(_SEPARATORS)):
+        raise ValueError("its lines have different numbers of fields, or one only")
+    sep = max(widths, key=lambda one: widths[one], default=",")
+    first, *rest = _parsed(text, sep)
+    how = f"lines of {first.count} fields each, separated by {sep!r}"
+    if said := re.search(r"header\s*=\s*(present|absent)", kind):
+        return Layout("csv", sep=sep, header=said[1] == "present"), f"{how}; its content type says header={said[1]}", []
+    if any(_is_number(cell) for cell in first):
+        return Layout("csv", sep=sep, header=False), f"{how}; the first line has a number, and so is a record", []
+    doubts = []
+    if not any(_is_number(cell) for row in rest for cell in row):
+        doubts.append("The first line of the CSV is taken for names; all fields are texts, so it may be a record.")
+    return Layout("csv", sep=sep), f"{how}; the first line has names", doubts
+
+
+def _width(text: str, sep: str) -> int:
+    """The number of fields of all lines; 0 where it is not the same."""
+    try:
+        widths = {len(row) for row in _parsed(text, sep)}
+    except ValueError:
+        return 0
+    return widths.pop() if len(widths) == 1 else 0
+
+
+def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:
+    """The records of CSV, and what is doubtful about their names."""
+    rows = list(_parsed(body.decode("utf-8-sig"), layout.sep))
+    if not rows:
+        return [], []
+    names = rows.pop(0) if layout.header else [f"_c{index}" for index in range(len(rows[0]))]
+    if any(len(row) != len(names) for row in rows):
+        raise ValueError("its lines have different numbers of fields")
+    twice = sorted({name for name in names if names.count(name) > 1 or not name})
+    kept = [index for index, name in enumerate(names) if name not in twice]
+    doubts = [f"The CSV names several fields {name!r}: they have no column." for name in twice]
+    return [{names[index]: row[index] or None for index in kept} for row in rows], doubts
+
+
+def _parsed(text: str, sep: str) -> Iterator[list[str]]:
+    try:
+        yield from (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True) if row)
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d+)?", cell.strip()) is not None
+
+
+def _markup(kind: str, body: bytes, shown: str) -> HttpError:
+    title = re.search(rb"<title[^>]*>(.*?)</title>", body[:20000], re.IGNORECASE | re.DOTALL)
+    named = f" titled '{one_line(title[1].decode('utf-8', 'replace'))}'" if title else ""
+    if "html" not in kind and b"<html" not in body[:2000].lower():
+        problem = f"{shown} responded with XML, which Epochal does not read."
+        return HttpError("HTTP_BODY_INVALID", problem, 'Ask for JSON or CSV: headers={"Accept": "application/json"}.')
+    hint = "Check the path: this is an address for browsers. The API may have another host, or a path like /api."
+    if _LOGIN.search(body[:200000]):
+        hint = "It looks like a page to log in: say who asks, by auth (--auth on the command line). " + hint
+    return HttpError("HTTP_BODY_INVALID", f"{shown} responded with a page of HTML{named}, and not with records.", hint)
+
+
+def _records(count: int) -> str:
+    return f"{count} record{'' if count == 1 else 's'}"
+
+
+_OTHER = "Give the address of a list of objects that has some; parameters of the API belong in url or params."

@@ -1,0 +1,314 @@
+"""Asks an API: one request after the other, few, with pauses, and bounded in time and size."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import re
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from epochal._options import milliseconds
+from epochal._values.http import Http, Proxy, Tls
+from epochal._version import VERSION
+from epochal.errors import HttpError, OptionError
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.credentials import Credentials
+from epochal.tools.probe.credentials import read as read_secret
+
+#: Bytes of a response, after decompression.
+LARGEST = 16 << 20
+#: Seconds for a request in all.
+_DEADLINE = 60.0
+#: Seconds that a server may ask to wait.
+LONGEST_PAUSE = 60.0
+_TIMEOUT = 20.0
+_ATTEMPTS = 3
+_UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class StoppedError(Exception):
+    """No further request may be made: ``str`` says why."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a server sent.
+
+    Attributes:
+        headers: by their names in lower case; values of a repeated one are joined.
+        asked: what it was asked for.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    asked: Address
+
+
+class Client:
+    """Makes requests.
+
+    Args:
+        credentials: what each of them carries.
+        http: how they are made: its ``timeout``, ``tls`` and ``proxy``.
+        most: maximum requests; further ones raise ``StoppedError``.
+        delay: seconds between two requests, at least.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        http: Http | None,
+        most: int,
+        delay: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.credentials = credentials
+        self.requests = 0
+        self._timeout = _seconds(http.timeout) if http and http.timeout is not None else _TIMEOUT
+        self._tls = http.tls if http else None
+        self._proxy = http.proxy if http else None
+        self._most, self._delay, self._sleep = most, delay, sleep
+        self._exhausted_for = 0.0
+        self._context: ssl.SSLContext | None = None
+
+    def get(self, address: Address, headers: Mapping[str, str] | None = None) -> Response:
+        """The response, whatever its status; a throttled request is repeated when the server's pause is over.
+
+        Raises:
+            StoppedError: there were enough requests, or the server wants a long pause.
+            HttpError: there is no response, or one that is too large.
+        """
+        response = self._admitted(address, headers or {})
+        for attempt in range(1, _ATTEMPTS):
+            if response.status not in (429, 503):
+                break
+            self._pause(_retry_after(response.headers) or max(self._exhausted_for, 2.0 ** (attempt - 1)))
+            self._exhausted_for = 0.0
+            response = self._admitted(address, headers or {})
+        return response
+
+    def _admitted(self, address: Address, headers: Mapping[str, str]) -> Response:
+        if self.requests >= self._most:
+            raise StoppedError(f"the {self._most} requests that it may make were made")
+        if self._exhausted_for:
+            self._pause(self._exhausted_for)
+        elif self.requests:
+            self._sleep(self._delay)
+        self.requests += 1
+        response = self._ask(address.with_params(self.credentials.params), headers)
+        self._exhausted_for = _exhausted(response.headers)
+        return response
+
+    def _pause(self, seconds: float) -> None:
+        if seconds > LONGEST_PAUSE:
+            raise StoppedError(f"the server asks for a pause of {seconds:.0f} s")
+        self._sleep(seconds)
+
+    def _ask(self, address: Address, headers: Mapping[str, str]) -> Response:
+        shown = address.shown(self.credentials.params)
+        connection, target, more = self._connection(address)
+        watch = _Watch(connection)
+        try:
+            watch.connect()
+            connection.request("GET", target, headers=self._headers(headers) | more)
+            response = connection.getresponse()
+            body = _read(response)
+            found = dict[str, str]()
+            for name, value in response.getheaders():
+                found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+            if watch.expired:  # what came may end anywhere
+                raise TimeoutError
+            return Response(response.status, found, body, address)
+        except _TooLargeError:
+            hint = "Ask for less: give the API's own parameter for the size of a page, in the address or in params."
+            raise HttpError(
+                "HTTP_RESPONSE_TOO_LARGE", f"A response from {shown} is larger than {LARGEST} bytes.", hint
+            ) from None
+        except zlib.error as error:
+            raise HttpError(
+                "HTTP_BODY_INVALID", f"{shown} responded with a body that cannot be read: {error}.", LOOK
+            ) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise self._no_response(shown, error, watch.expired) from None
+        finally:
+            watch.close()
+
+    def _no_response(self, shown: str, error: Exception, expired: bool) -> HttpError:
+        if expired or isinstance(error, TimeoutError):
+            within = _DEADLINE if expired else self._timeout
+            hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or ask for smaller pages.'
+            return HttpError("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
+        hint = "Check the address and the network; a proxy is set by http=Http(proxy=Proxy(url=…)) or --proxy."
+        if isinstance(error, socket.gaierror):
+            reason = f"the host name {urlsplit(shown).hostname} cannot be resolved"
+        elif isinstance(error, ssl.SSLError):
+            reason = f"TLS failed, {getattr(error, 'verify_message', '') or error.reason or error}"
+            hint = "An authority of your own is set by http=Http(tls=Tls(ca_file=…)) or --ca-file."
+        else:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return HttpError("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)
+
+    def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        ours = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": f"epochal/{VERSION}"}
+        given = {name.lower() for name in self.credentials.headers}
+        kept = {name: value for name, value in (ours | dict(headers)).items() if name.lower() not in given}
+        return {**kept, **self.credentials.headers, "Connection": "close"}
+
+    def _connection(self, address: Address) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
+        """A connection, what is asked on it, and headers for a proxy."""
+        parts = urlsplit(address.origin)
+        host, secure = parts.hostname or "", parts.scheme == "https"
+        proxy = urlsplit(self._proxy.url) if self._proxy else None
+        login = _login(self._proxy) if self._proxy else {}
+        at = (proxy.hostname or "", proxy.port or 80) if proxy else (host, parts.port)
+        if secure:
+            connection = http.client.HTTPSConnection(*at, timeout=self._timeout, context=self._trust())
+            if proxy:
+                connection.set_tunnel(host, parts.port or 443, headers=login)
+            return connection, address.target, {}
+        target = address.url if proxy else address.target
+        return http.client.HTTPConnection(*at, timeout=self._timeout), target, login
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = _context(self._tls)
+        return self._context
+
+
+class _Watch:
+    """Ends a request that takes too long, whatever the server sends meanwhile."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.expired = False
+        self._connection = connection
+        self._socket: socket.socket | None = None
+        self._timer = threading.Timer(_DEADLINE, self._expire)
+        self._timer.daemon = True
+
+    def connect(self) -> None:
+        self._timer.start()
+        self._connection.connect()
+        self._socket = self._connection.sock
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self._connection.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _expire(self) -> None:
+        self.expired = True
+        if self._socket is not None:
+            with suppress(OSError):  # it may have been closed in the meantime
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+LOOK = "Open the address with curl or in a browser and check what it returns."
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    body = response.read(LARGEST + 1)
+    if len(body) <= LARGEST and response.length:
+        raise http.client.IncompleteRead(body, response.length)
+    encoding = (response.getheader("Content-Encoding") or "identity").strip().lower()
+    if encoding in ("gzip", "x-gzip") and body:
+        body = _unpacked(body)
+    elif encoding != "identity" and body:
+        raise zlib.error(f"its encoding is {one_line(encoding)}, which was not asked for")
+    if len(body) > LARGEST:
+        raise _TooLargeError
+    return body
+
+
+def _unpacked(body: bytes) -> bytes:
+    found = b""
+    while body and len(found) <= LARGEST:
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        found += member.decompress(body, LARGEST + 1 - len(found))
+        if not member.eof and len(found) <= LARGEST:
+            raise zlib.error("it was cut")
+        body = member.unused_data
+    return found
+
+
+def one_line(text: object) -> str:
+    """A text of a server in a message: on one line, short, without control characters."""
+    said = " ".join(str(text)[:2000].split())[:200]
+    return "".join(c if c.isprintable() else "?" for c in said)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds to wait, as ``Retry-After`` says; 0 where it says nothing."""
+    text = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}", text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return 0.0
+
+
+def _exhausted(headers: Mapping[str, str]) -> float:
+    """Seconds until another request is allowed, where the response says that this was the last one for now."""
+    waits = [0.0]
+    for name in ("ratelimit", "x-ratelimit", "x-rate-limit"):
+        left, reset = (_number(headers.get(f"{name}-{part}")) for part in ("remaining", "reset"))
+        if left is not None and left <= 0 and reset is not None:
+            waits.append(reset if reset < 1e9 else (reset if reset < 1e11 else reset / 1000) - time.time())
+    policy = headers.get("ratelimit", "")
+    left_of, reset_of = (re.search(rf"\b(?:{names})\s*=\s*(\d+)", policy) for names in ("r|remaining", "t|reset"))
+    if left_of and reset_of and int(left_of[1]) == 0:
+        waits.append(float(reset_of[1]))
+    return max(waits)
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and re.fullmatch(r"\s*-?\d{1,15}(\.\d+)?\s*", text) else None
+
+
+def _seconds(duration: timedelta | str) -> float:
+    if isinstance(duration, timedelta):
+        return max(milliseconds(duration), 1) / 1000
+    amount, unit = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", duration.lower()).groups()  # type: ignore[union-attr]
+    factor = next((factor for name, factor in _UNITS.items() if unit.startswith(name)), 0.001)
+    return max(float(amount) * factor, 0.001)
+
+
+def _login(proxy: Proxy) -> dict[str, str]:
+    if proxy.user is None:
+        return {}
+    login = f"{proxy.user}:{read_secret(proxy.password) if proxy.password else ''}"
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
+
+
+def _context(tls: Tls | None) -> ssl.SSLContext:
+    given: dict[str, Any] = {} if tls is None or tls.ca_file is None else {"cafile": tls.ca_file}
+    try:
+        context = ssl.create_default_context(**given)
+        if tls is not None and tls.cert_file is not None:
+            password = read_secret(tls.key_password) if tls.key_password else None
+            context.load_cert_chain(tls.cert_file, tls.key_file, password)
+    except (OSError, ssl.SSLError) as error:
+        raise OptionError(
+            "TLS_INVALID",
+            f"The files of http=Http(tls=Tls(…)) cannot be used: {one_line(error)}.",
+            "They are read where the probe runs. Certificates and keys are in PEM.",
+        ) from None
+    return context

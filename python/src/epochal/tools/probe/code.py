@@ -1,0 +1,109 @@
+"""The programs to paste, made from the same arguments."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+from epochal._forms import REST
+from epochal._options import text
+from epochal._values.secret import Secret
+from epochal._values.value import Value, shown
+from epochal.tools.probe.credentials import Environ
+
+_WIDTH = 110
+_INDENT = "    "
+
+
+def options(given: Mapping[str, Any]) -> dict[str, str]:
+    """The options of the jar, with ``$NAME`` for what is secret."""
+    return {name: f"${said}" if isinstance(said, Environ) else said for name, said in _options(given).items()}
+
+
+def helper(given: Mapping[str, Any], schema: str, note: str = "") -> str:
+    """The program that calls ``epochal.read.rest``.
+
+    Args:
+        given: arguments of ``epochal.read.rest``; None is not set.
+        note: a comment that says what is missing.
+    """
+    lines = ["spark", literal(given["url"])]
+    lines += [f"{name}={source(value)}" for name, value in given.items() if name != "url" and value is not None]
+    lines.append(f"schema={_long(schema)}")
+    body = "".join(f"{_INDENT}{line},\n" for line in lines)
+    call = f"records = epochal.read.rest(\n{_comment(note, _INDENT)}{body})\n"
+    return f"{_imports(call)}\n{call}"
+
+
+def plain(given: Mapping[str, Any], schema: str, note: str = "") -> str:
+    """The program that sets options."""
+    set_options = [f".option({literal(name)}, {source(said)})" for name, said in _options(given).items()]
+    chain = ['spark.readStream.format("epochal-rest")', *set_options, f".schema({_long(schema)})", ".load()"]
+    call = f"records = (\n{_comment(note, _INDENT)}" + "".join(f"{_INDENT}{line}\n" for line in chain) + ")\n"
+    return f"{_imports(call, epochal=False)}{call}"
+
+
+def literal(said: str) -> str:
+    """A text as Python writes it, on one line, whatever is in it."""
+    return json.dumps(said, ensure_ascii=False) if said.isprintable() else repr(said)
+
+
+def source(value: Any) -> str:
+    """A value as Python writes it."""
+    if isinstance(value, Environ):
+        return f"os.environ[{literal(value)}]"
+    if isinstance(value, Secret):
+        return re.sub(r"'([^'\\]*)'", r'"\1"', repr(value))
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{literal(name)}: {source(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, timedelta | os.PathLike):
+        return literal(text(value))
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(source(member) for member in value) + "]"
+    return f"{shown(type(value))}({', '.join(_arguments(value))})" if isinstance(value, Value) else repr(value)
+
+
+def _arguments(value: Value) -> Iterator[str]:
+    for one in fields(value):
+        given = getattr(value, one.name)
+        if given is not None:
+            yield source(given) if not one.kw_only else f"{one.name}={source(given)}"
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, str]:
+    return REST.options(given, None)
+
+
+def _imports(call: str, *, epochal: bool = True) -> str:
+    names = re.findall(r"\b(Budget|Http|Proxy|Retry|Secret|Tls|rest)[.(]", re.sub(r"epochal\.read\.rest", "", call))
+    lines = ["import os\n\n"] if "os.environ[" in call else []
+    if epochal:
+        lines.append("import epochal\n")
+        if names:
+            lines.append(f"from epochal import {', '.join(sorted({*names}))}\n")
+    return "".join(lines)
+
+
+def _long(schema: str) -> str:
+    """A long text in pieces, between columns."""
+    if len(schema) + 20 <= _WIDTH:
+        return literal(schema)
+    pieces, line = [], ""
+    for part in re.split(r"(?<=, )", schema):
+        if line and len(line) + len(part) > _WIDTH - 12:
+            pieces.append(line)
+            line = ""
+        line += part
+    pieces.append(line)
+    return "(\n" + "".join(f"{_INDENT * 2}{literal(piece)}\n" for piece in pieces if piece) + f"{_INDENT})"
+
+
+def _comment(note: str, indent: str) -> str:
+    return f"{indent}# {note}\n" if note else ""

@@ -1,0 +1,332 @@
+"""Pages that are asked for by position or number: which parameters work, seen by what they give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from epochal._values.pages import AnyPages, Offset, Page
+from epochal.tools.probe import names
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.asking import Asking, plural, records_of
+from epochal.tools.probe.body import Listing
+from epochal.tools.probe.followed import links
+from epochal.tools.probe.records import Key
+
+Kind = Literal["offset", "page"]
+
+#: The size of a page that is tried, and the round sizes below it.
+LARGE = 100
+_ROUND = (100, 50, 25, 20, 10, 5, 2, 1)
+#: A page that no list has.
+_FAR = 1_000_000
+#: Statuses of a page behind the last one that the jar takes for the end of a list.
+PAST_END = (400, 404, 416)
+
+
+class Pair(NamedTuple):
+    """Parameters that go together: for the place of a page, and for its size."""
+
+    kind: Kind
+    position: str
+    size: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Pages that can be asked for by their place.
+
+    Attributes:
+        first: the number of the first page.
+        size: records of a page; a full one of that size was seen.
+        sized: whether the server obeys ``size_param``.
+        total: JSON Pointer to, or header with, the number of all records, where that number is right.
+        length: records of the whole list, where one response had them; else 0.
+        ends: what a page behind the end is; empty where that was not seen.
+        trouble: what is wrong with the pages; empty where they are right.
+    """
+
+    kind: Kind
+    param: str
+    size_param: str
+    how: str
+    first: int = 1
+    size: int = 0
+    sized: bool = True
+    total: str = ""
+    total_seen: int = 0
+    length: int = 0
+    ends: str = ""
+    trouble: str = ""
+    pages: tuple[Listing, ...] = ()
+
+    def query(self, record: int, size: int) -> dict[str, str | int]:
+        """The parameters that ask for the page that begins at a record."""
+        place = record if self.kind == "offset" else self.first + record // size
+        return {self.param: place, self.size_param: size}
+
+    @property
+    def shown(self) -> str:
+        words = "records to skip" if self.kind == "offset" else f"number of the page, the first is {self.first}"
+        return f"parameter '{self.param}' ({words})"
+
+    def value(self, key: str | None) -> AnyPages:
+        """As ``pages`` of ``epochal.read.rest``."""
+        total = self.total if self.total.startswith("/") else None
+        header = self.total if self.total and total is None else None
+        if self.kind == "offset":
+            return Offset(
+                size=self.size,
+                offset_param=self.param,
+                limit_param=self.size_param,
+                total=total,
+                total_header=header,
+                key=key,
+            )
+        return Page(
+            size=self.size,
+            page_param=self.param,
+            size_param=self.size_param,
+            first=None if self.first == 1 else self.first,
+            total=total,
+            total_header=header,
+            key=key,
+        )
+
+
+@dataclass
+class Hints:
+    """Names of parameters that a response or its address mentions."""
+
+    offsets: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, listing: Listing, given: Address) -> Hints:
+        """What the address that was given, links, and numbers around the records suggest."""
+        hints = cls()
+        queries = [given.params.items()]
+        texts = [*links(listing.response.headers).values(), *listing.relations.values()]
+        texts += [value for value in listing.outline.values() if isinstance(value, str) and "?" in value]
+        queries += [dict(parse_qsl(urlsplit(text).query)).items() for text in texts[:50] if len(text) < 4000]
+        for name, value in (pair for query in queries for pair in query):
+            hints.add(name, value)
+        following = dict(parse_qsl(urlsplit(listing.relations.get("next", "")[:4000]).query))
+        hints.offsets += [
+            name for name, value in following.items() if value == str(listing.count) and name not in hints.known
+        ]
+        for pointer, value in listing.outline.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                hints.add_echo(names.leaf(pointer), value, listing.count)
+        return hints
+
+    @property
+    def known(self) -> list[str]:
+        return [*self.offsets, *self.pages, *self.sizes]
+
+    def add(self, name: str, value: str) -> None:
+        if re.fullmatch(r"\d{1,9}", value):
+            for usual, found in ((names.OFFSETS, self.offsets), (names.PAGES, self.pages), (names.SIZES, self.sizes)):
+                if name in usual and name not in found:
+                    found.append(name)
+
+    def add_echo(self, name: str, value: int, count: int) -> None:
+        """A number beside the records, which may repeat what was asked for: the first page, of at least so many."""
+        is_place = value == 0 or (value == 1 and name in names.PAGES)
+        is_size = value >= count and name in names.SIZES and name not in ("count", "first")
+        if is_size or (is_place and name not in names.SIZES):
+            self.add(name, str(value))
+
+    def pairs(self) -> list[Pair]:
+        """Pairs of parameters, one of which was seen to ask for a place."""
+        found: list[Pair] = []
+        kinds: tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...] = (
+            ("offset", self.offsets, names.OFFSET_PAIRS),
+            ("page", self.pages, names.PAGE_PAIRS),
+        )
+        for kind, positions, usual in kinds:
+            for position in positions:
+                partners = [size for one, size in usual if one == position]
+                found += [Pair(kind, position, size) for size in self.sizes or partners[:2] or ["limit"]]
+        return found
+
+
+class Counting:
+    """Looks for parameters that ask for a page, and tests them.
+
+    Args:
+        first: the first page; at least two records.
+        base: its address without parameters of pagination.
+        hints: what the response suggests.
+
+    Attributes:
+        small_page: a page that was cut to a smaller size, from the first record on.
+    """
+
+    def __init__(self, asking: Asking, first: Listing, base: Address, key: Key, hints: Hints) -> None:
+        self._asking, self._base, self._key, self._hints = asking, base, key, hints
+        self._keys = key.all(first.records)
+        self._first = first
+        self._small = 2 if len(self._keys) >= 6 else 1
+        self._tried: set[Pair] = set()
+        self._sizes = [*hints.sizes]
+        self.small_page: Listing | None = None
+
+    def hinted(self) -> Counted | None:
+        """The first pair of parameters that works, of those that the response suggests."""
+        return self._first_of(self._hints.pairs())
+
+    def usual(self) -> Counted | None:
+        """The first pair of parameters that works, of those that are usual.
+
+        Those of a kind are tried one by one only if all of them together have another effect than a smaller page.
+        """
+        kinds: tuple[tuple[Kind, Sequence[str], Sequence[tuple[str, str]]], ...] = (
+            ("offset", names.OFFSETS, names.OFFSET_PAIRS),
+            ("page", names.PAGES, names.PAGE_PAIRS),
+        )
+        for kind, positions, pairs in kinds:
+            place = 1 if kind == "offset" else 2
+            together = {**dict.fromkeys(positions, place), **dict.fromkeys(names.SIZES, self._small)}
+            page = self._asking.ask(self._base.with_params(together))
+            keys = self._key.all(page.records) if page else []
+            if keys == self._keys[: self._small]:
+                self.small_page = self.small_page or page
+            elif keys != self._keys:
+                known = [pair for pair in pairs if pair[1] in self._sizes]
+                ordered = [Pair(kind, *pair) for pair in (*known, *pairs)]
+                if (found := self._first_of(ordered)) is not None:
+                    return found
+        return None
+
+    def _first_of(self, pairs: Sequence[Pair]) -> Counted | None:
+        """The first that works, tested at the size that the printed program asks for."""
+        for pair in pairs:
+            if pair not in self._tried:
+                self._tried.add(pair)
+                if (found := self._test(pair)) is not None:
+                    return self._measured(found)
+        return None
+
+    def _test(self, pair: Pair) -> Counted | None:
+        """Whether the parameters give the records that they should."""
+        kind, position, size = pair
+        small, keys = self._small, self._keys
+        page = self._asking.ask(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
+        if page is None or not page.records:
+            return None
+        found = self._key.all(page.records)
+        if found == keys:
+            return None
+        if found == keys[:small]:
+            self._sizes.append(size)
+            self.small_page = self.small_page or page
+            return None
+        if kind == "offset":
+            return self._by_offset(position, size, found)
+        return self._by_page(position, size, found)
+
+    def _by_offset(self, position: str, size: str, found: list[str]) -> Counted | None:
+        keys, small = self._keys, self._small
+        if found == keys[1 : 1 + small]:
+            how = f"asked to skip 1 record and for {small}, it gave the right ones"
+            return Counted("offset", position, size, how)
+        if len(found) >= len(keys) - 1 and found[: len(keys) - 1] == keys[1:]:
+            how = f"asked to skip 1 record, it gave the list from the second one on; '{size}' had no effect"
+            return Counted("offset", position, size, how, sized=False)
+        return None
+
+    def _by_page(self, position: str, size: str, found: list[str]) -> Counted | None:
+        keys, small = self._keys, self._small
+        for first in (1, 0):
+            begin = (2 - first) * small
+            if found == keys[begin : begin + small]:
+                how = f"asked for page 2 of {plural(small, 'record')}, it gave the right ones"
+                return Counted("page", position, size, how, first=first)
+        if {*found} & {*keys}:
+            return None
+        for first in (1, 0):
+            page = self._asking.ask(self._base.with_params({position: first, size: small}))
+            if page is not None and self._key.all(page.records) == keys:
+                how = f"page {first} is the first page, and page 2 has other records; '{size}' had no effect"
+                return Counted("page", position, size, how, first=first, sized=False)
+        return None
+
+    def _measured(self, found: Counted) -> Counted:
+        """With a size of which a second page was seen, and with what is known of the end."""
+        known, page = self._keys, self._first
+        if found.sized and len(known) < LARGE:
+            large = self._ask(found, 0, LARGE)
+            if large is not None and 1 < large.count <= LARGE and _fits(self._key.all(large.records), known):
+                known, page = self._key.all(large.records), large
+        size = min(len(known), LARGE) if found.sized else len(known)
+        second = self._ask(found, size, size)
+        after = self._key.all(second.records) if second else []
+        if not after and found.sized:
+            found = self._ended(found, len(known), second)
+            found = replace(found, length=len(known))
+            size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
+            second = self._ask(found, size, size)
+            after = self._key.all(second.records) if second else []
+        expected = known[size : 2 * size]
+        right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
+        found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
+        if not right:
+            what = f"Page 2 of {plural(size, 'record')} does not go on where page 1 ends ({self._asking.said})."
+            none = "The size of a page: no parameter for it was found, and the list has one page only."
+            return replace(found, trouble=what if found.sized or after else none)
+        says = f"page 2 of {plural(size, 'record')} goes on where page 1 ends, with {plural(len(after), 'record')}"
+        return self._with_end(replace(found, how=f"{found.how}; {says}"), known)
+
+    def _with_end(self, found: Counted, known: list[str]) -> Counted:
+        """With the total, where the page that it says to be the last one is; and with what comes behind it."""
+        for place, total in totals(found.pages[-1]):
+            if found.length:
+                if total == found.length:
+                    found = replace(found, total=place, total_seen=total)
+                    break
+                continue
+            if total < len(known) or any(
+                total != other for page in found.pages for p, other in totals(page) if p == place
+            ):
+                continue
+            start = (total - 1) // found.size * found.size
+            page = self._ask(found, start, found.size)
+            if page is not None and page.count == total - start:
+                found = replace(found, total=place, total_seen=total)
+                break
+        if found.ends:
+            return found
+        behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
+        return self._ended(found, behind, self._ask(found, behind, found.size))
+
+    def _ended(self, found: Counted, record: int, page: Listing | None) -> Counted:
+        if page is None and self._asking.status not in PAST_END:
+            return found
+        what = self._asking.said if page is None else records_of(page)
+        ends = f"a page from record {record} on: {what}"
+        trouble = f"Where the list ends: {ends}." if page is not None and page.records else ""
+        return replace(found, ends=ends, trouble=trouble)
+
+    def _ask(self, found: Counted, record: int, size: int) -> Listing | None:
+        return self._asking.ask(self._base.with_params(found.query(record, size)))
+
+
+def totals(listing: Listing) -> list[tuple[str, int]]:
+    """Where a response may say how many records there are in all, and what it says."""
+    found = [(p, v) for p, v in listing.outline.items() if isinstance(v, int) and not isinstance(v, bool) and v > 0]
+    headers = [(name, int(v)) for name, v in listing.response.headers.items() if re.fullmatch(r"\s*\d{1,15}\s*", v)]
+    all_of_them = [
+        *((p, v) for p, v in found if names.is_total(p)),
+        *((n, v) for n, v in headers if names.is_total(f"/{n}")),
+    ]
+    return [(place, total) for place, total in all_of_them if total >= listing.count]
+
+
+def _fits(longer: list[str], known: list[str]) -> bool:
+    shorter = min(len(longer), len(known))
+    return longer[:shorter] == known[:shorter]

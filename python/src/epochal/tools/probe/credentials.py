@@ -1,0 +1,210 @@
+"""Who asks: what requests carry for it, and how the printed program says it without a secret."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from epochal._values.auth import AnyAuth, ApiKey, Auth, Basic, Bearer
+from epochal._values.http import Http
+from epochal._values.kind import FAMILY
+from epochal._values.secret import Secret
+from epochal.errors import OptionError
+from epochal.tools.probe.address import Address, is_secret, variable
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+#: Headers whose values are no secrets.
+_PUBLIC = re.compile(r"accept(-language)?|content-type|prefer|user-agent|.*version", re.IGNORECASE)
+#: A shorter value is not searched for in texts: it could stand there for any other reason.
+_SHORTEST = 5
+
+
+class Environ(str):
+    """The name of a variable of the environment, in place of a text that is secret."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What every request carries.
+
+    Attributes:
+        headers: the user's headers, and those of ``auth``.
+        params: parameters of ``auth``, which addresses that a server gives get too.
+        secrets: texts that are shown nowhere.
+        given: the arguments ``auth``, ``headers`` and ``params`` of the printed program.
+    """
+
+    headers: Mapping[str, str]
+    params: Mapping[str, str]
+    secrets: tuple[str, ...]
+    given: Mapping[str, Any]
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def of(
+    address: Address,
+    auth: AnyAuth | Sequence[AnyAuth] | None,
+    headers: Mapping[str, str] | None,
+) -> tuple[Address, Credentials]:
+    """The address without its secret parameters, and what requests carry.
+
+    Raises:
+        OptionError: a header that cannot be sent, a secret that cannot be read, or an ``auth`` that needs the jar.
+    """
+    schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, Auth) else [*auth]
+    sent, added, secrets = dict(_checked(headers or {})), dict[str, str](), list[str]()
+    shown: list[AnyAuth] = []
+    for scheme in schemes:
+        names = {name.lower() for name in sent}
+        for place, name, value in _carried(scheme):
+            if place == "header" and name.lower() in names:
+                raise _conflict(name)
+            (sent if place == "header" else added)[name] = value
+        secrets += _secrets(scheme)
+        shown.append(_shown(scheme))
+    known = {name for scheme in schemes if isinstance(scheme, ApiKey) for name in [scheme.param] if name}
+    hidden = {name: value for name, value in address.params.items() if is_secret(name) and name not in known}
+    plain = dict[str, str]()
+    for name, value in (headers or {}).items():
+        _say(shown, plain, name, value, is_header=True)
+        secrets += [] if _PUBLIC.fullmatch(name) else [value, value.partition(" ")[2]]
+    params = dict[str, str]()
+    for name, value in hidden.items():
+        _say(shown, params, name, value, is_header=False)
+    secrets += hidden.values()
+    given = {"auth": shown[0] if len(shown) == 1 else shown or None, "headers": plain or None, "params": params or None}
+    long = {secret for secret in secrets if len(secret) >= _SHORTEST}
+    credentials = Credentials(sent, added | hidden, tuple(sorted(long, key=len, reverse=True)), given)
+    return address.without([*hidden, *added]), credentials
+
+
+def _checked(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in headers.items():
+        if not FAMILY.fits({name: value}) or not _TOKEN.fullmatch(name):
+            raise _invalid("headers", "a dict of texts, whose names are names of headers")
+        if not _VALUE.fullmatch(value):
+            raise _invalid("headers", f"a dict of texts on one line: {name} is none")
+        yield name, value.strip()
+
+
+def _carried(scheme: AnyAuth) -> Iterator[tuple[str, str, str]]:
+    """Place, name and value of what a scheme adds to a request."""
+    if isinstance(scheme, Bearer):
+        yield "header", "Authorization", f"Bearer {read(scheme.token)}"
+    elif isinstance(scheme, Basic):
+        login = f"{scheme.user}:{read(scheme.password) if scheme.password else ''}"
+        yield "header", "Authorization", f"Basic {base64.b64encode(login.encode()).decode()}"
+    elif isinstance(scheme, ApiKey):
+        place, name = ("param", scheme.param) if scheme.param else ("header", scheme.header or "X-API-Key")
+        yield place, name, read(scheme.key)
+    else:
+        raise OptionError(
+            "OPTION_INVALID",
+            f"The argument 'auth' of epochal.rest.probe is of type {type(scheme).__name__}, which only the jar uses.",
+            'Get an access token, and set auth=rest.Bearer(Secret.env("TOKEN")).',
+        )
+
+
+def read(secret: Secret | str) -> str:
+    if isinstance(secret, str):
+        return secret
+    place, value = secret.option("")
+    if not place:
+        return value
+    import os
+
+    try:
+        found = os.environ[value] if place == "Env" else Path(value).read_text("utf-8").rstrip("\r\n")
+    except KeyError:
+        raise _unreadable(secret, "there is no such variable") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(secret, getattr(error, "strerror", None) or "it is not a text in UTF-8") from None
+    if not found:
+        raise _unreadable(secret, "it is empty")
+    return found
+
+
+def _secrets(scheme: AnyAuth) -> list[str]:
+    values = [value for _, _, value in _carried(scheme)]
+    password = [read(scheme.password)] if isinstance(scheme, Basic) and scheme.password else []
+    return [*values, *(value.partition(" ")[2] for value in values), *password]
+
+
+def _shown(scheme: AnyAuth) -> AnyAuth:
+    """The scheme with variables of the environment in place of secrets that were given by value."""
+    if isinstance(scheme, Bearer):
+        return replace(scheme, token=_elsewhere(scheme.token, "TOKEN"))
+    if isinstance(scheme, Basic):
+        password = scheme.password and _elsewhere(scheme.password, "PASSWORD")
+        return replace(scheme, user=Environ("API_USER"), password=password)
+    if isinstance(scheme, ApiKey):
+        return replace(scheme, key=_elsewhere(scheme.key, variable(scheme.param or scheme.header or "API_KEY")))
+    return scheme
+
+
+def _elsewhere(secret: Secret | str, name: str) -> Secret:
+    return secret if isinstance(secret, Secret) and secret.option("")[0] else Secret.env(name)
+
+
+def _say(shown: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
+    """How the printed program says a header or a secret parameter that was given by value."""
+    bearer = is_header and name.lower() == "authorization" and value.lower().startswith("bearer ")
+    has_key = any(isinstance(scheme, ApiKey) for scheme in shown)
+    if is_header and _PUBLIC.fullmatch(name):
+        plain[name] = value
+    elif bearer:
+        shown.append(Bearer(Secret.env("TOKEN")))
+    elif is_secret(name) and name.lower() != "authorization" and not has_key:
+        place = {"header": name} if is_header else {"param": name}
+        shown.append(ApiKey(Secret.env(variable(name)), **place))
+    else:
+        plain[name] = Environ(variable(name))
+
+
+def _invalid(name: str, expected: str) -> OptionError:
+    return OptionError(
+        "OPTION_INVALID",
+        f"The argument '{name}' of epochal.rest.probe is not {expected}.",
+        'Set it like this: headers={"X-Api-Key": "…"}.',
+    )
+
+
+def _conflict(name: str) -> OptionError:
+    return OptionError(
+        "OPTION_CONFLICT",
+        f"epochal.rest.probe was given the header '{name}' twice: by headers and by auth.",
+        "Keep one of them.",
+    )
+
+
+def _unreadable(secret: Secret, reason: str) -> OptionError:
+    return OptionError(
+        "SECRET_UNREADABLE",
+        f"The secret cannot be read from {secret!r}: {reason}.",
+        "It is read where the probe runs: set the variable, or put the file there.",
+    )
+
+
+def without_secrets(http: Http | None) -> Http | None:
+    """The same settings with variables of the environment in place of secrets that were given by value."""
+    if http is None:
+        return None
+    tls, proxy = http.tls, http.proxy
+    if tls is not None and tls.key_password is not None:
+        tls = replace(tls, key_password=_elsewhere(tls.key_password, "KEY_PASSWORD"))
+    if proxy is not None and proxy.user is not None:
+        password = proxy.password and _elsewhere(proxy.password, "PROXY_PASSWORD")
+        proxy = replace(proxy, user=Environ("PROXY_USER"), password=password)
+    return replace(http, tls=tls, proxy=proxy)

@@ -1,0 +1,106 @@
+"""The first response of an API: where it leads, and why there is none."""
+
+from __future__ import annotations
+
+import re
+
+from epochal.errors import HttpError
+from epochal.tools.probe import names
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.client import Client, Response, StoppedError, one_line
+
+_MOST_REDIRECTS = 3
+_LOGIN = re.compile(r"log-?in|sign-?in|sso|oauth|authorize", re.IGNORECASE)
+
+
+def first_response(client: Client, given: Address) -> tuple[Response, Address]:
+    """The response to the first page, and its address: without a position in the list, and behind redirections.
+
+    Raises:
+        HttpError: there is no response, or one that is an error.
+    """
+    placed = positions(given)
+    try:
+        try:
+            response, address = _behind_redirects(client, given.without(placed))
+        except HttpError:
+            if not placed:
+                raise
+            response, address = _behind_redirects(client, given)
+        if response.status >= 400 and placed and response.status not in (401, 403):
+            response, address = _behind_redirects(client, given)
+        if response.status == 406:
+            response = client.get(address, {"Accept": "*/*"})
+    except StoppedError as stopped:
+        problem = f"{given.shown()} could not be probed: {stopped}."
+        raise HttpError("HTTP_STATUS", problem, "Wait, and probe again.") from None
+    if response.status != 200:
+        raise _refused(client, address, response)
+    return response, address
+
+
+def positions(address: Address) -> list[str]:
+    """The parameters that ask for a page by its place.
+
+    ``start`` and ``from`` do so only beside the size of a page: alone they may be times.
+    """
+    given = address.params
+    usual = {*names.OFFSETS, *names.PAGES}
+    if not any(name in names.SIZES for name in given):
+        usual -= {"start", "from"}
+    return [name for name, value in given.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
+
+
+def _behind_redirects(client: Client, address: Address) -> tuple[Response, Address]:
+    response = client.get(address)
+    for _ in range(_MOST_REDIRECTS):
+        if response.status not in (301, 302, 303, 307, 308):
+            break
+        target = response.headers.get("location", "")
+        secured = target.replace("https://", "http://", 1) if address.origin.startswith("http://") else target
+        there = address.follow(secured)
+        if there is None or _LOGIN.search(there.path):
+            raise _redirected(client, address, response.status, target)
+        if secured != target:  # the same host, by https
+            there = Address.parse(target)
+        address = there
+        response = client.get(address)
+    return response, address
+
+
+def _redirected(client: Client, address: Address, status: int, target: str) -> HttpError:
+    try:
+        there = Address.parse(target).shown()
+    except Exception:
+        there = one_line(target.partition("?")[0])
+    problem = f"{address.shown()} responded with status {status}, a redirection to {there}."
+    if _LOGIN.search(target):
+        return HttpError("HTTP_STATUS", problem, f"It looks like a page to log in: {_WHO}")
+    return HttpError("HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address.")
+
+
+def _refused(client: Client, address: Address, response: Response) -> HttpError:
+    status = response.status
+    said = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
+    problem = f"{address.shown()} responded with status {status}: {said or 'no text'}"
+    return HttpError("HTTP_STATUS", problem, _advice(client, status))
+
+
+def _advice(client: Client, status: int) -> str:
+    has_credentials = bool(client.credentials.secrets)
+    if status in (401, 403) and has_credentials:
+        return "The server does not accept these credentials for this request: check auth and headers."
+    if status in (401, 403):
+        return f"The server asks for credentials: {_WHO}"
+    if status in (404, 410):
+        return "Check the path and the parameters of url."
+    if status == 429:
+        return "Too many requests for the server: wait, and probe again."
+    if status >= 500:
+        return "The server failed: probe again later, or ask for less."
+    return (
+        "The request is wrong: check url, params and headers; the API's documentation names parameters that it needs."
+    )
+
+
+_WHO = 'say who asks, by auth=rest.Bearer(Secret.env("TOKEN")) or another scheme (--auth on the command line).'

@@ -1,0 +1,269 @@
+"""Pages that name the next one: where a response may do so, and whether it leads on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from epochal._values.pages import AnyPages, Cursor, EndOfList, Keyset, Link, NextUrl
+from epochal.tools.probe import names
+from epochal.tools.probe.address import Address
+from epochal.tools.probe.asking import Asking, ordinal
+from epochal.tools.probe.body import Listing, at
+from epochal.tools.probe.records import Key
+
+#: Pages that are read of a list, to see its end.
+_MOST_PAGES = 4
+#: Characters of a ``Link`` header that are looked at.
+_LONGEST_LINK = 8000
+_LINK = re.compile(r"<([^>]*)>([^<]*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Follow:
+    """A way to the next page.
+
+    Attributes:
+        kind: what names it: a ``Link`` header, a URL in the body, a cursor, or the key of the last record.
+        pointer: JSON Pointer to it, in the body or (``keyset``) in a record.
+        header: the header with the cursor, in place of ``pointer``.
+        param: the parameter that takes the cursor or the key.
+    """
+
+    kind: Literal["link", "next-url", "cursor", "keyset"]
+    pointer: str = ""
+    header: str = ""
+    param: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where a response names the next page."""
+        if self.kind == "link":
+            return "header Link, rel=next"
+        return f"header {self.header}" if self.header else f"'{self.pointer}'"
+
+    @property
+    def shown(self) -> str:
+        """As the value of a finding."""
+        if self.kind in ("link", "next-url"):
+            return self.place if self.kind == "link" else f"next URL at {self.place}"
+        what = "cursor" if self.kind == "cursor" else "key of the last record"
+        return f"{what} at {self.place}, sent as parameter '{self.param}'"
+
+    def token(self, listing: Listing) -> str | None:
+        """What names the next page; None where nothing does."""
+        if self.kind == "link":
+            return links(listing.response.headers).get("next")
+        if self.kind == "keyset":
+            return None if not listing.records else _text(at(listing.records[-1], self.pointer))
+        if self.header:
+            return listing.response.headers.get(self.header.lower()) or None
+        return _text(listing.outline.get(self.pointer))
+
+    def address(self, listing: Listing, token: str | None = None) -> Address | None:
+        """The address of the page after this one; None where none follows, or it is on another server."""
+        token = token or self.token(listing)
+        if token is None:
+            return None
+        if self.kind in ("link", "next-url"):
+            return listing.asked.follow(token)
+        return listing.asked.with_params({self.param: token})
+
+    def is_named(self, listing: Listing) -> bool:
+        """Whether the place is there, even if it names no page: then the jar believes that the list ends."""
+        if self.kind == "link":
+            return bool({"first", "last", "prev", "previous", "next"} & {*links(listing.response.headers)})
+        if self.kind == "keyset":
+            return True
+        if self.header:
+            return self.header.lower() in listing.response.headers
+        return self.pointer in listing.outline
+
+    def value(self, more: str | None, last: str | None, end: EndOfList | None) -> AnyPages:
+        """As ``pages`` of ``epochal.read.rest``."""
+        if self.kind == "link":
+            return Link(has_more=more, last_page=last, end_of_list=end)
+        if self.kind == "next-url":
+            return NextUrl(next=self.pointer, has_more=more, last_page=last, end_of_list=end)
+        if self.kind == "keyset":
+            return Keyset(key=self.pointer, param=self.param, has_more=more, last_page=last)
+        return Cursor(
+            next=None if self.header else self.pointer,
+            next_header=self.header or None,
+            param=self.param,
+            has_more=more,
+            last_page=last,
+            end_of_list=end,
+        )
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Pages that were read one after the other.
+
+    Attributes:
+        ended: whether the last of them is the last of the list.
+        how: how it was tested.
+        repeats: whether a page has records that an earlier one had.
+    """
+
+    follow: Follow
+    pages: tuple[Listing, ...]
+    ended: bool
+    how: str
+    repeats: bool = False
+
+    def flag(self) -> tuple[str | None, str | None]:
+        """JSON Pointers to a flag that says whether a page follows, and to one that says that none does.
+
+        A flag counts that has the value of its meaning on each page that was read.
+        """
+        before = self.pages[:-1] if self.ended else self.pages
+        outlines = [page.outline for page in before]
+        end = self.pages[-1].outline if self.ended else None
+        more = _flag(outlines, end, True, names.is_more)
+        return (more, None) if more else (None, _flag(outlines, end, False, names.is_last))
+
+
+def _flag(
+    before: list[Mapping[str, Any]], end: Mapping[str, Any] | None, value: bool, fits: Callable[[str], bool]
+) -> str | None:
+    for pointer in before[0] if before else ():
+        is_so = fits(pointer) and all(outline.get(pointer) is value for outline in before)
+        if is_so and (end is None or end.get(pointer) is (not value)):
+            return pointer
+    return None
+
+
+def candidates(listing: Listing) -> Iterator[Follow]:
+    """The ways to a next page that a response suggests, the likeliest first."""
+    if "next" in links(listing.response.headers):
+        yield Follow("link")
+    ranked = sorted((rank, pointer) for pointer in listing.outline if (rank := names.cursor_rank(pointer)) is not None)
+    given = [pointer for _, pointer in ranked if _text(listing.outline[pointer]) is not None]
+    urls = [pointer for pointer in given if _is_url(listing.outline[pointer])]
+    yield from (Follow("next-url", pointer) for pointer in urls if "next" in names.plain(pointer))
+    for pointer in given:
+        is_echo = names.cursor_rank(pointer) == 3 and str(listing.outline[pointer]).isdigit()
+        if pointer not in urls and not is_echo:
+            is_number = isinstance(listing.outline[pointer], int)
+            yield from (
+                Follow("cursor", pointer, param=one) for one in names.cursor_params(pointer, is_number=is_number)
+            )
+    for header, value in listing.response.headers.items():
+        if value and names.cursor_rank(f"/{header}") in (0, 1, 2) and header != "link" and not _is_url(value):
+            params = names.cursor_params(f"/{header}", is_number=value.isdigit())
+            yield from (Follow("cursor", header=_titled(header), param=one) for one in params)
+
+
+def silent_places(listing: Listing) -> list[str]:
+    """Places that could name a next page, and are null, false or empty."""
+    return [p for p, value in listing.outline.items() if names.cursor_rank(p) == 0 and _text(value) is None]
+
+
+def unreadable_places(listing: Listing) -> Iterator[str]:
+    """Next pages that Epochal has no option for, or does not follow."""
+    headers = listing.response.headers
+    if "next" in listing.relations:
+        yield "The next page is named in an array of links, at a position that may change: no pointer leads there."
+    for name, value in headers.items():
+        if name != "link" and names.cursor_rank(f"/{name}") == 0 and _is_url(value):
+            yield f"The header {_titled(name)} has the next page's address: it is read from Link or the body only."
+    target = links(headers).get("next")
+    shown = [("header Link", target)] if target else []
+    shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
+    for place, address in shown:
+        if listing.asked.follow(address) is None:
+            yield f"The next page at {place} is on another server, or no address: Epochal does not follow it."
+
+
+def follow(asking: Asking, first: Listing, key: Key, most: int = 8) -> Followed | None:
+    """The first way that leads from this page to another one, tested by a request for each.
+
+    Args:
+        most: how many ways are tried.
+    """
+    before = key.all(first.records)
+    for tried, way in enumerate(candidates(first)):
+        address = way.address(first)
+        if tried >= most or address is None:
+            continue
+        second = asking.ask(address)
+        after = key.all(second.records) if second else []
+        if second is None or not after or key.overlap(before, after):
+            continue
+        return _walked(asking, way, first, second, key)
+    return None
+
+
+def follow_keys(asking: Asking, first: Listing, key: Key) -> Followed | None:
+    """Whether the API takes the key of a record, and gives the records after it."""
+    before = key.all(first.records)
+    if key.pointer is None or len(before) < 2:
+        return None
+    for param in names.KEYSETS:
+        way = Follow("keyset", key.pointer, param=param)
+        early = asking.ask(first.asked.with_params({param: _text(at(first.records[0], key.pointer)) or ""}))
+        if early is None or key.all(early.records)[: len(before) - 1] != before[1:]:
+            continue
+        address = way.address(first)
+        second = asking.ask(address) if address else None
+        if second is not None and second.records and not key.overlap(before, key.all(second.records)):
+            return _walked(asking, way, first, second, key)
+    return None
+
+
+def _walked(asking: Asking, way: Follow, first: Listing, second: Listing, key: Key) -> Followed:
+    """The pages that follow, until the list ends or there are enough."""
+    pages, seen = [first, second], {*key.all(first.records), *key.all(second.records)}
+    ended, again = False, ""
+    while not ended and not again and len(pages) < _MOST_PAGES:
+        address = way.address(pages[-1])
+        further = asking.ask_softly(address) if address else None
+        if address is not None and further is None:
+            break
+        keys = key.all(further.records) if further else []
+        overlaps = key.overlap(seen, keys)
+        if further is None or not keys or (overlaps and _says_end(pages[-1])):
+            ended = True
+        elif overlaps:
+            again = f"; the {ordinal(len(pages) + 1)} page has records that came before"
+        else:
+            seen.update(keys)
+            pages.append(further)
+    end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read, and not the end"
+    how = f"the second page was requested, and has {second.count} other records; {end}{again}"
+    return Followed(way, tuple(pages), ended, how, repeats=bool(again))
+
+
+def _says_end(listing: Listing) -> bool:
+    flags = [(pointer, value) for pointer, value in listing.outline.items() if isinstance(value, bool)]
+    return any((names.is_more(p) and not v) or (names.is_last(p) and v) for p, v in flags)
+
+
+def links(headers: Mapping[str, str]) -> dict[str, str]:
+    """The targets of a ``Link`` header (RFC 8288), by relation."""
+    found = dict[str, str]()
+    for target, parameters in _LINK.findall(headers.get("link", "")[:_LONGEST_LINK]):
+        for match in _REL.finditer(parameters):
+            for relation in (match[1] or match[2] or "").lower().split():
+                found.setdefault(relation, target.strip())
+    return found
+
+
+def _text(value: Any) -> str | None:
+    """What is sent for a value of a response; None where it names nothing."""
+    if value is None or isinstance(value, bool | dict | list):
+        return None
+    return str(value).strip() or None
+
+
+def _is_url(value: Any) -> bool:
+    return isinstance(value, str) and re.match(r"https?://|[/?]", value) is not None
+
+
+def _titled(header: str) -> str:
+    return "-".join(word.capitalize() for word in header.split("-"))

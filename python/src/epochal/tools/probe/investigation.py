@@ -1,0 +1,212 @@
+"""One probe of an API, from the first request to the printed programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from epochal._values.auth import AnyAuth
+from epochal._values.http import Http
+from epochal._values.pages import AnyPages, NoPages
+from epochal._values.records import AnyRecords, Csv, Json, Ndjson
+from epochal.errors import EpochalError, HttpError
+from epochal.tools.probe import body, code, credentials, followed, names, records, report, schema
+from epochal.tools.probe.address import Address, is_secret
+from epochal.tools.probe.asking import Asking, plural
+from epochal.tools.probe.body import Listing, Record
+from epochal.tools.probe.client import LOOK, Client, StoppedError
+from epochal.tools.probe.counted import LARGE, Counted, Counting, Hints
+from epochal.tools.probe.first import first_response, positions
+from epochal.tools.probe.followed import Followed
+from epochal.tools.probe.notes import Notes
+from epochal.tools.probe.result import Probe
+
+#: Parameters for the size of a page that are tried where nothing suggests one.
+_USUAL_SIZES = ("limit", "per_page", "page_size")
+
+
+class Investigation:
+    """Finds out how an API is read. The arguments are those of ``rest.probe``."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None,
+        params: Mapping[str, str] | None,
+        auth: AnyAuth | Sequence[AnyAuth] | None,
+        http: Http | None,
+        requests: int,
+        delay: float,
+    ) -> None:
+        self._params = {*(params or {})}
+        self._http = http
+        self._given, self._who = credentials.of(Address.parse(url).with_params(params or {}), auth, headers)
+        self._client = Client(self._who, http, requests, delay)
+        self._notes = Notes(self._who.mask)
+
+    def run(self) -> Probe:
+        """All of it.
+
+        Raises:
+            EpochalError: there is nothing to be read at the address.
+        """
+        try:
+            response, self._address = first_response(self._client, self._given)
+            self._first = body.read(response, self._address.shown())
+            return self._probed()
+        except EpochalError as error:
+            raise type(error)(error.condition, self._who.mask(error.problem), error.hint) from None
+        except RecursionError:
+            problem = f"{self._given.shown()} responded with a body that is nested too deeply."
+            raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
+
+    def _probed(self) -> Probe:
+        self._asking = Asking(self._client, self._first.layout)
+        self._notes.seen("records", _place(self._first.layout), self._first.how)
+        self._notes.doubt(*self._first.doubts)
+        for name in {*self._given.params} - {*self._address.params}:
+            self._notes.doubt(f"The parameter '{name}' was left out of the address, as it asks for a part of the list.")
+        again = self._asking.ask_softly(self._address)
+        self._key = records.key_of(self._first.records, (again or self._first).records)
+        again_is = report.repeated(self._notes, self._first, again, self._key, self._asking.said)
+        self._is_cut = False
+        paging = self._paging(again_is != "other")
+        needs_key = again_is == "changed" and self._first.layout.format == "json"
+        sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
+        if self._asking.stopped:
+            self._notes.not_known(f"What further requests would show: {self._asking.stopped}.")
+        report.order(self._notes, self._first, sample, self._key)
+        columns = schema.infer(sample, texts=self._first.layout.format == "csv")
+        self._notes.seen("schema", plural(len(columns.columns), "column"), f"the values of {len(sample)} records")
+        self._notes.doubt(*columns.doubts)
+        self._notes.not_known(
+            "Whether the list only grows at its end, which a stream needs: a few requests do not show it.",
+            f"Fields and types that are not in these {len(sample)} records: the API's documentation may name more.",
+        )
+        return self._result(self._arguments(pages), columns.ddl)
+
+    def _paging(self, is_repeatable: bool) -> Followed | Counted | None:
+        """How the pages follow each other, if that can be seen."""
+        first, asking, key = self._first, self._asking, self._key
+        base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)
+        counting = Counting(asking, first, base, key, hints)
+        can_count = is_repeatable and first.count > 1
+        has_more = any(value is True and names.is_more(pointer) for pointer, value in first.outline.items())
+        steps: tuple[Callable[[], Followed | Counted | None], ...] = (
+            lambda: followed.follow(asking, first, key),
+            lambda: counting.hinted() if can_count else None,
+            lambda: followed.follow_keys(asking, first, key) if has_more else None,
+            lambda: counting.usual() if can_count else None,
+            lambda: followed.follow(asking, counting.small_page, key) if counting.small_page else None,
+        )
+        try:
+            found = next((found for step in steps if (found := step()) is not None), None)
+        except StoppedError:
+            return None
+        self._is_cut = found is None and counting.small_page is not None
+        return found
+
+    def _pages(self, paging: Followed | Counted | None, key: str | None) -> tuple[list[Record], AnyPages | None]:
+        """The records seen, each once, and the argument ``pages``.
+
+        Args:
+            key: JSON Pointer to what tells records from each other, where their fields change.
+        """
+        seen: tuple[Listing, ...] = (self._first,)
+        pages: AnyPages | None = None
+        if isinstance(paging, Followed):
+            seen = (self._first, *paging.pages)
+            pages = report.by_following(self._notes, self._first, paging)
+            self._address = self._address.without([paging.follow.param] if paging.follow.param else [])
+            if paging.pages[0] is self._first:
+                self._enlarge(paging)
+        elif isinstance(paging, Counted):
+            seen = (self._first, *paging.pages)
+            pages = report.by_counting(self._notes, paging, key, self._asking.said)
+            self._address = self._address.without([paging.param, paging.size_param])
+        else:
+            report.in_one(self._notes, self._first, self._asking, self._is_cut)
+            pages = NoPages(key=key) if key else None
+        report.rate_limit(self._notes, seen)
+        known = dict[str, Record]()
+        for record in (record for listing in seen for record in listing.records):
+            known.setdefault(self._key.of(record), record)
+        return list(known.values())[: schema.MOST], pages
+
+    def _enlarge(self, paging: Followed) -> None:
+        """Asks for larger pages, if a parameter for that is found, and if they lead on."""
+        before = self._key.all(self._first.records)
+        if len(before) >= LARGE:
+            return
+        tried = Hints.of(self._first, self._given).sizes[:2] or [*_USUAL_SIZES]
+        try:
+            for name in tried:
+                large = self._asking.ask(self._address.with_params({name: LARGE}))
+                keys = self._key.all(large.records) if large else []
+                if large is not None and len(keys) > len(before) and keys[: len(before)] == before:
+                    self._use_size(paging, name, large, keys)
+                    return
+        except StoppedError:
+            return
+        shown = ", ".join(f"'{name}'" for name in tried)
+        self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {shown} gives no larger one.")
+
+    def _use_size(self, paging: Followed, name: str, large: Listing, keys: list[str]) -> None:
+        following = paging.follow.address(large)
+        second = self._asking.ask(following) if following else None
+        after = self._key.all(second.records) if second else []
+        how = f"asked for {LARGE}, the first page has {len(keys)} records"
+        if not after or self._key.overlap(keys, after):
+            self._notes.tested("page size", f"parameter '{name}'", f"{how}, and no page follows: it is not used")
+            return
+        self._notes.tested("page size", f"{LARGE}, by parameter '{name}'", f"{how}, and another one follows")
+        self._address = self._address.with_params({name: LARGE})
+        self._params |= {name} - {*self._given.params}
+
+    def _result(self, given: dict[str, Any], columns: str) -> Probe:
+        notes = self._notes
+        note = "" if notes.complete else "Incomplete: see what the probe could not find out."
+        return Probe(
+            url=notes.mask(self._given.shown()),
+            requests=self._client.requests,
+            complete=notes.complete,
+            findings=tuple(notes.findings),
+            doubts=tuple(notes.doubts),
+            unknown=tuple(notes.unknown),
+            schema=columns,
+            options=code.options(given),
+            call=code.helper(given, columns, note),
+            plain=code.plain(given, columns, note),
+        )
+
+    def _arguments(self, pages: AnyPages | None) -> dict[str, Any]:
+        """Arguments of ``epochal.read.rest``, without secrets."""
+        given = self._who.given
+        params = {n: v for n, v in self._address.params.items() if n in self._params and not is_secret(n)}
+        return {
+            "url": self._address.without(params).url,
+            "pages": pages,
+            "records": self._records(),
+            "auth": given["auth"],
+            "headers": given["headers"],
+            "params": {**params, **(given["params"] or {})} or None,
+            "http": credentials.without_secrets(self._http),
+        }
+
+    def _records(self) -> AnyRecords | None:
+        layout = self._first.layout
+        if layout.format == "ndjson":
+            return Ndjson()
+        if layout.format == "csv":
+            sep = None if layout.sep == "," else layout.sep
+            return Csv(sep=sep, header=None if layout.header else False)
+        if self._asking.missing:
+            return Json(layout.pointer or None, missing="empty")
+        return Json(layout.pointer) if layout.pointer else None
+
+
+def _place(layout: body.Layout) -> str:
+    if layout.format == "json":
+        return f"JSON array at '{layout.pointer}'" if layout.pointer else "JSON array"
+    return "NDJSON" if layout.format == "ndjson" else f"CSV, separated by {layout.sep!r}"

@@ -1,0 +1,190 @@
+"""What the requests have shown, in words, and as ``pages`` of ``epochal.read.rest``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from epochal._values.pages import AnyPages
+from epochal.tools.probe import counted, followed, names, records
+from epochal.tools.probe.asking import Asking, records_of
+from epochal.tools.probe.body import Listing, Record
+from epochal.tools.probe.client import one_line
+from epochal.tools.probe.counted import Counted
+from epochal.tools.probe.followed import Followed
+from epochal.tools.probe.notes import Notes
+
+Again = Literal["same", "changed", "other"]
+
+_OTHER_ORDER = "Ask the API for another order, by a parameter such as sort or order."
+
+
+def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.Key, said: str) -> Again:
+    """Says whether the same request gives the same records.
+
+    Args:
+        again: the second response; None where it had no records.
+        said: what became of the second request.
+
+    Returns:
+        Whether it had the same records, the same with changed fields, or others.
+    """
+    if again is None:
+        notes.not_known(f"Whether the same request gives the same records: asked again, {said}.")
+    elif again.records == first.records:
+        notes.tested("repeatable", "yes", f"asked twice, the first page had the same {records_of(first)}")
+    elif key.all(again.records) != key.all(first.records):
+        notes.tested("repeatable", "no", "asked twice, the first page had other records, or another order")
+        notes.doubt(f"The list changed between two requests: it must only grow at its end. {_OTHER_ORDER}")
+        return "other"
+    else:
+        fields = ", ".join(map(one_line, records.changed_fields(first.records, again.records)[:10]))
+        notes.tested("repeatable", "the records, but not all fields", f"asked twice, these fields differed: {fields}")
+        return "changed"
+    return "same"
+
+
+def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
+    """Says how pages name the next one."""
+    way = paging.follow
+    notes.tested("pages", way.shown, paging.how)
+    more, last = paging.flag() if way.kind in ("cursor", "keyset") else (None, None)
+    if more or last:
+        value = f"'{more or last}' is {'true' if more else 'false'} on each page but the last one"
+        if paging.ended:
+            notes.tested("end of list", value, f"so on {len(paging.pages)} pages, the last one included")
+        else:
+            notes.seen("end of list", value, f"so on the first {len(paging.pages)} pages; the last one was not reached")
+    elif paging.ended:
+        notes.tested("end of list", _end(paging), f"so on page {len(paging.pages)}, the last one")
+    else:
+        notes.not_known("How the last page says that no page follows: it was not reached.")
+    if paging.repeats:
+        notes.incomplete("Whether the pages overlap: one had records that came before.")
+    for place, total in counted.totals(first)[:1]:
+        if paging.ended and sum(page.count for page in paging.pages) == total:
+            notes.tested("total", f"{total} at {_place(place)}", "all pages together have as many records")
+        else:
+            notes.seen("total", f"{total} at {_place(place)}", "the first response says so")
+    last_page = paging.pages[-1]
+    if paging.ended and not (more or last) and way.token(last_page) is not None and last_page.count < first.count:
+        notes.doubt(
+            f"Page {len(paging.pages)} has fewer records than the first one, and names a page without records. Records "
+            "that are added to it later are missed, if the API adds them there, and not behind it."
+        )
+    is_named = way.is_named(first)
+    if not is_named:
+        notes.doubt("The first page does not mention a next one, so a list that is cut there looks complete.")
+    return way.value(more, last, None if is_named else "assumed")
+
+
+def _end(paging: Followed) -> str:
+    way, last = paging.follow, paging.pages[-1]
+    if way.token(last) is not None:
+        return "a page without records"
+    gone = way.kind == "link" or not way.is_named(last)
+    return "nothing names a next page" if gone else "the place of the next page is null or empty"
+
+
+def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> AnyPages:
+    """Says which parameters ask for a page.
+
+    Args:
+        key: JSON Pointer to what tells records, where their fields change.
+        said: what became of the last request.
+    """
+    notes.tested("pages", paging.shown, paging.how)
+    if paging.sized:
+        value = f"{paging.size}, by parameter '{paging.size_param}'"
+        how = f"a page of {paging.size} records was asked for, and seen full; none above {counted.LARGE} was tried"
+        notes.tested("page size", value, how)
+        if paging.length:
+            notes.doubt(f"The list has {paging.length} records: pages of more than {paging.size} could not be tested.")
+    else:
+        value = f"{paging.size}; '{paging.size_param}' has no effect, and is sent all the same"
+        notes.tested("page size", value, "pages have this size, whatever is asked for")
+    if paging.total:
+        how = "the page with the last record has as many records as this number says"
+        notes.tested("total", f"{paging.total_seen} at {_place(paging.total)}", how)
+    else:
+        largest = max(page.count for page in paging.pages)
+        for place, total in [one for one in counted.totals(paging.pages[-1]) if one[1] > largest][:1]:
+            notes.seen("total", f"{total} at {_place(place)}", "a response says so; the pages do not confirm it")
+    if paging.trouble:
+        notes.incomplete(paging.trouble)
+    elif paging.ends:
+        notes.tested("end of list", paging.ends, "it was asked for")
+    else:
+        notes.not_known(f"What comes behind the end of the list: asked for, {said}.")
+    return replace(paging, total=header(paging.total)).value(key)
+
+
+def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
+    """Says that one response is all, or why it is not.
+
+    Args:
+        is_cut: whether a parameter for the size of a page works, though none for its place.
+    """
+    totals = counted.totals(first)
+    against = [f"'{p}' is true" for p, v in first.outline.items() if v is True and names.is_more(p)]
+    against += [f"{_place(p)} says {n}" for p, n in totals if n > first.count and "total" in names.plain(p)]
+    against += [f"{way.place} names one" for way in list(followed.candidates(first))[:1]]
+    notes.not_known(*followed.unreadable_places(first))
+    if against:
+        why = ", ".join(against)
+        notes.incomplete(f"How the pages follow each other: there are more ({why}), and nothing tried leads to them.")
+    elif asking.stopped:
+        notes.incomplete("How the pages follow each other, if there are several: not all usual parameters were tried.")
+    elif is_cut and not any(total == first.count for _, total in totals):
+        notes.incomplete("How the pages follow each other: a parameter for their size works, and none for their place.")
+    elif any(one.name == "repeatable" and one.value == "no" for one in notes.findings):
+        notes.incomplete("How the pages follow each other: the list changes between requests, which compares nothing.")
+    elif first.count < 2:
+        notes.not_known("Whether there are pages: one record is too few to see it.")
+    else:
+        how = "usual parameters change nothing, and the response names no other page"
+        notes.tested("pages", "none: one response has all records", how)
+        if first.count % 10 == 0:
+            notes.doubt(f"{first.count} is a round number of records: it may be the most that one response has.")
+    if places := followed.silent_places(first):
+        notes.not_known(f"What '{places[0]}' has when there is a next page: there is none now.")
+    for place, total in totals[:1]:
+        if total == first.count:
+            notes.tested("total", f"{total} at {_place(place)}", "the response has as many records")
+
+
+def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.Key) -> None:
+    """Says what tells records from each other, and in which order they come."""
+    if len({*key.all(first.records)}) == first.count:
+        notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
+    else:
+        notes.not_known("What tells the records from each other: some are equal in all fields.")
+    found = records.order(sample, key)
+    for pointer, direction in found:
+        notes.seen("order", f"{direction} by '{pointer}'", f"so in {len(sample)} records")
+    if any(direction == "descending" for _, direction in found):
+        notes.doubt(
+            "The list begins with its newest record: later ones come before the position of a stream, which never "
+            f"reads them. {_OTHER_ORDER}"
+        )
+    if not found:
+        notes.not_known("The order of the records: neither their key nor a time of theirs ascends.")
+
+
+def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
+    """Says what headers tell of a limit."""
+    headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
+    found = [f"{header(name)}: {one_line(value)}" for name, value in headers.items() if re.search("rate-?limit", name)]
+    if found:
+        notes.seen("rate limit", "; ".join(found), "headers of a response; Epochal pauses when nothing is left")
+
+
+def _place(place: str) -> str:
+    return f"'{place}'" if place.startswith("/") else f"header {header(place)}"
+
+
+def header(place: str) -> str:
+    """The name of a header as one writes it; a JSON Pointer stays what it is."""
+    return place if place.startswith("/") else "-".join(word.capitalize() for word in place.split("-"))

@@ -1,0 +1,206 @@
+"""The columns of the records seen, as DDL, and what is doubtful about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from epochal.tools.probe.asking import plural
+from epochal.tools.probe.body import Record
+from epochal.tools.probe.client import one_line
+
+#: Records that are looked at.
+MOST = 1000
+_DEEPEST = 8
+_MOST_NAMES = 200
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_DECIMAL = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d{1,3})?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
+_DATA_NAME = re.compile(r"\d+|\d{4}-\d\d-\d\d.*|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{24,}")
+_EPOCH_NAME = re.compile(r"creat|updat|modif|time|date|_at$|At$|^ts$|expir", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns.
+
+    Attributes:
+        columns: their names, and types as DDL.
+        doubts: what the sample does not tell of them.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    doubts: tuple[str, ...]
+
+    @property
+    def ddl(self) -> str:
+        return ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
+
+
+def infer(records: Sequence[Record], *, texts: bool) -> Schema:
+    """The columns of a sample.
+
+    Args:
+        records: the sample; at least one.
+        texts: whether all values are texts (CSV), so that numbers are read from them.
+    """
+    doubts: list[str] = []
+    columns = list(_columns(records[:MOST], "", doubts, texts=texts, depth=0))
+    return Schema(tuple(columns), tuple(doubts))
+
+
+def quoted(name: str) -> str:
+    """A column's name as DDL has it."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`{}`".format(name.replace("`", "``"))
+
+
+def _columns(
+    records: Sequence[Record], path: str, doubts: list[str], *, texts: bool, depth: int
+) -> Iterator[tuple[str, str]]:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    seen: dict[str, str] = {}
+    for name in names[:_MOST_NAMES]:
+        where = f"{path}.{one_line(name)}" if path else one_line(name)
+        if name.lower() in seen:
+            other = one_line(seen[name.lower()])
+            doubts.append(f"{where}: Spark does not tell its name from '{other}'; it has no column.")
+            continue
+        seen[name.lower()] = name
+        yield name, _type([record.get(name) for record in records], where, doubts, texts=texts, depth=depth)
+    if len(names) > _MOST_NAMES:
+        doubts.append(f"{path or 'A record'}: {len(names)} names were seen, and the first {_MOST_NAMES} have columns.")
+
+
+def _type(values: list[Any], where: str, doubts: list[str], *, texts: bool, depth: int) -> str:
+    given = [value for value in values if value is not None]
+    kinds = {_kind(value) for value in given}
+    if not given:
+        doubts.append(
+            f"{where}: only null in {plural(len(values), 'record')}; its type is not known, STRING takes any."
+        )
+        return "STRING"
+    if kinds <= {"whole number", "number"}:
+        return _number(given, where, doubts)
+    if len(kinds) > 1:
+        doubts.append(f"{where}: mixed types ({', '.join(sorted(kinds))}); STRING takes each as JSON text.")
+        return "STRING"
+    (kind,) = kinds
+    if kind == "text":
+        return _text(given, where, doubts, texts=texts)
+    if kind == "array":
+        return _array(given, where, doubts, depth)
+    return "BOOLEAN" if kind == "boolean" else _object(given, where, doubts, depth)
+
+
+def _kind(value: Any) -> str:
+    kinds = ((bool, "boolean"), (int, "whole number"), (Decimal, "number"), (str, "text"), (list, "array"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "object")
+
+
+def _number(given: list[Any], where: str, doubts: list[str]) -> str:
+    if all(isinstance(value, int) for value in given):
+        largest = max(abs(value) for value in given)
+        if largest >= 2**63:
+            digits = len(str(largest))
+            doubts.append(f"{where}: numbers of {digits} digits do not fit BIGINT.")
+            return "DECIMAL(38,0)" if digits <= 38 else "STRING"
+        if largest > 2**53:
+            doubts.append(f"{where}: numbers above 2^53, which clients in JavaScript round; BIGINT keeps them.")
+        if moment := _epoch(given, where):
+            doubts.append(f"{where}: looks like {moment} since 1970; BIGINT keeps the number.")
+        return "BIGINT"
+    exact = [value for value in given if isinstance(value, Decimal)]
+    if any(abs(value.adjusted()) > 307 for value in exact if value):
+        doubts.append(f"{where}: numbers that are too large or too small for DOUBLE; STRING keeps them.")
+        return "STRING"
+    if any(len(value.as_tuple().digits) > 15 for value in exact) or any(
+        abs(value) > 2**53 for value in given if isinstance(value, int)
+    ):
+        doubts.append(f"{where}: numbers of more than 15 digits; DOUBLE rounds them, DECIMAL(38,…) would keep them.")
+    return "DOUBLE"
+
+
+def _epoch(given: list[int], where: str) -> str:
+    name = where.rpartition(".")[2]
+    low, high = min(given), max(given)
+    if not _EPOCH_NAME.search(name):
+        return ""
+    if low >= 600_000_000 and high < 5_000_000_000:
+        return "seconds"
+    return "milliseconds" if low >= 600_000_000_000 and high < 5_000_000_000_000 else ""
+
+
+def _text(given: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
+    if all(re.fullmatch(r"[+-]?\d+", value) for value in given):
+        return _digits(given, where, doubts, texts=texts)
+    if texts and all(_INTEGER.fullmatch(value) or _DECIMAL.fullmatch(value) for value in given):
+        return "DOUBLE"
+    if texts and all(value in ("true", "false") for value in given):
+        return "BOOLEAN"
+    if all(_DATE.fullmatch(value) and _is_moment(value) for value in given):
+        return "DATE"
+    moments = [_TIMESTAMP.fullmatch(value) for value in given]
+    found = [match for match in moments if match and _is_moment(match[1])]
+    if len(found) < len(given):
+        return "STRING"
+    if len({bool(match[3]) for match in found}) > 1 or not found[0][3]:
+        doubts.append(f"{where}: timestamps without a time zone; TIMESTAMP would read them in that of the session.")
+        return "STRING"
+    if any(match[2] and len(match[2]) > 7 for match in found):
+        doubts.append(f"{where}: timestamps with more than microseconds, which TIMESTAMP would cut off.")
+        return "STRING"
+    return "TIMESTAMP"
+
+
+def _digits(given: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
+    leading = any(re.match(r"[+-]?0\d", value) for value in given)
+    longest = max(len(value.lstrip("+-")) for value in given)
+    if texts and not leading and longest <= 18:
+        return "BIGINT"
+    why = "with leading zeros" if leading else f"of up to {longest} digits"
+    doubts.append(f"{where}: numbers {why}, as texts; STRING keeps them as they are.")
+    return "STRING"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _array(given: list[list[Any]], where: str, doubts: list[str], depth: int) -> str:
+    members = [member for array in given for member in array][:MOST]
+    if not members:
+        doubts.append(f"{where}: only empty arrays; the type of their elements is not known.")
+        return "ARRAY<STRING>"
+    if depth >= _DEEPEST:
+        return _too_deep(where, doubts)
+    return f"ARRAY<{_type(members, f'{where}[]', doubts, texts=False, depth=depth + 1)}>"
+
+
+def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> str:
+    names = {name for record in given for name in record}
+    if not names:
+        doubts.append(f"{where}: only empty objects; their fields are not known, STRING takes any.")
+        return "STRING"
+    if depth >= _DEEPEST:
+        return _too_deep(where, doubts)
+    if all(_DATA_NAME.fullmatch(name) for name in names):
+        doubts.append(f"{where}: the names in it look like data ({plural(len(names), 'name')}); it is taken for a map.")
+        members = [member for record in given for member in record.values()][:MOST]
+        return f"MAP<STRING, {_type(members, f'{where}{{}}', doubts, texts=False, depth=depth + 1)}>"
+    columns = _columns(given, where, doubts, texts=False, depth=depth + 1)
+    return f"STRUCT<{', '.join(f'{quoted(name)}: {kind}' for name, kind in columns)}>"
+
+
+def _too_deep(where: str, doubts: list[str]) -> str:
+    doubts.append(f"{where}: nested too deeply to be looked at; STRING takes it as JSON text.")
+    return "STRING"

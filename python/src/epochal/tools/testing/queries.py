@@ -1,0 +1,121 @@
+"""A query over the source: started, stopped, its checkpoint copied, its deliveries recorded."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from epochal.tools.testing import rows
+from epochal.tools.testing.report import BrokenError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_PAUSE = 0.05
+_ATTEMPTS = 5
+#: Spark gives a Python worker 10 s to start: on a busy machine the source is not to blame.
+_NO_WORKER = "Python worker failed to connect back"
+
+
+@dataclass
+class Recorded:
+    """A query with a directory of its own for its checkpoint and for what it delivered.
+
+    Attributes:
+        frame: a new streaming DataFrame over the source.
+        directory: local, also to the driver.
+        timeout: seconds after which what has not happened will not happen.
+    """
+
+    frame: Callable[[], DataFrame]
+    directory: Path
+    timeout: float
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.directory / "checkpoint"
+
+    def start(self, **trigger: Any) -> StreamingQuery:
+        """Starts it.
+
+        Args:
+            trigger: as of ``DataStreamWriter.trigger``.
+        """
+        place = str(self.directory / "deliveries")
+        writer = self.frame().writeStream.foreachBatch(lambda batch, epoch: _record(place, batch, epoch))
+        return writer.option("checkpointLocation", str(self.checkpoint)).trigger(**trigger).start()
+
+    def drain(self) -> None:
+        """Runs it under AvailableNow to its end; again, where Spark could not start a Python worker in time."""
+        from pyspark.errors import PySparkException
+
+        for attempt in range(_ATTEMPTS):
+            query = self.start(availableNow=True)
+            try:
+                query.awaitTermination(int(self.timeout))
+                if query.isActive:
+                    raise BrokenError(
+                        f"under AvailableNow the query has not ended after {self.timeout:.0f} s, with"
+                        f" {len(self.rows())} rows delivered; if it only needs longer, raise `timeout`"
+                    )
+                return
+            except PySparkException as error:
+                if _NO_WORKER not in str(error) or attempt == _ATTEMPTS - 1:
+                    raise
+            finally:
+                query.stop()
+
+    def deliveries(self) -> list[tuple[int, list[str]]]:
+        """Each delivery of an epoch with its rows, the oldest first."""
+        place = self.directory / "deliveries"
+        files = sorted(place.glob("*.json"), key=lambda file: file.name.partition("@")[2]) if place.is_dir() else []
+        return [(int(file.name.partition("@")[0]), json.loads(file.read_text("utf-8"))) for file in files]
+
+    def rows(self) -> list[str]:
+        """All rows; of an epoch that came twice those that came last."""
+        return list(itertools.chain.from_iterable(dict(self.deliveries()).values()))
+
+    def assert_same_when_replayed(self) -> None:
+        first: dict[int, list[str]] = {}
+        for epoch, found in self.deliveries():
+            rows.same(f"epoch {epoch} had other rows when it was replayed", found, first.setdefault(epoch, found))
+
+    def forget_last_commit(self) -> int:
+        """Has the last epoch come again at the next start; says which it is."""
+        commits = self.checkpoint / "commits"
+        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+        return last
+
+    def copied(self, name: str) -> Recorded:
+        """A query with a copy of this one's checkpoint, which has delivered nothing."""
+        other = Recorded(self.frame, self.directory.with_name(name), self.timeout)
+        shutil.copytree(self.checkpoint, other.checkpoint)
+        return other
+
+    def wait_for(self, query: StreamingQuery, count: int) -> None:
+        """Waits until so many rows were delivered, the query's end, or the timeout."""
+        deadline = time.monotonic() + self.timeout
+        while query.isActive and len(self.rows()) < count and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        error = query.exception()
+        if error is not None and _NO_WORKER not in str(error):
+            raise BrokenError(f"the query failed: {error}")
+
+
+def _record(place: str, batch: DataFrame, epoch: int) -> None:
+    # Runs on the server, over Connect: it must not need anything of this process.
+    found = [rows.text(row) for row in batch.collect()]
+    directory = Path(place)
+    directory.mkdir(parents=True, exist_ok=True)
+    partial = directory / f"{epoch}@{time.time_ns():020d}.part"
+    partial.write_text(json.dumps(found), "utf-8")
+    partial.rename(partial.with_suffix(".json"))

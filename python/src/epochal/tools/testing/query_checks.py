@@ -1,0 +1,136 @@
+"""The checks of a query over any format."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochal.tools.testing import promises, rows
+from epochal.tools.testing.queries import Recorded
+from epochal.tools.testing.report import BrokenError, NotCheckedError, Promise
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_STARTS = 4
+
+
+@dataclass
+class QueryScene:
+    """A source, and what a check of its queries needs.
+
+    Attributes:
+        frame: a new streaming DataFrame over it.
+        add: adds so many rows to the origin; None if nothing can be added.
+        directory: an empty one, local also to the driver.
+        timeout: in seconds.
+        keeps_rows: whether rows can be read again long after they were committed.
+    """
+
+    frame: Callable[[], DataFrame]
+    add: Callable[[int], object] | None
+    directory: Path
+    timeout: float
+    keeps_rows: bool = True
+
+    def query(self) -> Recorded:
+        """A query that has delivered what was there."""
+        found = Recorded(self.frame, self.directory / "query", self.timeout)
+        found.drain()
+        return found
+
+    def more(self, count: int) -> int:
+        """Adds rows, where that is possible; says how many."""
+        if self.add is None:
+            return 0
+        self.add(count)
+        return count
+
+
+def _replay(scene: QueryScene) -> None:
+    query = scene.query()
+    expected = len(query.rows()) + scene.more(10)
+    query.drain()
+    last = query.forget_last_commit()
+    expected += scene.more(5)
+    query.drain()
+    # The run that replays may end with the replay.
+    query.drain()
+    if sum(epoch == last for epoch, _ in query.deliveries()) < 2:
+        raise BrokenError(f"epoch {last}, whose commit was missing, was not delivered again")
+    query.assert_same_when_replayed()
+    rows.once_each("after a replay", query.rows(), expected)
+
+
+def _checkpoint_alone(scene: QueryScene) -> None:
+    # Resumed twice: a position kept outside may be right for one resume, and has moved on before the next.
+    query = scene.query()
+    if scene.keeps_rows and scene.add is not None:
+        restored, later = query.copied("restored"), query.copied("restored-later")
+        before = len(query.rows())
+        scene.more(10)
+        query.drain()
+        restored.drain()
+        rows.same("from an older copy of the checkpoint", restored.rows(), query.rows()[before:])
+        scene.more(10)
+        query.drain()
+        for what, copy in (("the same copy, resumed again", restored), ("a second such copy, resumed later", later)):
+            copy.drain()
+            rows.same(f"from {what}", copy.rows(), query.rows()[before:])
+        return
+    scene.more(10)
+    query.drain()
+    last = query.deliveries()[-1][1]
+    restored = query.copied("restored")
+    for what in ("from a copy of the checkpoint", "from the same copy, resumed again"):
+        already = len(restored.deliveries())
+        restored.forget_last_commit()
+        restored.drain()
+        found = restored.deliveries()[already:]
+        rows.same(f"the last epoch, {what}", found[0][1] if found else [], last)
+
+
+def _available_now(scene: QueryScene) -> None:
+    query = scene.query()
+    count = len(query.rows())
+    query.drain()
+    rows.once_each("after a second run, with nothing new", query.rows(), count)
+    count += scene.more(25)
+    query.drain()
+    rows.once_each("after 25 more rows", query.rows(), count)
+
+
+def _restarts(scene: QueryScene) -> None:
+    if scene.add is None:
+        raise NotCheckedError("no `add` was given: rows cannot be added to the origin")
+    seed = random.randrange(1_000_000)
+    chance = random.Random(seed)
+    query = scene.query()
+    expected = len(query.rows())
+    for _ in range(_STARTS):
+        started = query.start(processingTime="0 seconds")
+        try:
+            for _ in range(chance.randint(1, 2)):
+                expected += scene.more(chance.randint(1, 9))
+                # Stopped in the middle of a batch, or after it.
+                if chance.random() < 0.5:
+                    query.wait_for(started, expected)
+        finally:
+            started.stop()
+    expected += scene.more(3)
+    query.drain()
+    # A run that begins with a batch that was stopped may end with it.
+    query.drain()
+    query.assert_same_when_replayed()
+    rows.once_each(f"after {_STARTS} starts (seed {seed})", query.rows(), expected)
+
+
+CHECKS: dict[Promise, Callable[[QueryScene], None]] = {
+    promises.REPLAY: _replay,
+    promises.CHECKPOINT_ALONE: _checkpoint_alone,
+    promises.QUERY_AVAILABLE_NOW: _available_now,
+    promises.RESTARTS: _restarts,
+}

@@ -1,0 +1,55 @@
+"""Rows as texts, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from epochal.tools.testing.report import BrokenError
+
+_SHOWN = 8
+
+
+def text(row: Any) -> str:
+    """The same for equal rows, whether they are tuples, Spark's rows or dicts."""
+    values = list(row.values()) if isinstance(row, dict) else list(row)
+    return json.dumps(values, default=str, ensure_ascii=False)
+
+
+def texts(found: Iterable[Any]) -> list[str]:
+    """Rows of a reader: tuples, or Arrow's record batches."""
+    rows: list[str] = []
+    for each in found:
+        if hasattr(each, "to_pylist"):
+            rows += [text(row) for row in each.to_pylist()]
+        else:
+            rows.append(text(each))
+    return rows
+
+
+def same(what: str, found: Sequence[str], expected: Sequence[str]) -> None:
+    """Asserts the same rows, as often, in any order."""
+    missing = Counter(expected) - Counter(found)
+    surplus = Counter(found) - Counter(expected)
+    if missing or surplus:
+        raise BrokenError(
+            f"{what}: {len(found)} rows for {len(expected)}; missing {shown(missing.elements())};"
+            f" surplus {shown(surplus.elements())}"
+        )
+
+
+def once_each(what: str, found: Sequence[str], count: int | None) -> None:
+    """Asserts that no row came twice, and, if it is known how many there are, that all came."""
+    twice = [f"{row} ({times} times)" for row, times in Counter(found).items() if times > 1]
+    if twice or (count is not None and len(found) != count):
+        expected = "" if count is None else f" for {count}"
+        more = f"; more than once: {shown(twice)}" if twice else ""
+        raise BrokenError(f"{what}: {len(set(found))} rows{expected}{more}")
+
+
+def shown(rows: Iterable[str]) -> str:
+    """Some of them."""
+    found = list(rows)
+    return f"[{', '.join(found[:_SHOWN])}{', …' if len(found) > _SHOWN else ''}]"

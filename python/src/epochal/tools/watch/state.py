@@ -1,0 +1,145 @@
+"""What is known of a query now. The one place that asks a query; works the same on a Connect session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from epochal import _started as started
+from epochal.errors import from_spark
+from epochal.tools.watch.ending import failure
+from epochal.tools.watch.progress import Batch, batch_of
+from epochal.tools.watch.tally import Tally
+
+#: ``ended``: by itself, or by somebody else; ``stopped``: by the watch.
+Phase = Literal["starting", "running", "waiting", "stopping", "ended", "stopped", "failed"]
+
+#: What a query is doing when it has nothing to do.
+_WAITING = "Waiting for"
+
+
+class Query(Protocol):
+    """What is needed of a ``StreamingQuery``, classic or Connect."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def runId(self) -> str: ...  # noqa: N802
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def isActive(self) -> bool: ...  # noqa: N802
+    @property
+    def status(self) -> Mapping[str, Any]: ...
+    @property
+    def lastProgress(self) -> Mapping[str, Any] | None: ...  # noqa: N802
+    @property
+    def recentProgress(self) -> Sequence[Mapping[str, Any]]: ...  # noqa: N802
+    def exception(self) -> Exception | None: ...
+    def stop(self) -> None: ...
+    def awaitTermination(self, timeout: int | None = None) -> bool | None: ...  # noqa: N802
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryState:
+    """A query at one moment.
+
+    Attributes:
+        name: of the query, else what its sink writes into, else the start of its id.
+        message: what Spark says that the query is doing.
+        elapsed: seconds since the watch began, or for which there are progresses, if that is more.
+        error: what it failed with, in one line.
+    """
+
+    id: str
+    run_id: str
+    name: str
+    phase: Phase = "starting"
+    message: str = ""
+    elapsed: float = 0.0
+    tally: Tally = field(default_factory=Tally)
+    error: str | None = None
+
+    @property
+    def last(self) -> Batch | None:
+        """The last progress."""
+        return self.tally.last
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase in ("ended", "stopped", "failed")
+
+
+class Watched:
+    """A query, and what it was like when it was last asked."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self._began = time.monotonic()
+        run_id = str(query.runId)
+        self._named = query.name or started.table_of(run_id)
+        self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
+
+    def ask(self, *, is_stopping: bool = False) -> QueryState:
+        """Asks the query. One that has ended is not asked again.
+
+        Args:
+            is_stopping: whether the watch has asked it to stop.
+        """
+        if self.state.has_ended:
+            return self.state
+        is_active = self.query.isActive  # before its progress, so that the last one is not missed
+        tally = brought_up_to_date(self.state.tally, self.query)
+        status = self.query.status
+        message = str(status.get("message", ""))
+        error = None if is_active else self._error(is_stopping)
+        phase: Phase
+        if not is_active:
+            phase = "failed" if error else "stopped" if is_stopping else "ended"
+        elif is_stopping:
+            phase = "stopping"
+        elif tally.last is None:
+            phase = "starting"
+        else:
+            phase = "waiting" if message.startswith(_WAITING) and not status.get("isTriggerActive") else "running"
+        name = self._named or (tally.last.sink.target if tally.last else self.state.name)
+        elapsed = max(time.monotonic() - self._began, tally.span)
+        self.state = replace(
+            self.state, name=name, phase=phase, message=message, elapsed=elapsed, tally=tally, error=error
+        )
+        return self.state
+
+    def has_just_ended(self) -> bool:
+        """Whether the query has ended since it was last asked, or cannot be asked any more."""
+        try:
+            return not self.state.has_ended and not self.query.isActive
+        except Exception:  # ``ask`` says why
+            return True
+
+    def lost(self) -> QueryState:
+        """The driver is gone, and the query with it."""
+        self.state = replace(self.state, phase="stopped")
+        return self.state
+
+    def _error(self, is_stopping: bool) -> str | None:
+        error = self.query.exception() if is_stopping else failure(self.query)
+        return None if error is None else error_line(error)
+
+
+def brought_up_to_date(tally: Tally, query: Query) -> Tally:
+    """With what the query has done since; the same value where that is nothing.
+
+    Spark keeps the last progresses only, and each costs a text: the last one is enough where none is between.
+    """
+    last = query.lastProgress
+    if last is None:
+        return tally
+    batch = batch_of(last)
+    return tally.adding([batch] if tally.follows(batch) else map(batch_of, query.recentProgress))
+
+
+def error_line(error: BaseException) -> str:
+    """An error of ours as it is; of any other one, the first line."""
+    return str(from_spark(error) or str(error).strip().partition("\n")[0])

@@ -1,0 +1,82 @@
+"""Where a watch is shown."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol, TextIO
+
+from epochal.tools.watch import words
+from epochal.tools.watch.state import QueryState
+
+#: Seconds after which a plain line is printed though nothing has changed.
+_SILENCE = 60.0
+
+
+class View(Protocol):
+    """Shows queries until it is closed. ``pace`` is its number of seconds between two looks, unless one is given."""
+
+    pace: float
+
+    def show(self, states: Sequence[QueryState]) -> None:
+        """Shows the queries as they are now."""
+
+    def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
+        """Shows them for the last time, with the lines of the summary."""
+
+
+class Plain:
+    """A line for each query that has changed, for logs and pipes."""
+
+    pace = 10.0
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._printed: dict[str, tuple[object, float]] = {}
+
+    def show(self, states: Sequence[QueryState]) -> None:
+        for state in states:
+            seen, when = self._printed.get(state.run_id, (None, 0.0))
+            now = (state.tally.batches, state.tally.rows_read, state.last is None and state.message)
+            if not state.has_ended and (now != seen or state.elapsed - when >= _SILENCE):
+                self._printed[state.run_id] = now, state.elapsed
+                self._print(f"{words.clock(state.elapsed)} {words.line(state)}")
+
+    def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
+        for line in summary:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._file, flush=True)
+
+
+def view_of(file: TextIO | None) -> View:
+    """In a notebook what updates in place; on a terminal too, where rich is installed; else plain lines.
+
+    Args:
+        file: where to write; None is the notebook, or standard output.
+    """
+    if file is None and (shell := notebook_shell()) is not None:
+        from epochal.tools.watch.notebook import Notebook
+
+        return Notebook(shell)
+    written = sys.stdout if file is None else file
+    if written.isatty() and os.environ.get("TERM") != "dumb" and importlib.util.find_spec("rich") is not None:
+        from epochal.tools.watch.terminal import Terminal
+
+        return Terminal(written)
+    return Plain(written)
+
+
+def notebook_shell() -> Any:
+    """IPython's shell, where what it displays goes to a front end; None elsewhere, on a terminal too."""
+    shell = running_shell()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+def running_shell() -> Any:
+    """IPython's shell; None where there is none, or where nobody has imported IPython."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None

@@ -1,0 +1,192 @@
+"""The loop of a watch."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TextIO
+
+from epochal import _hooks
+from epochal.errors import OptionError, named
+from epochal.tools.watch import words
+from epochal.tools.watch.interrupts import Interrupts
+from epochal.tools.watch.state import Query, QueryState, Watched
+from epochal.tools.watch.views import View, view_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    #: One query, several, or all that are active in a session.
+    Given = StreamingQuery | Iterable[StreamingQuery] | SparkSession | None
+
+#: Seconds after which it is noticed that a query has ended, at most.
+_ENDED = 0.5
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0}
+_UNITS |= {"h": 3600.0, "hour": 3600.0}
+
+
+def watch(queries: Given = None, *, every: str | float | timedelta | None = None, file: TextIO | None = None) -> None:
+    """Shows what streaming queries do until they end: rows, rate, lag, requests, and what the sink did.
+
+    A terminal and a notebook are updated in place; elsewhere it prints lines. When all queries have ended, one line for
+    each says how it went.
+
+    Ctrl-C, or a notebook's interrupt button, stops the queries: what an epoch has not committed is not in the table,
+    and the query goes on there when it is started again. A second Ctrl-C does not wait until they have stopped.
+
+    >>> epochal.watch(query)  # doctest: +SKIP
+    1,000 rows in 10 epochs into strings, 3.2 s
+
+    Args:
+        queries: a query, or several; a session means all its active ones, and so does None for the active session.
+        every: time between two looks: seconds, ``"1 second"``, or a ``timedelta``. Unset, a second where it updates in
+            place, and ten seconds for lines.
+        file: where to write, instead of the notebook or standard output.
+
+    Raises:
+        OptionError: ``queries`` or ``every`` is not one of these.
+        EpochalError: what the first query failed with that has failed, when all have ended. It is Spark's own exception
+            where the error is not one of Epochal's.
+        KeyboardInterrupt: the second Ctrl-C.
+    """
+    pace = None if every is None else seconds(every, "every")
+    found = queries_of(queries, "epochal.watch")
+    view = view_of(file)
+    run(found, view, view.pace if pace is None else pace)
+
+
+def run(queries: Sequence[Query], view: View, pace: float) -> None:
+    """Watches until all have ended."""
+    watched = [Watched(query) for query in queries]
+    stopping: Stopping | None = None
+    with Interrupts() as interrupts:
+        try:
+            while True:
+                view.show([_asked(one, interrupts, stopping is not None) for one in watched])
+                if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.has_failed):
+                    break
+                _pause(watched, interrupts, pace, 0 if stopping is None else 1)
+                if interrupts.count > 1:
+                    raise KeyboardInterrupt
+                if interrupts.count and stopping is None:
+                    stopping = Stopping(watched)
+        finally:
+            states = [one.state for one in watched]
+            view.close(states, [words.summary(state) for state in states] or ["No query is active."])
+    raise_first(watched)
+    if stopping is not None and stopping.has_failed and stopping.error is not None:
+        raise stopping.error
+
+
+class Stopping:
+    """Stops queries in a thread of its own: the watch goes on, and a second Ctrl-C need not wait.
+
+    Attributes:
+        error: what the first one raised that could not be stopped.
+    """
+
+    def __init__(self, watched: Iterable[Watched]) -> None:
+        self.error: Exception | None = None
+        self._queries = [one.query for one in watched if not one.state.has_ended]
+        threading.Thread(target=self._stop, name="epochal-stop", daemon=True).start()
+
+    @property
+    def has_failed(self) -> bool:
+        return self.error is not None and not _is_lost(self.error)
+
+    def _stop(self) -> None:
+        for query in self._queries:
+            try:
+                query.stop()
+            except Exception as error:
+                self.error = self.error or error
+
+
+def raise_first(watched: Iterable[Watched]) -> None:
+    """Raises what the first of them failed with that has failed."""
+    for one in watched:
+        if one.state.phase == "failed":
+            with named():
+                one.query.awaitTermination()
+                if (error := one.query.exception()) is not None:
+                    raise error
+
+
+def queries_of(given: Given, caller: str) -> list[Query]:
+    """The queries that an argument means.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    _hooks.install()
+    if given is None and (given := active_session()) is None:
+        return []
+    if (streams := getattr(given, "streams", None)) is not None:
+        return list(streams.active)
+    found: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    if strange := [one for one in found if not hasattr(type(one), "lastProgress")]:
+        raise OptionError(
+            "OPTION_INVALID",
+            f"{caller} was given a {type(strange[0]).__name__}, which is no streaming query.",
+            "Give it what epochal.write.jdbc or DataStreamWriter.start() returned, a list of these, or a session.",
+        )
+    return found
+
+
+def active_session() -> SparkSession | None:
+    """The session that Spark takes for the active one, on a Connect client too."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def seconds(given: str | float | timedelta, argument: str) -> float:
+    """The length of time that an argument means.
+
+    Raises:
+        OptionError: it means none, or none above zero.
+    """
+    found = 0.0
+    if isinstance(given, timedelta):
+        found = given.total_seconds()
+    elif isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
+        unit = match[2].lower()
+        found = float(match[1]) * _UNITS.get(unit if unit in _UNITS else unit.removesuffix("s"), 0.0)
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        found = float(given)
+    if found > 0:
+        return found
+    raise OptionError(
+        "OPTION_INVALID",
+        f"The argument '{argument}' is {given!r}, which is no length of time above zero.",
+        f'Set it like this: {argument}="1 second" or {argument}=0.5.',
+    )
+
+
+def _asked(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryState:
+    """The query's state; after a Ctrl-C that has ended the JVM as well (``spark-submit``), the last known one."""
+    try:
+        return one.ask(is_stopping=is_stopping)
+    except Exception as error:
+        if not (interrupts.count and _is_lost(error)):
+            raise
+        return one.lost()
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the JVM of this process is gone."""
+    return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
+
+
+def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float, handled: int) -> None:
+    """Until it is time to look again, a query has ended, or there was a Ctrl-C beyond those that were handled."""
+    deadline = time.monotonic() + pace
+    while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
+        interrupts.sleep(min(_ENDED, left))
+        if interrupts.count <= handled and any(one.has_just_ended() for one in watched):
+            return

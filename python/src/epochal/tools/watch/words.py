@@ -1,0 +1,206 @@
+"""A query's state as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from epochal.tools.watch.progress import Batch, Counts
+from epochal.tools.watch.state import QueryState
+
+
+def line(state: QueryState) -> str:
+    """All that is known, in one line."""
+    last = state.last
+    if last is None:
+        return f"{state.name}: {waiting(state)}"
+    tally = state.tally
+    parts = [f"{position(last)}, {rows(state)}"]
+    parts += [f"{number(tally.rate)} rows/s"] if tally.rate is not None else []
+    parts += [lag(last.behind, last.is_exact, last.seconds_behind)] if last.behind is not None else []
+    parts += [f"ETA {duration(tally.eta)}"] if tally.eta is not None else []
+    more = [fact for fact in (sources(last), sink(last)) if fact]
+    return f"{state.name}: {'; '.join([', '.join(parts), *more])}"
+
+
+def doing(state: QueryState) -> str:
+    """What Spark says that the query is doing, where ``waiting`` does not say it."""
+    return "" if state.last is None or state.has_ended else state.message
+
+
+def waiting(state: QueryState) -> str:
+    """What is known before the first progress."""
+    said = f": {state.message}" if state.message else ""
+    return f"no batch yet after {duration(state.elapsed)}{said}"
+
+
+def summary(state: QueryState) -> str:
+    """How it went, in one line: ``1,000 rows in 10 epochs into strings, 3.2 s``."""
+    tally, last = state.tally, state.last
+    spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
+    if last is None:
+        return f"{state.name}: {_ending(state)} before its first batch, {spent}"
+    batches = counted(tally.batches, unit(last))
+    if state.phase == "stopped":
+        again = "; start again to go on" if last.sink.epoch is not None else ""
+        return f"{state.name}: stopped at {position(last)}, {rows(state)}{again}"
+    if state.phase == "ended" and not tally.batches:
+        return f"{state.name}: nothing new, {spent}"
+    text = f"{rows(state)} in {batches} into {last.sink.target}, {spent}"
+    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state)) if fact]
+    text = f"{text} ({', '.join(facts)})" if facts else text
+    if state.phase == "failed":
+        return f"{state.name}: failed after {position(last)}, {text}"
+    if not state.has_ended:
+        return f"{state.name}: {state.phase} at {position(last)}, {rows(state)}"
+    return text if state.name == last.sink.target else f"{state.name}: {text}"
+
+
+def facts(state: QueryState) -> list[tuple[str, str]]:
+    """What a block shows below its head: labels and texts, those that say something."""
+    last, tally = state.last, state.tally
+    if last is None:
+        return [("", state.error or waiting(state))]
+    counts = f"{rows(state)} in {counted(tally.batches, unit(last))}"
+    speed = f"{number(tally.rate)} rows/s" if tally.rate is not None else ""
+    until = f"ETA {duration(tally.eta)}" if tally.eta is not None else ""
+    told = [
+        ("rows", ", ".join(filter(None, [counts, speed]))),
+        ("lag", ", ".join(filter(None, [lag(last.behind, last.is_exact, last.seconds_behind), until]))),
+        ("source", "; ".join(source.name for source in last.sources)),
+        ("", sources(last)),
+        ("sink", last.sink.name),
+        ("", ", ".join(filter(None, [position(last), sink(last)]))),
+        ("", "; ".join(filter(None, [_repeated(state), _bad(state)]))),
+        ("error", state.error or ""),
+    ]
+    return [(label, text) for label, text in told if text]
+
+
+def rows(state: QueryState) -> str:
+    """Rows written, and rows read where these are others: ``1,000 rows read, 40 rows``."""
+    tally = state.tally
+    more = "" if tally.is_complete else "at least "
+    written = f"{more}{counted(tally.rows_written, 'row')}"
+    same = tally.rows_read == tally.rows_written + tally.bad_rows or tally.repeated
+    return written if same else f"{more}{counted(tally.rows_read, 'row')} read, {written} written"
+
+
+def position(last: Batch) -> str:
+    """``epoch 12``; ``batch 12`` where the sink has none."""
+    return f"batch {last.number}" if last.sink.epoch is None else f"epoch {last.sink.epoch}"
+
+
+def unit(last: Batch) -> str:
+    return "batch" if last.sink.epoch is None else "epoch"
+
+
+def lag(behind: int | None, is_exact: bool, seconds_behind: float | None) -> str:
+    """``520 behind (13 s)``; ``at least`` where the source has not seen the end."""
+    if behind is None:
+        return ""
+    if behind == 0 and is_exact:
+        return "up to date"
+    late = f" ({duration(seconds_behind)})" if seconds_behind else ""
+    return f"{'' if is_exact else 'at least '}{behind:,} behind{late}"
+
+
+def sources(last: Batch) -> str:
+    """What the sources did: ``12 pages, 14 requests, 2 retries, 1 throttled, waited 3.1 s``."""
+    told = []
+    for source in last.sources:
+        facts = [*_facts(source.counts)]
+        facts += [counted(source.malformed, "malformed record")] if source.malformed else []
+        if facts:
+            told.append(", ".join(facts) if len(last.sources) == 1 else f"{source.name}: {', '.join(facts)}")
+    return "; ".join(told)
+
+
+def sink(last: Batch) -> str:
+    """What the sink did: ``inline, load 3 ms, commit 2 ms``."""
+    told = last.sink
+    facts = [told.transport] if told.transport else []
+    facts += ["was there already"] if told.is_repeated else []
+    facts += [f"load {milliseconds(told.load)}"] if told.load is not None else []
+    facts += [f"commit {milliseconds(told.commit)}"] if told.commit is not None else []
+    return ", ".join([*facts, *_facts(told.counts)])
+
+
+def progress_bar(state: QueryState, width: int) -> str:
+    """The part of the rows that is read, and the rest."""
+    fraction = state.tally.fraction
+    if fraction is None:
+        return ""
+    full = int(fraction * width)
+    return f"{'█' * full}{'░' * (width - full)} {int(fraction * 100)} %"
+
+
+def duration(seconds: float | None) -> str:
+    """``0.4 s``, ``13 s``, ``2 min 5 s``, ``3 h 2 min``."""
+    if seconds is None:
+        return ""
+    if seconds < 10 and round(seconds, 1) != round(seconds):
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def clock(seconds: float) -> str:
+    """``0:02:05``."""
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{round(seconds * 1000):,} ms"
+
+
+def number(value: float | None) -> str:
+    """Three digits are enough: ``1,234``, ``12``, ``3.5``."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 row``, ``1,000 rows``, ``2 retries``, ``3 batches``."""
+    if count == 1:
+        return f"1 {noun}"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("tch") else f"{noun}s"
+    return f"{count:,} {plural}"
+
+
+def _facts(counts: Counts) -> Iterator[str]:
+    """Requests always, where they are counted; of the rest, what there was."""
+    if counts.pages is not None:
+        yield counted(counts.pages, "page")
+    if counts.requests is not None:
+        yield counted(counts.requests, "request")
+    if counts.retries:
+        yield counted(counts.retries, "retry")
+    if counts.throttled:
+        yield f"{counts.throttled:,} throttled"
+    if counts.waited and round(counts.waited, 1):
+        yield f"waited {duration(counts.waited)}"
+
+
+def _ending(state: QueryState) -> str:
+    """Before the first batch."""
+    return state.phase if state.has_ended else f"still {state.phase}"
+
+
+def _resumed(state: QueryState) -> str:
+    first, last = state.tally.first, state.last
+    return f"resumed at {unit(last)} {first}" if first and last is not None else ""
+
+
+def _repeated(state: QueryState) -> str:
+    count = state.tally.repeated
+    return f"{counted(count, 'epoch')} {'was' if count == 1 else 'were'} there already" if count else ""
+
+
+def _bad(state: QueryState) -> str:
+    return f"{counted(state.tally.bad_rows, 'bad row')} put aside" if state.tally.bad_rows else ""
