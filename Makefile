@@ -29,9 +29,12 @@ CLASSES := $(VENV)/classes.jsa
 shared   = -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile=$(CURDIR)/$(1) -Xlog:cds=off -Xlog:cds+dynamic=off
 SHARED  := $(call shared,$(CLASSES))
 
+# The sbt projects whose classes are in the jar.
+OF_JAR := core kit random rest ingest jdbc inspect app
+
 # Directories are sources too: theirs is the time at which a file was added or removed.
 sources      = $(shell find $(1) -not -path '*/__pycache__*' -not -path '*/target/*' 2>/dev/null)
-JAR_SOURCES   := $(call sources,scala/core/src/main scala/kit/src/main scala/connectors/src/main) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
+JAR_SOURCES   := $(call sources,$(OF_JAR:%=scala/%/src/main)) $(wildcard project/*.*) build.sbt version.txt LICENSE NOTICE
 TEST_SOURCES  := $(JAR_SOURCES) $(call sources,$(wildcard scala/*/src/test) scala/testkit/src/main scala/bench/src)
 PUBLISHED_SOURCES := $(call sources,scala/testkit/src/main)
 WHEEL_SOURCES := $(call sources,python/src) $(wildcard python/*.toml python/*.py README.md) LICENSE NOTICE version.txt
@@ -70,7 +73,7 @@ compiled:
 	@$(MAKE) --no-print-directory $(WHEEL) venv
 
 build/.compiled: $(TEST_SOURCES)
-	scripts/sbt "connectors/assembly; Test/compile"
+	scripts/sbt "app/assembly; Test/compile"
 	@touch $(JAR) $@
 
 # Tests that EPOCHAL_TESTS=small leaves out carry the tag `slow`: ScalaTest's Slow, pytest's marker.
@@ -78,25 +81,20 @@ test-scala: ## the tests of all projects (ScalaTest, ScalaCheck, Spark's StreamT
 	@rm -rf scala/*/target/test-reports
 	scripts/sbt test && status=0 || status=$$?; $(PYTHON) scripts/scala_reports.py; exit $$status
 
-<<<<<<< HEAD
 NOT_SLOW := $(if $(filter small,$(EPOCHAL_TESTS)),-m "not (slow or matrix or long)")
-test-python: venv $(CLASSES) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
+test-python: venv $(CLASSES) $(if $(NOT_SLOW),,build/drivers/.jars) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
 	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(NOT_SLOW) $(PYTEST)
 
 # With git: what differs from BASE, committed or not.
 BASE ?= origin/main
 test-changed: compiled ## the suites of the sbt projects, and the Python tests of the modules, that a change since BASE=origin/main touches
 	@EPOCHAL_TESTS=small $(BIN)/python scripts/changed.py $(BASE)
-=======
-test-python: venv $(CLASSES) build/drivers/.jars $(if $(PYTEST),,$(PUBLISHED)) ## the tests from end to end, WORKERS=2 at a time (PYTEST="-k demo" passes arguments on)
-	SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=$(SLOWEST) $(PYTEST)
->>>>>>> a2a65009ad413e795638668f012806563022c9d3
 
 test-crash: venv $(CLASSES) $(if $(PYTEST),,$(PUBLISHED)) ## the kill matrix in full, connectors of other teams, a random phase (EPOCHAL_KILL_RUNS=200, or EPOCHAL_KILL_HOURS=…), 200 stops, a minute of each fuzz test, and all examples of each property
 	EPOCHAL_CRASH=full SPARK_SUBMIT_OPTS="$(SHARED)" $(BIN)/python -m pytest tests/crash tests/test_kit.py -m "not matrix" -n $(WORKERS) --dist loadgroup -v -rP --durations=$(SLOWEST) $(PYTEST)
-	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "connectors/testOnly io.epochal.formats.StopSuite"
+	EPOCHAL_STOPS=$${EPOCHAL_STOPS:-200} EPOCHAL_STOP_SEED=$${EPOCHAL_STOP_SEED:-$$RANDOM} scripts/sbt "app/testOnly io.epochal.formats.StopSuite"
 	EPOCHAL_CRASH=full EPOCHAL_FUZZ_SECONDS=$${EPOCHAL_FUZZ_SECONDS:-60} \
-	  scripts/sbt "connectors/testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
+	  scripts/sbt "testOnly *Fuzzed* *PropertySuite *PlainRecordsSuite"
 
 frozen: venv build/drivers/.jars ## tests/frozen/<version>: what drivers of this release leave when they are killed (SCENARIOS="rest-cursor")
 	cd tests && ../$(BIN)/python -m frozen.make $(SCENARIOS)
@@ -132,7 +130,7 @@ test-matrix-%: $(JAR) build/venv-%/.requirements build/venv-%/classes.jsa
 	$(if $(filter $*,$(CONNECT)),EPOCHAL_TEST_CONNECT=1 build/venv-$*/bin/python -m pytest tests -m line --junitxml=build/matrix/$*-connect.xml $(PYTEST))
 
 # The main job on these lines alone.
-test-job: $(JAR) $(MATRIX:%=test-job-%)
+test-job: $(JAR) $(MATRIX:%=test-job-%) ## the main job on every Spark line (MATRIX="4.0.5 4.3.0" selects)
 test-job-%: build/venv-%/.requirements build/venv-%/classes.jsa
 	SPARK_SUBMIT_OPTS="$(call shared,build/venv-$*/classes.jsa)" build/venv-$*/bin/python -m pytest tests/test_main_job.py -m matrix --junitxml=build/matrix/$*-job.xml
 
@@ -158,7 +156,7 @@ test-python-with-%: $(JAR)
 	  -m "matrix or not matrix" --junitxml=build/matrix/$(notdir $*).xml $(PYTEST)
 
 check: $(VENV)/.checks $(SITE)/.requirements ## formats, lints, types, warnings as errors, the walls between rooms, and the site
-	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; connectors/testOnly *.RoomsSuite; mimaReportBinaryIssues"
+	scripts/sbt "scalafmtSbtCheck; scalafmtCheckAll; Test/compile; bench/Jmh/compile; scalafixAll --check; app/testOnly *.RoomsSuite; mimaReportBinaryIssues"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd python && ../$(BIN)/lint-imports --no-cache && ../$(BIN)/mypy && ../$(BIN)/pyright --pythonpath ../$(BIN)/python
@@ -175,11 +173,11 @@ outdated: $(VENV)/.requirements ## libraries and Python packages that have a new
 	$(BIN)/python scripts/outdated_packages.py
 
 audit: ## known vulnerabilities of the libraries in the jar and of Python packages, where a database of them can be reached
-	scripts/sbt "connectors/libraries"
+	scripts/sbt "app/libraries"
 	$(PYTHON) scripts/audit.py build/libraries.txt
 
 docs: $(VENV)/.requirements ## write docs/OPTIONS.md, docs/ERRORS.md and what Python says of options from the declarations in the code
-	scripts/sbt "connectors/Test/runMain io.epochal.formats.Documents"
+	scripts/sbt "app/Test/runMain io.epochal.formats.Documents"
 	PYTHONPATH=python/src $(BIN)/python scripts/python_docs.py
 
 site: $(SITE)/.requirements ## build/site, the documentation as a site; a dead link fails (EPOCHAL_SOURCES=https://… links to code)
@@ -200,7 +198,7 @@ $(SITE)/.requirements: python/requirements-site.txt
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 
 $(JAR): $(JAR_SOURCES)
-	scripts/sbt "connectors/assembly"
+	scripts/sbt "app/assembly"
 	@touch $@
 
 wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the jar

@@ -16,7 +16,7 @@ Global / concurrentRestrictions := Seq(
 
 lazy val root = project
   .in(file("."))
-  .aggregate(core, kit, testkit, connectors, spark, bench)
+  .aggregate(core, kit, random, rest, ingest, jdbc, inspect, app, spark, testkit, testsupport, bench)
   .settings(name := "epochal", publish / skip := true)
 
 /** Policy without Spark: nothing here can name a Spark class, because none is on this class path. */
@@ -47,35 +47,107 @@ lazy val testkit = project
     libraryDependencies ++= Seq(junitEngine, junitLauncher, sqlite).map(_ % Test)
   )
 
+/** Servers, databases and stubs for the tests of the other projects. */
+lazy val testsupport = project
+  .in(file("scala/testsupport"))
+  .dependsOn(testkit)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-testsupport",
+    publish / skip := true,
+    Compile / tpolecatExcludeOptions ++= Common.assertions,
+    libraryDependencies += sparkSql % Provided,
+    libraryDependencies ++= wiremock +: (sparkTestJars ++ otherDatabases)
+  )
+
 /** What every connector stands on. */
 lazy val kit = project
   .in(file("scala/kit"))
-  .dependsOn(core)
+  .dependsOn(core, testsupport % Test)
   .settings(Common.settings, Publishing.library, StableApiCheck.settings)
   .settings(
     name := "epochal-kit",
     description := "What exactly-once connectors for Spark Structured Streaming are built on",
+    Common.locales := Seq(Locales.Turkish),
+    // What it throws when a query is stopped.
+    libraryDependencies ++= Seq(sparkSql % Provided, httpClient % Test)
+  )
+
+// Each connector alone: none has another one on its class path, but for `random`, which tests take rows from.
+
+lazy val random = project
+  .in(file("scala/random"))
+  .dependsOn(kit, testsupport % Test)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-random",
+    publish / skip := true,
+    Common.locales := Seq(Locales.Persian),
     libraryDependencies += sparkSql % Provided
   )
 
-/** The connectors, and by `assembly` the one jar that users put on Spark's class path. */
-lazy val connectors = project
-  .in(file("scala/connectors"))
-  .dependsOn(kit, testkit % Test)
-  .settings(Common.settings, Packaging.settings)
+lazy val rest = project
+  .in(file("scala/rest"))
+  .dependsOn(kit % "compile->compile;test->test", random % "test->test", testsupport % Test)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-rest",
+    publish / skip := true,
+    Common.locales := Locales.all,
+    libraryDependencies ++= Seq(sparkSql % Provided, httpClient)
+  )
+
+lazy val ingest = project
+  .in(file("scala/ingest"))
+  .dependsOn(kit, testsupport % Test)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-ingest",
+    publish / skip := true,
+    Common.locales := Seq(Locales.Turkish),
+    libraryDependencies ++= Seq(sparkSql % Provided, jetty)
+  )
+
+lazy val jdbc = project
+  .in(file("scala/jdbc"))
+  .dependsOn(kit % "compile->compile;test->test", random % Test, testsupport % Test)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-jdbc",
+    publish / skip := true,
+    Common.locales := Locales.all,
+    libraryDependencies ++= Seq(sparkSql % Provided, hikari, postgresql, sqlite)
+  )
+
+/** What looks at running queries and at checkpoints. */
+lazy val inspect = project
+  .in(file("scala/inspect"))
+  .dependsOn(kit, random % Test, testsupport % Test)
+  .settings(Common.settings)
+  .settings(
+    name := "epochal-inspect",
+    publish / skip := true,
+    Common.locales := Seq(Locales.Persian),
+    libraryDependencies += sparkSql % Provided
+  )
+
+/** All of them together: by `assembly` the one jar that users put on Spark's class path. */
+lazy val app = project
+  .in(file("scala/app"))
+  .dependsOn(random, rest % "compile->compile;test->test", ingest, jdbc % "compile->compile;test->test", inspect)
+  .dependsOn(testsupport % Test)
+  .settings(Common.settings, Packaging.settings(core, kit, random, rest, ingest, jdbc, inspect))
   .settings(
     name := "epochal-spark",
-    moduleName := "epochal-connectors",
+    moduleName := "epochal-app",
     publish / skip := true,
-    Common.testGroups := TestGroups.Groups,
-    libraryDependencies ++= Seq(sparkSql % Provided, httpClient, jetty, hikari, postgresql, sqlite),
-    libraryDependencies ++= (wiremock +: archunit +: (sparkTestJars ++ otherDatabases)).map(_ % Test)
+    libraryDependencies ++= Seq(sparkSql % Provided, archunit % Test)
   )
 
 /** That jar as it is published. There is nothing else to it, so its directory is one of the build. */
 lazy val spark = project
   .in(file("build/spark"))
-  .settings(Publishing.assembled(connectors, assembly, Packaging.bom))
+  .settings(Publishing.assembled(app, assembly, Packaging.bom))
   .settings(
     name := "epochal-spark",
     description := "Exactly-once connectors for Spark Structured Streaming: REST APIs and relational databases",
@@ -85,7 +157,7 @@ lazy val spark = project
 lazy val bench = project
   .in(file("scala/bench"))
   .enablePlugins(JmhPlugin)
-  .dependsOn(connectors)
+  .dependsOn(random, rest)
   .settings(Common.settings)
   .settings(
     name := "epochal-bench",

@@ -1,15 +1,15 @@
-import org.typelevel.sbt.tpolecat.{CiMode, TpolecatPlugin}
 import org.typelevel.sbt.tpolecat.TpolecatPlugin.autoImport._
+import org.typelevel.sbt.tpolecat.{CiMode, TpolecatPlugin}
 import org.typelevel.scalacoptions.ScalacOptions
-import sbt._
 import sbt.Keys._
+import sbt._
 
 /** What every project shares: compiler strictness, Java 17 byte code, and how tests are run. */
 object Common {
   private val Java = "17"
 
-  /** How many JVMs run a project's suites side by side. */
-  val testGroups = settingKey[Int]("forked JVMs for the tests")
+  /** JVMs run a project's suites side by side, one for each of these. */
+  val locales = settingKey[Seq[Locales.Options]]("locales of the forked JVMs for the tests")
 
   val settings: Seq[Setting[_]] = compiling ++ testing
 
@@ -44,10 +44,10 @@ object Common {
       "-Dspark.driver.host=127.0.0.1",
       "-Duser.timezone=UTC"
     ),
-    testGroups := 1,
+    locales := Seq(Locales.Machine),
     Test / testGrouping := TestGroups.of(
       (Test / definedTests).value,
-      testGroups.value,
+      locales.value,
       (Test / forkOptions).value,
       target.value / "test-work",
       (LocalRootProject / baseDirectory).value / "project" / "suite-seconds.txt"),

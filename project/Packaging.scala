@@ -1,8 +1,8 @@
-import sbt._
 import sbt.Keys._
+import sbt._
+import sbtassembly.Assembly.{Library, Project}
 import sbtassembly.AssemblyPlugin.autoImport._
 import sbtassembly.{CustomMergeStrategy, MergeStrategy}
-import sbtassembly.Assembly.{Library, Project}
 
 /** The one jar: our classes, shaded third-party code, and the JDBC drivers under their own names. */
 object Packaging {
@@ -11,7 +11,10 @@ object Packaging {
   val libraries = taskKey[File]("the libraries in the jar, group:artifact:version on each line")
   val bom = taskKey[File]("what is inside the jar, in CycloneDX JSON")
 
-  val settings: Seq[Setting[_]] = Seq(
+  /** @param others
+    *   whose classes are in the jar beside those of the project that has these settings
+    */
+  def settings(others: ProjectReference*): Seq[Setting[_]] = Seq(
     libraryJars := Classpaths
       .managedJars(Runtime, classpathTypes.value, update.value)
       .filterNot(jar => providedBySpark(jar.data.getName)),
@@ -47,13 +50,16 @@ object Packaging {
     }.taskValue,
     Compile / resourceGenerators += bom.map(Seq(_)).taskValue,
     // Sources and documentation are those of all our classes in the jar.
-    Compile / packageSrc / mappings ++=
-      (core / Compile / packageSrc / mappings).value ++ (kit / Compile / packageSrc / mappings).value,
-    Compile / doc / sources ++= (core / Compile / sources).value ++ (kit / Compile / sources).value
+    Compile / packageSrc / mappings := {
+      val all = (Compile / packageSrc / mappings).value ++ (packageSrc / mappings).all(compiled(others)).value.flatten
+      // Several projects have lines for one file of these. The jar has them all.
+      all.filterNot { case (_, path) => path.startsWith("META-INF/services") }
+    },
+    Compile / doc / sources ++= sources.all(compiled(others)).value.flatten
   )
 
-  private lazy val core = LocalProject("core")
-  private lazy val kit = LocalProject("kit")
+  private def compiled(projects: Seq[ProjectReference]): ScopeFilter =
+    ScopeFilter(inProjects(projects: _*), inConfigurations(Compile))
 
   // JDBC drivers are not here: DriverManager and users' `driver` options know them by name.
   private val shaded = Seq("dev.failsafe", "org.apache.hc", "com.zaxxer.hikari", "org.eclipse.jetty")

@@ -1,6 +1,6 @@
 import com.typesafe.tools.mima.plugin.MimaKeys._
-import sbt._
 import sbt.Keys._
+import sbt._
 
 /** What is published, and what its POMs say. */
 object Publishing {

@@ -1,7 +1,7 @@
 import scala.collection.JavaConverters._
 
-import sbt._
 import sbt.Keys.moduleID
+import sbt._
 import sbt.io.Using
 import sjsonnew.shaded.scalajson.ast.unsafe._
 import sjsonnew.support.scalajson.unsafe.PrettyPrinter

@@ -1,7 +1,7 @@
 import com.typesafe.tools.mima.lib.MiMaLib
 import org.objectweb.asm.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
-import sbt._
 import sbt.Keys._
+import sbt._
 
 /** A test of the build: what MiMa and [[StableApi]] report when a stable type is removed, or a method of the kit is removed or gets
   * another parameter.

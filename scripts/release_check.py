@@ -28,7 +28,7 @@ def copy_sources(to: Path) -> Path:
 
 def build(sources: Path) -> dict[str, Path]:
     """Jar, source distribution and wheel, by their names."""
-    subprocess.run([sources / "scripts" / "sbt", "connectors/assembly"], check=True)
+    subprocess.run([sources / "scripts" / "sbt", "app/assembly"], check=True)
     hatch(sources / "python", "sdist", sources / "dist")
     hatch(sources / "python", "wheel", sources / "dist")
     return {path.name: path for path in (sources / "dist").iterdir()}

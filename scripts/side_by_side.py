@@ -94,12 +94,16 @@ def main() -> int:
     failed = run(arguments.targets)
     reap()
     print("=====")
-    lines = {target: (LOGS / f"{target}.log").read_text("utf-8", "replace").splitlines() for target in arguments.targets}
+    lines = {
+        target: (LOGS / f"{target}.log").read_text("utf-8", "replace").splitlines() for target in arguments.targets
+    }
     for target, log in lines.items():
         print("\n".join(f"{target}: {line}" for line in log if COUNTS.match(line)))
     used = cpu_seconds()
     over = used > arguments.budget
-    print(f"CPU time: {used:.0f} s" + (f" of at most {arguments.budget:.0f} s" if arguments.budget < float("inf") else ""))
+    print(
+        f"CPU time: {used:.0f} s" + (f" of at most {arguments.budget:.0f} s" if arguments.budget < float("inf") else "")
+    )
     if over:
         print("Over the budget: tag the slowest tests above as slow, or make them cheaper (CONTRIBUTING.md).")
     for log in lines.values():

@@ -15,6 +15,8 @@ from support import consumers
 from support.consumers import REPOSITORY, SCALA, run, write
 from support.places import ROOT, VERSION
 
+pytestmark = pytest.mark.slow
+
 ARTIFACTS = ("epochal-spark", "epochal-kit", "epochal-testkit", "epochal-core")
 POM = "{*}"  # any namespace
 

@@ -25,6 +25,8 @@ from support.places import ROOT, VERSION
 from support.postgres import server
 from support.scripts import run_script
 
+pytestmark = pytest.mark.slow
+
 PAGE: Page = page("docs/cluster.md")
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {**SMALL, "spark.task.maxFailures": 1}

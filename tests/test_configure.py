@@ -130,6 +130,7 @@ def test_the_jars_of_submit_arguments_are_found(
     assert _launch.submit_jars() == found
 
 
+@pytest.mark.slow
 def test_a_fresh_session_reads_with_the_jar_and_a_second_configure_is_fine() -> None:
     facts = run_script("""
         spark = epochal.configure(builder()).getOrCreate()
@@ -143,6 +144,7 @@ def test_a_fresh_session_reads_with_the_jar_and_a_second_configure_is_fine() -> 
     assert facts == {"rows": 3, "version": VERSION, "same": True, "third": 4}
 
 
+@pytest.mark.slow
 def test_jars_of_the_submit_arguments_and_ours_both_reach_the_jvm(tmp_path: Path) -> None:
     other = tmp_path / "other.jar"
     with zipfile.ZipFile(other, "w") as archive:
@@ -161,6 +163,7 @@ def test_jars_of_the_submit_arguments_and_ours_both_reach_the_jvm(tmp_path: Path
     assert facts["version"] == VERSION
 
 
+@pytest.mark.slow
 def test_a_running_session_without_the_jar_is_refused_though_its_conf_can_be_made_to_show_it() -> None:
     facts = run_script("""
         spark = builder().getOrCreate()

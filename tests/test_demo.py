@@ -49,6 +49,7 @@ def test_500_comments_are_in_the_table_once_though_the_job_was_killed_half_way(t
     assert rows == [tuple(comment.values()) for comment in comments.comments(500)]
 
 
+@pytest.mark.slow
 def test_the_demo_runs_on_postgresql(tmp_path: Path, postgres: Postgres) -> None:
     done = run("demo", "--dir", str(tmp_path), "--database-url", postgres.url, "--user", "postgres", "--rows", "200")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -98,6 +99,7 @@ def test_database_urls_of_people_become_jdbc_urls_without_the_password() -> None
     assert target("jdbc:postgresql://db/app", "you", "pw").url.startswith("jdbc:postgresql://db:5432/app?")
 
 
+@pytest.mark.slow
 def test_info_finds_everything_here(tmp_path: Path) -> None:
     done = run("info")
     assert done.returncode == 0, done.stdout
@@ -106,6 +108,7 @@ def test_info_finds_everything_here(tmp_path: Path) -> None:
     assert VERSION in done.stdout
 
 
+@pytest.mark.slow
 def test_info_tells_what_is_missing_and_how_to_get_it(tmp_path: Path) -> None:
     done = run("info", EPOCHAL_JAR=str(tmp_path / "none.jar"), JAVA_HOME=str(tmp_path))
     assert done.returncode == 1

@@ -17,9 +17,12 @@ from support import browser
 from support.browser import Page
 from support.places import is_required
 
-pytestmark = pytest.mark.skipif(
-    bool(browser.missing()) and not is_required("chromium"), reason=f"not installed: {browser.missing()}"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(browser.missing()) and not is_required("chromium"), reason=f"not installed: {browser.missing()}"
+    ),
+]
 
 CELLS = (
     """

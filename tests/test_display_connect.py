@@ -33,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(address, place)
 
 
+@pytest.mark.slow
 def test_a_display_works_over_connect_and_only_its_own_session_sees_it(server: Server) -> None:
     facts = run_script(f"""
 spark = SparkSession.builder.remote("{server.address}").getOrCreate()
@@ -70,6 +71,7 @@ other.stop()
     until(lambda: not list(server.checkpoints.iterdir()), "the end of all temporary checkpoints")
 
 
+@pytest.mark.slow
 def test_a_display_ends_with_its_session_and_leaves_nothing_in_the_server(server: Server) -> None:
     facts = run_script(f"""
 spark = SparkSession.builder.remote("{server.address}").getOrCreate()

@@ -9,6 +9,8 @@ import nbclient
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.slow
+
 START = """
 import epochal
 from pyspark.sql import SparkSession

@@ -53,7 +53,12 @@ def test_a_block_needs_what_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(not block.needs for block in page.blocks("python"))], ids=str
+    "page",
+    [
+        pytest.param(page, id=str(page), marks=() if str(page) == "README.md" else pytest.mark.slow)
+        for page in PAGES
+        if any(not block.needs for block in page.blocks("python"))
+    ],
 )
 def test_the_python_blocks_of_a_page_run_in_their_order(
     page: Page,
@@ -113,6 +118,6 @@ def test_what_a_build_takes_is_in_a_project_that_is_built(block: Block) -> None:
     if block.language == "xml":
         ElementTree.fromstring(block.text)
     examples = [path.read_text("utf-8") for path in ROOT.glob("scala/testkit/src/test/*/io/epochal/testkit/example/*")]
-    examples += [path.read_text("utf-8") for path in ROOT.glob("scala/connectors/src/test/java/example/*/*.java")]
+    examples += [path.read_text("utf-8") for path in ROOT.glob("scala/jdbc/src/test/java/example/*/*.java")]
     built = [consumers.MAVEN, consumers.SBT, *consumers.foreign_sources(), *examples]
     assert ["".join(block.text.split()) in "".join(text.split()) for text in built].count(True) == 1

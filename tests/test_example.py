@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 
 import epochal
 from support.api import Api
 from support.data import as_rows, comments, stored
 from support.databases import Sqlite
 from support.places import ROOT
+
+pytestmark = pytest.mark.slow
 
 EXAMPLE = ROOT / "examples" / "comments_to_table.py"
 

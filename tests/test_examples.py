@@ -18,6 +18,8 @@ from support.databases import Postgres, Sqlite
 from support.documents import page
 from support.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = ROOT / "examples"
 PAGE = page("docs/examples.md")
 DELTA_JARS = sorted(str(jar) for jar in (ROOT / "build" / "delta").glob("*.jar"))

@@ -219,7 +219,7 @@ def set_of(archive: Path) -> ParameterSet:
     return pytest.param(archive, id=named(archive), marks=pytest.mark.slow if elsewhere else ())
 
 
-@pytest.mark.parametrize("archive", map(set_of, SETS))
+@pytest.mark.parametrize("archive", [set_of(archive) for archive in SETS])
 def test_a_query_of_an_earlier_release_is_resumed_with_each_row_once(
     archive: Path, short: SparkSession, thaw: Callable[[Path], Thawed]
 ) -> None:

@@ -100,6 +100,8 @@ def test_spark_finds_the_formats_and_the_driver_manager_both_drivers(jar: zipfil
     assert found["java.sql.Driver"] == ["org.postgresql.Driver", "org.sqlite.JDBC"]
     formats = found["org.apache.spark.sql.sources.DataSourceRegister"]
     assert len(formats) >= 3
+    # Spark makes them in this order, and this one says which Spark is too old for the others.
+    assert formats[0] == "io.epochal.formats.SupportedSpark"
     assert all(name.startswith("io.epochal.") for name in formats)
 
 

@@ -26,7 +26,7 @@ from support.waiting import until
 
 PROJECTS = ROOT / "tests" / "kit"
 # One worker builds them.
-pytestmark = pytest.mark.xdist_group("test_kit.py")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("test_kit.py")]
 FILES = {"a.log": [f"a {n}" for n in range(700)], "b.log": [f"b {n}" for n in range(500)]}
 
 

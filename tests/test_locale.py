@@ -14,6 +14,8 @@ from support.drivers import Driver
 from support.pages import ChainedApi
 from support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 #: `İ` and `ı` for I and i; digits that are not ASCII, a calendar that is not Gregorian, and half an hour's offset.
 TURKISH = "-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9 -Duser.timezone=America/Caracas"
 PERSIAN = "-Duser.language=fa -Duser.country=IR -Dfile.encoding=US-ASCII -Duser.timezone=Asia/Tehran"

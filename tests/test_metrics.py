@@ -143,6 +143,7 @@ INGEST = {TCP: "ingest TCP", HTTP: "ingest HTTP", CLIENT: "ingest connect"}
 EVENT_TIME = "epochal_source_eventTimeLag"
 
 
+@pytest.mark.slow
 def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[str, Any]) -> None:
     found = relabelled(facts["shown"])
     not_ingested = {STRINGS_SOURCE, COMMENTS_SOURCE, STRINGS_SINK, COMMENTS_SINK}

@@ -18,6 +18,8 @@ from support.documents import page
 from support.places import ROOT
 from support.streams import finish, forget_last_commit
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_kill_that_doubles_rows_of_foreach_batch_doubles_none_of_epochal(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -7,12 +7,15 @@ import re
 import uuid
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from support import api as api_support
 from support import modes, orders
 from support.databases import new_postgres
 from support.places import ROOT
+
+pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "modes.md"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"

@@ -16,6 +16,8 @@ from support.documents import page
 from support.places import ROOT
 from support.streams import finish, numbers
 
+pytestmark = pytest.mark.slow
+
 PAGE = page("docs/operations.md").source
 BEFORE, _, REST = PAGE.partition("\n## While it runs\n")
 RUNNING = REST.partition("\n## ")[0]

@@ -29,9 +29,12 @@ EXAMPLE = ROOT / "examples" / "pipeline"
 BLOCKS = [block for block in documents.page("docs/pipelines.md").blocks() if "pipeline" in block.needs]
 (API_INTO_POSTGRES,) = [block for block in BLOCKS if "epochal.read.rest" in block.text]
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pyspark.pipelines") is None, reason="Spark 4.0 has no declarative pipelines"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("pyspark.pipelines") is None, reason="Spark 4.0 has no declarative pipelines"
+    ),
+]
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block != API_INTO_POSTGRES], ids=str)

@@ -60,6 +60,7 @@ def copy(spark: SparkSession, api: PostsApi, sqlite: Sqlite, checkpoint: Path) -
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_lists_that_come_and_go_are_delivered_once_each_whatever_commits_are_lost(
     kind: str, copy: Callable[..., None], api: PostsApi, sqlite: Sqlite, checkpoint: Path

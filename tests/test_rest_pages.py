@@ -62,6 +62,7 @@ def copy(spark: SparkSession, pages: ChainedApi, sqlite: Sqlite, checkpoint: Pat
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_are_followed_into_a_table_each_record_once(
     kind: str, copy: Callable[..., Any], pages: ChainedApi, sqlite: Sqlite

@@ -120,6 +120,7 @@ def places(api: Api, place: Path) -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_client_reads_no_file_and_no_variable_of_the_driver_whatever_it_sets(
     server: str, place: Path, api: Api
 ) -> None:
@@ -151,6 +152,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_client_reads_the_checkpoints_that_the_owner_allows_and_no_others(
     server: str, opened_server: str, place: Path
 ) -> None:
@@ -161,6 +163,7 @@ def test_a_client_reads_the_checkpoints_that_the_owner_allows_and_no_others(
         assert (facts["found"], facts["ledger"]) == (found, "CONNECT_UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_what_is_refused_does_not_tell_whether_it_exists(server: str, place: Path, api: Api) -> None:
     names = ["secret", "nothing"]
     files = [{"url": api.url, "bearerTokenFile": str(place / name)} for name in names]
@@ -172,6 +175,7 @@ def test_what_is_refused_does_not_tell_whether_it_exists(server: str, place: Pat
     assert "spark.epochal.allowedEnvironment" in said[2]
 
 
+@pytest.mark.slow
 def test_a_client_writes_no_file_and_loads_no_class_of_the_driver(server: str, place: Path, api: Api) -> None:
     table = {"dbtable": "t", "createTable": "true"}
     urls = [
@@ -194,6 +198,7 @@ def test_a_client_writes_no_file_and_loads_no_class_of_the_driver(server: str, p
     assert sorted(path.name for path in place.iterdir()) == ["allowed", "secret"]
 
 
+@pytest.mark.slow
 def test_a_password_file_of_the_drivers_user_is_not_sent_to_a_clients_server(tmp_path: Path) -> None:
     """PgJDBC looks for it by itself, where no password is given."""
     from support.passwords import AskingServer
@@ -210,6 +215,7 @@ def test_a_password_file_of_the_drivers_user_is_not_sent_to_a_clients_server(tmp
         assert asking.passwords == [] or set(asking.passwords) == {""}
 
 
+@pytest.mark.slow
 def test_what_the_owner_allows_works_and_nothing_beside_it(opened_server: str, place: Path) -> None:
     with api_support.serve(Api(records=[{"id": 1}, {"id": 2}])) as api:
         allowed = place / "allowed"
@@ -235,6 +241,7 @@ def test_what_the_owner_allows_works_and_nothing_beside_it(opened_server: str, p
         assert tokens == {f"Bearer {SECRET}-allowed", f"Bearer {SECRET}"}
 
 
+@pytest.mark.slow
 def test_a_thrift_client_reads_no_file_of_the_driver(place: Path, api: Api, tmp_path: Path) -> None:
     with connect_server.thrift(epochal.jar_path(), tmp_path, {}) as url:
         options = f"url '{api.url}', bearerTokenFile '{place / 'secret'}'"

@@ -63,6 +63,7 @@ def assert_short(shown: dict[str, list[str]]) -> None:
         assert f"job {name}.py" in text or "ipykernel" in text or "Cell" in text, text
 
 
+@pytest.mark.slow
 def test_a_script_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
     source = SCRIPT.format(session=LOCAL, url="http://127.0.0.1:1", bad=bad, place=str(tmp_path))
     path = f"{ROOT / 'tests'}:{':'.join(sys.path)}"
@@ -87,6 +88,7 @@ def server_without_jar(allowed: dict[str, str]) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.slow
 def test_a_script_over_connect_shows_at_most_fifteen_lines(server: str, bad: str, tmp_path: Path) -> None:
     session = f'epochal.configure(SparkSession.builder.remote("{server}")).getOrCreate()'
     source = SCRIPT.format(session=session, url="http://127.0.0.1:1", bad=bad, place=str(tmp_path))
@@ -94,6 +96,7 @@ def test_a_script_over_connect_shows_at_most_fifteen_lines(server: str, bad: str
     assert_short(run_script(source, PYTHONPATH=path)["shown"])
 
 
+@pytest.mark.slow
 def test_a_server_without_the_jar_is_told_as_that(server_without_jar: str, tmp_path: Path) -> None:
     facts = run_script(f"""
 spark = SparkSession.builder.remote("{server_without_jar}").getOrCreate()
@@ -115,6 +118,7 @@ says(said=said)
     assert all("server runs without" in text and "--jars epochal-spark" in text for text in facts["said"])
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_at_most_fifteen_lines(bad: str, tmp_path: Path) -> None:
     first = f"""
 import epochal

@@ -108,6 +108,7 @@ def run(session: str, api: Api, tmp_path: Path, described: bool) -> dict[str, An
     return run_script(source, PYTHONPATH=f"{ROOT / 'tests'}:{':'.join(sys.path)}")
 
 
+@pytest.mark.slow
 def test_secrets_in_sql_are_in_no_event_page_or_plan(filled: Api, log: Path, tmp_path: Path) -> None:
     conf = settings(log, tmp_path / "warehouse")
     facts = run(f"epochal.configure(builder().config(map={conf!r})).getOrCreate()", filled, tmp_path, described=True)
@@ -121,6 +122,7 @@ def test_secrets_in_sql_are_in_no_event_page_or_plan(filled: Api, log: Path, tmp
     assert kinds_with(found, MARK) == []
 
 
+@pytest.mark.slow
 def test_secrets_in_sql_are_in_no_event_of_a_connect_server(filled: Api, log: Path, tmp_path: Path) -> None:
     conf = settings(log, tmp_path / "warehouse") | {
         "spark.sql.extensions": "io.epochal.formats.EpochalExtensions",
@@ -136,6 +138,7 @@ def test_secrets_in_sql_are_in_no_event_of_a_connect_server(filled: Api, log: Pa
     assert kinds_with(found, MARK) == []
 
 
+@pytest.mark.slow
 def test_secrets_in_sql_are_in_no_event_of_a_thrift_server(filled: Api, log: Path, tmp_path: Path) -> None:
     conf = settings(log, tmp_path / "warehouse") | {
         "spark.sql.extensions": "io.epochal.formats.EpochalExtensions",
@@ -150,6 +153,7 @@ def test_secrets_in_sql_are_in_no_event_of_a_thrift_server(filled: Api, log: Pat
     assert kinds_with(found, MARK) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extended", [True, False])
 def test_a_session_without_the_extension_is_warned_once(filled: Api, log: Path, tmp_path: Path, extended: bool) -> None:
     conf = settings(log, tmp_path / "warehouse") | {"spark.jars": str(epochal.jar_path()), "spark.log.level": "WARN"}

@@ -169,6 +169,7 @@ def names(promises: list[testing.Promise]) -> set[str]:
     return {promise.name for promise in promises}
 
 
+@pytest.mark.slow
 def test_a_right_data_source_keeps_every_promise(spark: SparkSession, origin: Origin) -> None:
     report = testing.check_source(spark, LineSource, options={"path": origin.path}, add=origin.add, timeout=SECONDS)
     report.assert_all()
@@ -177,6 +178,7 @@ def test_a_right_data_source_keeps_every_promise(spark: SparkSession, origin: Or
     assert str(report).startswith("lines: 10 kept, 0 broken, 2 exempt\n")
 
 
+@pytest.mark.slow
 def test_a_right_simple_reader_keeps_the_promises_of_readers_and_replays(spark: SparkSession, origin: Origin) -> None:
     wanted = names(testing.source_promises()) - QUERIES | {"replay"}
     report = check(spark, lambda: SimpleLineReader(str(origin.path)), origin, only=wanted)
@@ -184,6 +186,7 @@ def test_a_right_simple_reader_keeps_the_promises_of_readers_and_replays(spark: 
     assert names(report.exempt) == {"max-rows", "available-now-target"}
 
 
+@pytest.mark.slow
 def test_a_position_outside_the_checkpoint_is_found_by_a_copy_of_the_checkpoint(
     spark: SparkSession, origin: Origin
 ) -> None:
@@ -195,6 +198,7 @@ def test_a_position_outside_the_checkpoint_is_found_by_a_copy_of_the_checkpoint(
         report.assert_all()
 
 
+@pytest.mark.slow
 def test_a_position_outside_the_checkpoint_that_survives_one_resume_is_found_by_the_second(
     spark: SparkSession, origin: Origin
 ) -> None:
@@ -204,6 +208,7 @@ def test_a_position_outside_the_checkpoint_that_survives_one_resume_is_found_by_
     assert found.startswith("from a second such copy, resumed later: 10 rows for 20; missing")
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_kept_are_replayed_twice_from_a_copy_of_the_checkpoint(
     spark: SparkSession, origin: Origin
 ) -> None:
@@ -219,6 +224,7 @@ def test_a_wall_clock_is_found_by_an_end_that_moves_though_nothing_was_added(
     assert "the end went from" in report.finding("end-from-origin").explanation
 
 
+@pytest.mark.slow
 def test_a_replay_with_other_rows_is_found(spark: SparkSession, origin: Origin) -> None:
     wanted = ["idempotent-plan", "replay"]
     report = check(spark, lambda: ForgettingReader(str(origin.path)), origin, only=wanted)
@@ -226,6 +232,7 @@ def test_a_replay_with_other_rows_is_found(spark: SparkSession, origin: Origin) 
     assert "surplus" in report.finding("replay").explanation
 
 
+@pytest.mark.slow
 def test_a_format_by_name_is_checked_by_its_queries(spark: SparkSession) -> None:
     options = {"rowsPerBatch": 10, "maxRows": 40, "seed": 7}
     report = testing.check_source(spark, "epochal-random", options=options)

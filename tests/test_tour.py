@@ -11,6 +11,8 @@ import pytest
 
 from support.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 TOUR = ROOT / "examples" / "streaming_tour.ipynb"
 
 #: What the tour shows, by its spelling in a cell.

@@ -83,6 +83,7 @@ def test_what_the_jar_reports_is_what_is_read(spark: SparkSession, api: Api, sql
     assert source.counts.waited is not None
 
 
+@pytest.mark.slow
 def test_before_the_first_batch_it_says_what_the_poll_has_received(
     spark: SparkSession, api: Api, sqlite: Sqlite, checkpoint: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_before_the_first_batch_it_says_what_the_poll_has_received(
     assert summary.startswith("5 rows in 1 epoch into comments, ")
 
 
+@pytest.mark.slow
 def test_a_failed_query_raises_its_error_after_the_summary(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_failed_query_raises_its_error_after_the_summary(
         epochal.await_all(failing)
 
 
+@pytest.mark.slow
 def test_queries_of_a_session_are_a_table(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +162,7 @@ def test_queries_of_a_session_are_a_table(
     assert [row.run_id for row in epochal.queries(spark) if row.id == failing.id] == [again.runId]
 
 
+@pytest.mark.slow
 def test_await_all_waits_for_the_queries_of_a_session(
     spark: SparkSession, sqlite: Sqlite, checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -232,6 +236,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
     assert found == [(rows + 300, rows + 300, rows + 299)]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_over_connect_it_is_the_same(tmp_path: Path) -> None:
     allowed = {"spark.epochal.allowedFiles": str(tmp_path)}
@@ -275,6 +280,7 @@ def test_over_connect_it_is_the_same(tmp_path: Path) -> None:
     assert facts["left"] == ["failed"]
 
 
+@pytest.mark.slow
 def test_a_notebook_has_one_output_that_is_updated_and_its_interrupt_button_stops_the_query(tmp_path: Path) -> None:
     cells = [
         f"""

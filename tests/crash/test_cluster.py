@@ -58,7 +58,7 @@ def held(scene: Scene, cluster: Cluster, gate: Gate, step: str) -> Iterator[tupl
         driver.kill()
 
 
-@pytest.mark.parametrize("step", ["task.before-commit", "task.after-commit"])
+@pytest.mark.parametrize("step", ["task.before-commit", pytest.param("task.after-commit", marks=pytest.mark.slow)])
 def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
     step: str, two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -76,6 +76,7 @@ def test_an_executor_that_is_killed_costs_a_retry_and_no_row(
         scene.check_all()
 
 
+@pytest.mark.slow
 def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_executors_that_die_with_what_they_have_prepared_cost_a_start_and_no_row
         scene.check_all()
 
 
+@pytest.mark.slow
 def test_of_two_attempts_of_a_straggler_only_the_winner_counts(
     two_workers: Cluster, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -146,6 +148,7 @@ says(rows=spark.table("out").count())
 """
 
 
+@pytest.mark.slow
 def test_a_checkpoint_on_the_drivers_own_disk_is_named_and_no_row_is_skipped(
     two_workers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

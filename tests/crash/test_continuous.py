@@ -40,7 +40,7 @@ SOURCES = {
     "rate": ("rate", {"rowsPerSecond": RATE, "numPartitions": PARTITIONS}, "value"),
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
 class Job(Program):

@@ -181,6 +181,7 @@ def test_each_row_is_there_once_however_often_the_queries_are_killed(
     print(dict(moments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_frozen_driver_that_wakes_after_its_successor_stores_nothing(
     postgres: Postgres, tmp_path: Path, mode: str

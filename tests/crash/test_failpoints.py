@@ -17,7 +17,7 @@ from support.databases import new_postgres
 from support.drivers import Gate
 from support.streams import forget_last_commit
 
-pytestmark = [pytest.mark.crash]
+pytestmark = [pytest.mark.slow, pytest.mark.crash]
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ RATE = 150
 PAGE = 40
 MODES = ("continuous", "real-time")
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
 @dataclass

@@ -25,6 +25,7 @@ SEED = kill_seed()
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
+@pytest.mark.slow
 def test_what_writers_were_told_is_stored_is_there_once_and_in_order_however_often_the_driver_is_killed(
     tmp_path: Path,
 ) -> None:

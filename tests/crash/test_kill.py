@@ -31,7 +31,7 @@ SEED = kill_seed()
 ROWS_PER_BATCH = 10
 WHILE_STARTING = 0.15
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
 
 
 class Scene:

@@ -73,7 +73,7 @@ READS: dict[str, dict[str, Any]] = {
     | {"pagination": "cursor", "nextCursor": "/meta/next", "cursorParam": "after", "maxRowsPerBatch": 7},
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 120 * KILLS)]
 
 
 def test_every_record_is_stored_once_whatever_the_pagination_and_however_often_the_queries_are_killed(

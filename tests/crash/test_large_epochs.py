@@ -13,7 +13,7 @@ from support.drivers import Driver
 from support.seeds import FULL
 from support.waiting import until
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(1800)]
 
 #: Of 5 columns and about 100 bytes each.
 ROWS = 5_000_000 if FULL else 400_000

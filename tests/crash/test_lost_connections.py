@@ -33,6 +33,7 @@ def driver(gate: Gate) -> Iterator[Driver]:
     driver.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["after", "before"])
 def test_a_commit_whose_answer_is_lost_is_applied_once(
     lost: str, driver: Driver, postgres: Postgres, tmp_path: Path
@@ -72,6 +73,7 @@ def test_a_server_that_fails_and_comes_back_ends_no_query_that_lost_no_rows(
     scene.check_all()
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_between_the_tasks_commit_and_the_drivers_costs_staged_rows_only_a_restart(
     driver: Driver, gate: Gate, own_server: Server, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from support.drivers import Gate
 from support.places import is_required
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.crash,
     pytest.mark.skipif(
         pooler.program() is None and not is_required("pgbouncer"),

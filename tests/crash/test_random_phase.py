@@ -28,7 +28,12 @@ SHARES = 4
 KILLS_PER_SCENE = 25
 WHILE_STARTING = 0.25
 
-pytestmark = [pytest.mark.crash, pytest.mark.long, pytest.mark.timeout(int(HOURS * 3600) + 120 * KILLS + 600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.crash,
+    pytest.mark.long,
+    pytest.mark.timeout(int(HOURS * 3600) + 120 * KILLS + 600),
+]
 
 
 class Phase:

@@ -36,6 +36,7 @@ def new_scene(database: Postgres, tmp_path: Path, cases: list[Case] = ON_POSTGRE
     return scene
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
     scene = new_scene(postgres, tmp_path)
     run(here, scene)
@@ -43,6 +44,7 @@ def test_a_checkpoint_that_was_moved_goes_on(here: Queries, postgres: Postgres, 
     run(here, Scene(scene.cases, scene.postgres, tmp_path / "second"))
 
 
+@pytest.mark.slow
 def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
     here: Queries, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_deleted_checkpoint_is_refused_until_its_rows_are_wanted_again(
     run(here, meant)
 
 
+@pytest.mark.slow
 def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postgres: Postgres, tmp_path: Path) -> None:
     scene = new_scene(postgres, tmp_path, APPENDS)
     run(here, scene)
@@ -76,6 +79,7 @@ def test_two_queries_write_into_one_table_when_that_is_said(here: Queries, postg
         assert postgres.query(f"SELECT * FROM {case.name} ORDER BY id") == sorted(expected, key=lambda row: row[0])
 
 
+@pytest.mark.slow
 def test_a_database_restored_from_a_backup_is_a_gap_and_goes_on_with_the_checkpoint_of_that_time(
     here: Queries, own_server: Server, tmp_path: Path
 ) -> None:
@@ -142,6 +146,7 @@ def test_what_is_prepared_in_a_schema_is_seen(postgres: Postgres) -> None:
             connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
 
 
+@pytest.mark.slow
 def test_a_query_that_is_stopped_leaves_no_transaction_prepared(
     here: Queries, postgres: Postgres, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "careless": (False, {"batchSize": 3}),
 }
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 120 * RUNS)]
 
 
 class Job(Program):

@@ -19,7 +19,7 @@ from support.databases import Postgres, new_postgres
 from support.drivers import Driver
 from support.postgres import free_port
 
-pytestmark = [pytest.mark.crash]
+pytestmark = [pytest.mark.slow, pytest.mark.crash]
 
 MARK = f"Mk{uuid.uuid4().hex}"
 PASSWORD = f"{MARK}-password"

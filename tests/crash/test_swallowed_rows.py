@@ -32,6 +32,7 @@ def last_epochs(scene: Scene) -> dict[Case, int]:
     return scene.epochs()
 
 
+@pytest.mark.slow
 def test_rows_that_a_trigger_swallows_fail_the_epoch_in_every_mode(
     scene: Scene, here: Queries, postgres: Postgres
 ) -> None:
@@ -49,6 +50,7 @@ def test_rows_that_a_trigger_swallows_fail_the_epoch_in_every_mode(
     assert last_epochs(scene) == before
 
 
+@pytest.mark.slow
 def test_rows_that_row_security_hides_fail_the_epoch_in_every_mode(
     scene: Scene, here: Queries, postgres: Postgres
 ) -> None:

@@ -27,7 +27,7 @@ WORDS = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"]
 KILLS = 10 if FULL else 2
 SEED = kill_seed()
 END = "end"
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 
 
 @pytest.fixture

@@ -55,6 +55,7 @@ def test_a_driver_that_wakes_after_its_successor_is_fenced_and_writes_nothing(
     scene.check_all()
 
 
+@pytest.mark.slow
 def test_of_two_drivers_on_copies_of_a_checkpoint_at_most_one_goes_on_and_no_row_comes_twice(
     here: Queries, other: Driver, postgres: Postgres, tmp_path: Path
 ) -> None:

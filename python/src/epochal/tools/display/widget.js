@@ -1,4 +1,4 @@
-// Draws the state of epochal._display.widget.Table. Values are set as text content: markup in them stays text.
+// Draws the state of epochal.tools.display.widget.Table. Values are set as text content: markup in them stays text.
 // Where there is a plot, Plotly stands in front of this.
 
 const PULL_MILLISECONDS = 2000;

@@ -1,6 +1,7 @@
 package io.epochal.testkit
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.testkit.connector.{LineFixture, Lines, ReceiverFixture, SqliteFixture}
 import io.epochal.testkit.report.Report
@@ -20,7 +21,7 @@ final class RightConnectorsSuite extends AnyFunSuite {
     assertKept(report, Set("to-continuous", "from-real-time"))
   }
 
-  test("a source that journals what it receives keeps those of queries, also when it is killed") {
+  test("a source that journals what it receives keeps those of queries, also when it is killed", Slow) {
     val promises = (SourcePromises.ofQueries ++ SourcePromises.ofKills).map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = true)).only(promises: _*).run()
     println(report)

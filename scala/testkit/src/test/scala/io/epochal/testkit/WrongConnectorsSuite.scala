@@ -3,6 +3,7 @@ package io.epochal.testkit
 import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.testkit.connector._
 import io.epochal.testkit.report.{Promise, Report}
@@ -16,7 +17,7 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assert(found.exists(_.explanation.contains(evidence)), report)
   }
 
-  test("a position kept outside the checkpoint is found by a copy of the checkpoint") {
+  test("a position kept outside the checkpoint is found by a copy of the checkpoint", Slow) {
     val wrong = Conformance.source("side file", () => new LineFixture(classOf[SideFileLines], partitionable = false))
     val report = wrong.only("idempotent-plan", "commit", "replay", "checkpoint-alone", "restarts").run()
     assertBroken(report, SourcePromises.CheckpointAlone, "by the query 'restored': 10 rows for 20")
@@ -36,7 +37,7 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assert(report.kept.asScala.map(_.promise).contains(SourcePromises.KillBeforeCommitLog))
   }
 
-  test("a ledger in another transaction than the rows is found by a kill during the commit") {
+  test("a ledger in another transaction than the rows is found by a kill during the commit", Slow) {
     val promises = SinkPromises.ofKills.map(_.name)
     def run() = Conformance.sink("sqlite", () => new SqliteFixture(together = false)).only(promises: _*).run()
     // A round of kills can miss the moment between the two.

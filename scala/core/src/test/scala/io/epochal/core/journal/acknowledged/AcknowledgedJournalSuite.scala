@@ -2,6 +2,7 @@ package io.epochal.core.journal.acknowledged
 
 import org.scalacheck.{Gen, Prop, Test => Check}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.journal.JournalDamage
 
@@ -348,7 +349,7 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(error.getMessage.contains("belongs to the source 'source'"))
   }
 
-  test("whatever fails and whenever a run dies: what was acknowledged is there once, in order") {
+  test("whatever fails and whenever a run dies: what was acknowledged is there once, in order", Slow) {
     val ops = Gen.listOf(Gen.frequency(8 -> "append", 2 -> "full", 2 -> "sync", 2 -> "die", 1 -> "torn", 2 -> "roll"))
     val property = Prop.forAll(ops, Gen.oneOf(true, false)) { (steps, syncsOpenFiles) =>
       val disk = new AcknowledgedDisk(syncsOpenFiles)

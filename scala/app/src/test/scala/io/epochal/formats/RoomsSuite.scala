@@ -1,0 +1,67 @@
+package io.epochal.formats
+
+import com.tngtech.archunit.base.DescribedPredicate.{describe, not}
+import com.tngtech.archunit.core.domain.JavaClass.Predicates.{resideInAPackage, resideInAnyPackage}
+import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses}
+import com.tngtech.archunit.core.importer.{ClassFileImporter, ImportOption}
+import com.tngtech.archunit.lang.ArchRule
+import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The walls between the rooms that `scala/README.md` draws, but for those between projects: the compiler knows these. */
+final class RoomsSuite extends AnyFunSuite {
+  import RoomsSuite._
+
+  rule("no two packages use each other, directly or by way of others")(
+    slices().matching("io.epochal.(**)").should().beFreeOfCycles())
+
+  rule("core knows no Spark")(
+    noClasses()
+      .that()
+      .resideInAPackage("io.epochal.core..")
+      .should()
+      .dependOnClassesThat()
+      .resideInAPackage("org.apache.spark.."))
+
+  rule("the kit knows no database")(
+    noClasses()
+      .that()
+      .resideInAPackage("io.epochal.kit..")
+      .should()
+      .dependOnClassesThat()
+      .resideInAnyPackage("java.sql..", "javax.sql.."))
+
+  rule("only kit.engine knows what Spark does not promise to keep")(
+    noClasses()
+      .that(resideInAPackage("io.epochal..").and(not(resideInAPackage("io.epochal.kit.engine.."))))
+      .should()
+      .dependOnClassesThat(resideInAnyPackage(spark: _*).and(not(describe("a row's", isRowContract(_))))))
+
+  private def rule(claim: String)(rule: ArchRule): Unit = test(claim)(rule.check(classes))
+}
+
+private object RoomsSuite {
+
+  /** Spark's own, beyond the API of connectors. */
+  val spark: Seq[String] =
+    Seq("catalyst", "execution", "internal", "classic").map(room =>
+      s"org.apache.spark.sql.$room..") :+ "org.apache.spark.unsafe.."
+
+  /** What rows and their values are for every connector. */
+  private val rowContract = Set(
+    "org.apache.spark.sql.catalyst.InternalRow",
+    "org.apache.spark.sql.catalyst.util.ArrayData",
+    "org.apache.spark.sql.catalyst.util.MapData")
+
+  def isRowContract(found: JavaClass): Boolean = {
+    val one = found.getBaseComponentType
+    rowContract(one.getName.stripSuffix("$")) || one.getPackageName == "org.apache.spark.unsafe.types"
+  }
+
+  lazy val classes: JavaClasses =
+    new ClassFileImporter()
+      .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+      .withImportOption(place => !Seq("test-classes", "testkit", "testsupport").exists(place.contains))
+      .importPackages("io.epochal")
+}

@@ -1,0 +1,230 @@
+package io.epochal.jdbc
+
+import java.io.File
+import java.nio.file.Files
+import java.util.concurrent.atomic.AtomicLong
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.functions.{col, current_timestamp, rand, udf}
+import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.scalatest.concurrent.PatienceConfiguration.Timeout
+import org.scalatest.tags.Slow
+import org.scalatest.time.{Seconds, Span}
+
+import io.epochal.core.error.{Condition, Conditions}
+import io.epochal.core.failpoint.Failpoints
+
+final class ContinuousQuerySuite extends EndlessQuerySuite(Trigger.Continuous("300 milliseconds"), OutputMode.Append) {
+
+  test("a commit that fails ends the query with its reason, and the rows come once when it is started again") {
+    withQueries { (database, checkpoint) =>
+      Failpoints.arm("commit.before=fail@3")
+      val query = start(rows(), database, checkpoint)
+      val error = intercept[Exception](query.awaitTermination(120000))
+      assert(
+        Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).exists(_.getMessage.contains("failpoint")))
+      Failpoints.disarm()
+      val before = stored(database).size
+      running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > before + 20)))
+      once(database)
+    }
+  }
+
+  private def logged(checkpoint: File): Seq[Long] =
+    new File(checkpoint, "offsets").list.toSeq.filter(_.forall(_.isDigit)).map(_.toLong)
+
+  private def copy(checkpoint: File, from: Long, to: Long): Unit = {
+    val offsets = new File(checkpoint, "offsets").toPath
+    Files.copy(offsets.resolve(from.toString), offsets.resolve(to.toString)): Unit
+  }
+
+  test("offsets that another run logs for an epoch to come end the query, and do not count when it is started again") {
+    withQueries { (database, checkpoint) =>
+      val query = start(rows(), database, checkpoint)
+      eventually(patience)(assert(stored(database).size > 50 && logged(checkpoint).nonEmpty))
+      val last = logged(checkpoint).max
+      copy(checkpoint, last, last + 5)
+      refused(Conditions.EpochLoggedByOther)(query.awaitTermination(120000))
+      copy(checkpoint, last, last + 50)
+      val before = stored(database).size
+      running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > before + 80)))
+      once(database)
+    }
+  }
+}
+
+final class RealTimeQuerySuite extends EndlessQuerySuite(Trigger.RealTime("1 second"), OutputMode.Update) {
+
+  test("rows of two sources are refused by name") {
+    refusedPlan(rows().union(rows()))
+  }
+
+  test("a start in micro-batches while rows are owed is refused, and the query goes on in real time") {
+    withQueries { (database, checkpoint) =>
+      val query = start(rows(), database, checkpoint, OutputMode.Update, Trigger.RealTime("10 minutes"))
+      eventually(patience)(assert(stored(database).size > 30))
+      query.stop()
+      refusedInMicroBatches(Conditions.RowsOwed, database, checkpoint)
+    }
+  }
+
+  test(
+    "a start in micro-batches after a commit that Spark has not logged is refused, and the query goes on in real time") {
+    withQueries { (database, checkpoint) =>
+      Failpoints.arm("commit.after=fail@1")
+      val _ = intercept[Exception](start(rows(), database, checkpoint).awaitTermination(120000))
+      Failpoints.disarm()
+      refusedInMicroBatches(Conditions.TriggerChanged, database, checkpoint)
+    }
+  }
+
+  /** Before the first one a task of the run before it may still store rows. */
+  private def refusedInMicroBatches(condition: Condition, database: TestDatabase, checkpoint: File): Unit = {
+    val Seq(first, second) = (1 to 2).map { _ =>
+      val query = start(rows(), database, checkpoint, OutputMode.Append, Trigger.AvailableNow())
+      refused(condition)(query.awaitTermination(120000))
+      stored(database)
+    }
+    assert(second == first)
+    running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > first.size + 50)))
+    once(database)
+  }
+
+  test("a time of the batch differs when an epoch is run again, and is refused by name") {
+    refusedPlan(rows().withColumn("value", current_timestamp().cast("string")))
+  }
+}
+
+@Slow
+final class MariadbRealTimeQuerySuite
+    extends EndlessQuerySuite(Trigger.RealTime("1 second"), OutputMode.Update, Mariadb)
+
+/** Whole queries whose rows are stored in the middle of an epoch (K12). */
+abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: TestDatabases = Postgres)
+    extends StreamTest {
+
+  protected val patience: Timeout = Timeout(Span(180, Seconds))
+  private val Partitions = 2
+
+  override def beforeAll(): Unit = {
+    super.beforeAll()
+    spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    spark.conf.set("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
+  }
+
+  protected def withQueries(body: (TestDatabase, File) => Any): Unit = withTempDir { checkpoint =>
+    val database = databases.newDatabase()
+    database.execute("CREATE TABLE t (id BIGINT NOT NULL, value TEXT)")
+    try { body(database, checkpoint); () }
+    finally {
+      Failpoints.disarm()
+      spark.streams.active.foreach(_.stop())
+      database.close()
+    }
+  }
+
+  protected def rows(): DataFrame = spark.readStream
+    .format("epochal-random")
+    .options(Map("rowsPerSecond" -> "100", "minLength" -> "1", "numPartitions" -> Partitions.toString))
+    .load()
+    .select("id", "value")
+
+  protected def start(frame: DataFrame, database: TestDatabase, checkpoint: File): StreamingQuery =
+    start(frame, database, checkpoint, mode, trigger)
+
+  protected def start(
+      frame: DataFrame,
+      database: TestDatabase,
+      checkpoint: File,
+      mode: OutputMode,
+      trigger: Trigger): StreamingQuery = frame.writeStream
+    .format("epochal-jdbc")
+    .options(database.options("t") + ("sinkId" -> "sink") + ("asyncProgressTrackingEnabled" -> "false"))
+    .option("checkpointLocation", checkpoint.getPath)
+    .outputMode(mode)
+    .trigger(trigger)
+    .start()
+
+  protected def running(frame: DataFrame, database: TestDatabase, checkpoint: File)(body: => Any): Unit = {
+    val query = start(frame, database, checkpoint)
+    try { body; query.exception.foreach(throw _) }
+    finally query.stop()
+  }
+
+  protected def stored(database: TestDatabase): Seq[Long] =
+    database.query("SELECT id FROM t").map(_.head.asInstanceOf[Number].longValue)
+
+  /** Each partition's rows are there once, from its first to its last. */
+  protected def once(database: TestDatabase): Unit =
+    stored(database).groupBy(_ % Partitions).foreach { case (partition, ids) =>
+      assert(ids.sorted == ids.indices.map(i => partition + i.toLong * Partitions))
+    }
+
+  /** By its text: what a task throws comes as such. */
+  protected def refused(condition: Condition)(body: => Any): Unit = {
+    val messages = Iterator.iterate[Throwable](intercept[Exception](body))(_.getCause).takeWhile(_ != null).toSeq
+    assert(messages.exists(error => String.valueOf(error.getMessage).contains(s"EPOCHAL.${condition.name}")), messages)
+    ()
+  }
+
+  protected def refusedPlan(frame: DataFrame): Unit = withQueries { (database, checkpoint) =>
+    refused(Conditions.ModeUnsupported)(start(frame, database, checkpoint).awaitTermination(60000))
+    assert(stored(database).isEmpty)
+  }
+
+  test("rows arrive before their epoch ends, once, over stops in the middle of epochs") {
+    withQueries { (database, checkpoint) =>
+      (1 to 4).foreach { _ =>
+        val before = stored(database).size
+        running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > before + 70)))
+        once(database)
+      }
+      val written = database.query("SELECT id, value FROM t ORDER BY id").map(row => row(0) -> row(1)).toMap
+      val source = spark.read
+        .format("epochal-random")
+        .options(Map("rowsPerBatch" -> "10", "maxRows" -> written.size.toString, "minLength" -> "1"))
+        .load()
+        .collect()
+      source.foreach(row => assert(written.get(row.getLong(0)).forall(_ == row.getString(1))))
+    }
+  }
+
+  test("a run that dies at a step of a flush or of a commit leaves each row once") {
+    withQueries { (database, checkpoint) =>
+      Seq("flush.before-commit@7", "flush.after-commit@9", "ledger.written@1", "commit.after@1", "task.after-commit@3")
+        .foreach { at =>
+          val Array(step, time) = at.split('@')
+          Failpoints.arm(s"$step=fail@$time")
+          val query = start(rows(), database, checkpoint)
+          assert(intercept[Exception](query.awaitTermination(120000)) != null)
+          Failpoints.disarm()
+          once(database)
+        }
+      val before = stored(database).size
+      running(rows(), database, checkpoint)(eventually(patience)(assert(stored(database).size > before + 50)))
+      once(database)
+    }
+  }
+
+  test("what differs from run to run is refused by name, before any row is stored") {
+    refusedPlan(rows().withColumn("value", rand().cast("string")))
+  }
+
+  test("a function that is not repeatable, and says that it is, is noticed after a restart") {
+    withQueries { (database, checkpoint) =>
+      def frame = {
+        val calls = udf((_: String) => EndlessQuerySuite.calls.incrementAndGet().toString)
+        rows().withColumn("value", calls(col("value")))
+      }
+      running(frame, database, checkpoint)(eventually(patience)(assert(stored(database).size > 30)))
+      refused(Conditions.RowsNotRepeated)(start(frame, database, checkpoint).awaitTermination(120000))
+      once(database)
+      val applied = database.one("SELECT sum(applied) FROM epochal_ledger_progress").asInstanceOf[java.math.BigDecimal]
+      assert(applied.longValue == stored(database).size)
+    }
+  }
+}
+
+private object EndlessQuerySuite {
+  val calls = new AtomicLong
+}

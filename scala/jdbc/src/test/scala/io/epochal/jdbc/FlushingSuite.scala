@@ -1,0 +1,399 @@
+package io.epochal.jdbc
+
+import java.nio.file.Files
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo}
+import org.apache.spark.sql.streaming.OutputMode
+import org.scalatest.concurrent.Eventually.{PatienceConfig, eventually, scaled}
+import org.scalatest.concurrent.PatienceConfiguration
+import org.scalatest.tags.Slow
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.epochal.core.error.Conditions
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.{Position, TriggerMode}
+import io.epochal.testkit.Serialization
+
+final class PostgresFlushingSuite extends FlushingSuite(Postgres, "SELECT count(*) FROM pg_locks WHERE NOT granted") {
+
+  both.foreach { trigger =>
+    on(s"${trigger.name}: rows that the database swallows fail their flush", table) { f =>
+      f.database.execute(
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE TRIGGER swallow BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 7) EXECUTE FUNCTION swallow()")
+      val running = job(f, trigger, 0, slow)
+      running.put(0, 0 until 10)
+      refused(Conditions.RowsDropped)(running.end())
+      holds(f, 0 until 0)
+    }
+  }
+}
+
+@Slow
+final class MariadbFlushingSuite extends FlushingSuite(Mariadb, FlushingSuite.InnodbWaits)
+@Slow
+final class MysqlFlushingSuite extends FlushingSuite(Mysql8, FlushingSuite.InnodbWaits)
+
+final class SqliteFlushingSuite extends SinkSuite(Sqlite) {
+
+  on("a continuous or real-time trigger is refused by name: only the driver writes there", table) { f =>
+    Seq(TriggerMode.Continuous, TriggerMode.RealTime).foreach { trigger =>
+      val write = f.newRun(query, Map("sinkId" -> "sink"), trigger = trigger).newWrite()
+      refused(Conditions.TriggerUnsupported)(write.createStreamingWriterFactory(FlushingSuite.tasks(1)))
+    }
+  }
+}
+
+private object FlushingSuite {
+  val InnodbWaits = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+
+  def tasks(count: Int): PhysicalWriteInfo = () => count
+}
+
+/** Rows stored in the middle of an epoch, with the engine's part played by hand (K12).
+  *
+  * @param waits
+  *   SQL that counts the transactions that wait for a lock
+  */
+abstract class FlushingSuite(databases: TestDatabases, waits: String) extends SinkSuite(databases) {
+
+  implicit private val patience: PatienceConfig = PatienceConfig(scaled(Span(30, Seconds)), scaled(Span(5, Millis)))
+
+  protected val both = Seq(TriggerMode.Continuous, TriggerMode.RealTime)
+  protected val slow = Map("sinkId" -> "sink", "flushInterval" -> "1h")
+
+  /** A job of one run: its tasks go on from epoch to epoch where the trigger is continuous. */
+  protected class Job(f: JdbcSinkFixture, val run: JdbcRun, trigger: TriggerMode, first: Long, partitions: Int = 2) {
+    run.engine.epoch = first
+    private val write = run.newWrite()
+    private val factory = write.createStreamingWriterFactory(FlushingSuite.tasks(partitions))
+    private val copies = (0 until partitions).map(_ => Serialization.copy(factory))
+    private var epoch = first
+    private var writers = IndexedSeq.empty[DataWriter[InternalRow]]
+    begin()
+
+    private def begin(): Unit = writers = copies.indices.map(p => copies(p).createWriter(p, p.toLong, epoch))
+
+    def writer(partition: Int): DataWriter[InternalRow] = writers(partition)
+
+    def anotherAttempt(partition: Int): DataWriter[InternalRow] =
+      Serialization.copy(factory).createWriter(partition, 9L, epoch)
+
+    def put(partition: Int, rows: Range): Unit = rows.foreach(n => writers(partition).write(f.row(n.toLong)))
+
+    /** The tasks' part of an epoch's end, then the driver's. */
+    def end(): Unit = {
+      val messages = writers.map(writer => Serialization.copy(writer.commit()))
+      writers.foreach(_.close())
+      if (trigger == TriggerMode.Continuous) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
+      write.commit(epoch, messages.toArray)
+    }
+
+    /** Spark has committed, and the same tasks begin the next epoch. */
+    def next(): Unit = {
+      epoch += 1
+      begin()
+    }
+
+    /** As a stop does, in the middle. */
+    def stop(): Unit = writers.foreach(_.close())
+  }
+
+  protected def job(
+      f: JdbcSinkFixture,
+      trigger: TriggerMode,
+      first: Long,
+      more: Map[String, String] = Map("sinkId" -> "sink"),
+      partitions: Int = 2): Job =
+    new Job(f, f.newRun(query, more, OutputMode.Update, trigger), trigger, first, partitions)
+
+  /** Begins something while the job's flush of the rows 0 until 5 is about to commit, and lets the flush go on once that waits for it.
+    */
+  private def duringFlush[A](f: JdbcSinkFixture, flushing: Job)(body: Job => A): A = {
+    val gate = Files.createTempFile("epochal", "gate")
+    Failpoints.arm(s"flush.before-commit=hold:$gate@1")
+    flushing.put(0, 0 until 5)
+    eventually(assert(Failpoints.isHeld(Failpoint.BeforeFlushCommit)))
+    val waiting = Future(body(flushing))
+    // InnoDB shows what it showed before to who looks again within 100 ms.
+    try eventually(PatienceConfiguration.Interval(Span(250, Millis)))(assert(f.database.one(waits) != 0L))
+    finally Files.delete(gate)
+    Await.result(waiting, 30.seconds)
+  }
+
+  private def logged(f: JdbcSinkFixture, trigger: TriggerMode, epoch: Long): Unit =
+    if (trigger == TriggerMode.RealTime) f.logOffsets(epoch, s"""{"at":"$epoch"}""")
+
+  both.foreach { trigger =>
+    on(s"${trigger.name}: rows are in the table before their epoch ends, and without a next row", table) { f =>
+      val running = job(f, trigger, 0)
+      running.put(0, 0 until 3)
+      eventually(holds(f, 0 until 3))
+      running.put(1, 3 until 5)
+      eventually(holds(f, 0 until 5))
+      running.end()
+      assert(ledger(f, "last_epoch") == 0L && ledger(f, "trigger_mode") == trigger.name)
+      assert(ledger(f, "total_rows") == 5L)
+    }
+
+    on(s"${trigger.name}: what a run had stored beyond the last commit is skipped, whether more comes or less", table) {
+      f =>
+        val first = job(f, trigger, 0)
+        first.put(0, 0 until 10)
+        eventually(holds(f, 0 until 10))
+        first.stop()
+        val shorter = job(f, trigger, 0)
+        shorter.put(0, 0 until 4)
+        shorter.end()
+        holds(f, 0 until 10)
+        logged(f, trigger, 0)
+        val longer = job(f, trigger, 1)
+        longer.put(0, 4 until 12)
+        longer.end()
+        holds(f, 0 until 12)
+        assert(ledger(f, "total_rows") == 12L)
+    }
+
+    on(s"${trigger.name}: an epoch that Spark has not committed is run again with another end", table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      first.end()
+      val again = job(f, trigger, 0)
+      again.put(0, 0 until 15)
+      again.end()
+      holds(f, 0 until 15)
+      assert(ledger(f, "total_rows") == 15L)
+    }
+
+    on(s"${trigger.name}: rows that differ from those stored are an error, and nothing is stored", table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      first.end()
+      val again = job(f, trigger, 0)
+      again.put(0, 0 until 5)
+      again.put(0, 6 until 10)
+      refused(Conditions.RowsNotRepeated)(again.put(0, 5 until 6))
+      holds(f, 0 until 10)
+    }
+
+    on(
+      s"${trigger.name}: another number of partitions is refused while rows are owed, and welcome when none are",
+      table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      first.end()
+      refused(Conditions.RowsOwed)(job(f, trigger, 0, partitions = 3))
+      logged(f, trigger, 0)
+      val wider = job(f, trigger, 1, partitions = 3)
+      wider.put(2, 10 until 12)
+      wider.end()
+      holds(f, 0 until 12)
+    }
+
+    on(s"${trigger.name}: a zombie stores nothing after a newer run's claim, and commits nothing", table) { f =>
+      val zombie = job(f, trigger, 0, slow)
+      zombie.put(0, 0 until 5)
+      val running = job(f, trigger, 0)
+      refused(Conditions.SinkFenced)(zombie.end())
+      running.put(0, 0 until 5)
+      running.end()
+      holds(f, 0 until 5)
+    }
+
+    on(s"${trigger.name}: a claim waits for a flush that is about to commit, and its rows are skipped", table) { f =>
+      val running = duringFlush(f, job(f, trigger, 0))(_ => job(f, trigger, 0))
+      running.put(0, 0 until 7)
+      running.end()
+      holds(f, 0 until 7)
+    }
+
+    on(s"${trigger.name}: a lost response to the COMMIT of a flush is found in the ledger", table) { f =>
+      Seq("flush.before-commit", "flush.after-commit").zipWithIndex.foreach { case (step, i) =>
+        val running = job(f, trigger, i.toLong)
+        Failpoints.arm(s"$step=disconnect@1")
+        running.put(0, 10 * i until 10 * (i + 1))
+        running.end()
+        holds(f, 0 until 10 * (i + 1))
+        logged(f, trigger, i.toLong)
+      }
+    }
+
+    on(s"${trigger.name}: a lost response to the COMMIT of an epoch is found in the ledger, and written once", table) {
+      f =>
+        val running = job(f, trigger, 0)
+        Failpoints.arm("commit.after=disconnect@1")
+        running.put(0, 0 until 10)
+        running.end()
+        assert(ledger(f, "epochs") == 1L && ledger(f, "total_rows") == 10L)
+    }
+
+    on(s"${trigger.name}: micro-batches go on when nothing is owed, and then the trigger comes back", table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      first.end()
+      logged(f, trigger, 0)
+      write(f, f.newRun(query), 1, numbers(f, 10 until 20))
+      assert(f.database.one("SELECT count(*) FROM epochal_ledger_progress") == 0L)
+      val back = job(f, trigger, 2)
+      back.put(1, 20 until 25)
+      back.end()
+      holds(f, 0 until 25)
+    }
+
+    on(s"${trigger.name}: micro-batches are refused before anything is written while rows are owed", table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      eventually(holds(f, 0 until 10))
+      first.stop()
+      refused(Conditions.RowsOwed)(write(f, f.newRun(query), 0, numbers(f, 0 until 10)))
+      holds(f, 0 until 10)
+    }
+
+    on(s"${trigger.name}: micro-batches that repeat an epoch are refused at the next one while rows are owed", table) {
+      f =>
+        write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+        val first = job(f, trigger, 1)
+        first.put(0, 10 until 20)
+        eventually(holds(f, 0 until 20))
+        first.stop()
+        val again = f.newRun(query, Map("sinkId" -> "sink"))
+        again.engine.batch = Some(0)
+        write(f, again, 0, numbers(f, 0 until 10))
+        again.engine.batch = Some(1)
+        refused(Conditions.RowsOwed)(write(f, again, 1, numbers(f, 10 until 20)))
+        holds(f, 0 until 20)
+    }
+
+    on(s"${trigger.name}: a query whose last epoch is the first one is replaced by another in micro-batches", table) {
+      f =>
+        val first = job(f, trigger, 0)
+        first.put(0, 0 until 10)
+        first.end()
+        val other = f.newRun("another", Map("sinkId" -> "sink", "onNewQuery" -> "replace"))
+        other.engine.batch = Some(0)
+        write(f, other, 0, numbers(f, 20 until 30))
+        holds(f, 20 until 30)
+    }
+
+    on(s"${trigger.name}: a table made anew under the same name gets no rows of a run that knew the old one", table) {
+      f =>
+        val running = job(f, trigger, 0, slow)
+        running.put(0, 0 until 10)
+        f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
+        if (databases == Postgres) f.database.execute("GRANT ALL ON t TO PUBLIC")
+        refused(Conditions.TargetChanged)(running.end())
+        holds(f, 0 until 0)
+    }
+
+    on(
+      s"${trigger.name}: a task of a job before the partitions were planned anew, in the same run, stores nothing",
+      table) { f =>
+      val before = job(f, trigger, 0, slow)
+      val wider = new Job(f, before.run, trigger, 0, partitions = 3)
+      before.put(0, 0 until 5)
+      refused(Conditions.FlushOvertaken)(before.writer(0).commit())
+      wider.put(0, 0 until 5)
+      wider.end()
+      holds(f, 0 until 5)
+    }
+
+    on(s"${trigger.name}: partitions that are planned anew wait for a flush that is about to commit", table) { f =>
+      duringFlush(f, job(f, trigger, 0)) { before =>
+        refused(Conditions.RowsOwed)(new Job(f, before.run, trigger, 0, partitions = 3))
+      }
+      eventually(holds(f, 0 until 5))
+    }
+
+    on(
+      s"${trigger.name}: rows beyond the last epoch that were dropped with their table are stored in the new one",
+      table) { f =>
+      val first = job(f, trigger, 0)
+      first.put(0, 0 until 10)
+      first.end()
+      logged(f, trigger, 0)
+      first.next()
+      first.put(0, 10 until 15)
+      eventually(holds(f, 0 until 15))
+      first.stop()
+      val known = ledger(f, "target_oid")
+      f.database.execute("DROP TABLE t", "CREATE TABLE t (id BIGINT NOT NULL, word TEXT)")
+      if (databases == Postgres) f.database.execute("GRANT ALL ON t TO PUBLIC")
+      val accepted = Map("sinkId" -> "sink", "onNewQuery" -> s"append:$known")
+      val second = job(f, trigger, 1, accepted)
+      second.put(0, 10 until 20)
+      second.end()
+      holds(f, 10 until 20)
+    }
+
+    on(s"${trigger.name}: of two attempts of a task one stores, and the other is told", table) { f =>
+      val running = job(f, trigger, 0, slow)
+      val other = running.anotherAttempt(0)
+      running.put(0, 0 until 5)
+      (0 until 5).foreach(n => other.write(f.row(n.toLong)))
+      assert(other.commit() != null)
+      refused(Conditions.FlushOvertaken)(running.end())
+      holds(f, 0 until 5)
+    }
+  }
+
+  on("continuous: a failed commit ends the query, and its tasks store nothing more", table) { f =>
+    val running = job(f, TriggerMode.Continuous, 0)
+    running.put(0, 0 until 5)
+    running.run.engine.foreignOffsets = true
+    refused(Conditions.EpochLoggedByOther)(running.end())
+    assert(running.run.engine.failure.exists(_.getMessage.contains("EPOCH_LOGGED_BY_OTHER")))
+    running.next()
+    running.put(0, 5 until 10)
+    val error = refused(Conditions.RunFailed)(running.writer(0).commit())
+    assert(error.getMessage.contains("EPOCH_LOGGED_BY_OTHER"))
+    holds(f, 0 until 5)
+  }
+
+  on(
+    "real-time: an attempt that finds fewer rows stored than the epoch before had is refused, and leaves no gap",
+    table) { f =>
+    val first = job(f, TriggerMode.RealTime, 0)
+    first.put(0, 0 until 10)
+    first.end()
+    logged(f, TriggerMode.RealTime, 0)
+    val running = job(f, TriggerMode.RealTime, 1)
+    f.database.execute(
+      "DELETE FROM t",
+      s"UPDATE epochal_ledger_progress SET applied = 0, digest = '${Position.newCount().hex}'")
+    refused(Conditions.ProgressLost)(running.anotherAttempt(0))
+    running.put(0, 10 until 12)
+    refused(Conditions.FlushOvertaken)(running.end())
+    holds(f, 0 until 0)
+  }
+
+  on("real-time: an epoch whose offsets somebody else has logged is not committed", table) { f =>
+    val running = job(f, TriggerMode.RealTime, 0)
+    running.put(0, 0 until 5)
+    f.logOffsets(0, """{"at":"elsewhere"}""")
+    refused(Conditions.EpochLoggedByOther)(running.end())
+    assert(ledger(f, "last_epoch") == null)
+  }
+
+  on("what is wrong about rows that are visible at once is refused by name", table) { f =>
+    f.database.execute("CREATE UNIQUE INDEX t_id ON t (id)")
+    Seq(
+      Map("keyColumns" -> "id", "mode" -> "upsert"),
+      Map("deadLetterTable" -> "bad"),
+      Map("transport" -> "staged"),
+      Map("transport" -> "prepared"),
+      Map("onNewQuery" -> "replace"),
+      Map("onLedgerEmpty" -> "skip:3")
+    ).foreach { more =>
+      refused(Conditions.ModeUnsupported)(job(f, TriggerMode.RealTime, 0, more + ("sinkId" -> "sink")))
+    }
+    refused(Conditions.ModeUnsupported) {
+      val write = f.newRun(query, Map("sinkId" -> "sink"), OutputMode.Complete, TriggerMode.Continuous).newWrite()
+      write.createStreamingWriterFactory(FlushingSuite.tasks(1))
+    }
+  }
+}

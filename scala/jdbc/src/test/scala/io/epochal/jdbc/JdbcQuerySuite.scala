@@ -1,0 +1,306 @@
+package io.epochal.jdbc
+
+import java.io.File
+import java.nio.file.Files
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
+
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.failpoint.Failpoints
+
+final class SqliteQuerySuite extends JdbcQueries(Sqlite) {
+
+  test("a batch write whose acknowledgement is lost says that it does not know, rather than writing twice") {
+    withDatabase { database =>
+      database.execute("CREATE TABLE t (id BIGINT)")
+      Failpoints.arm("commit.after=disconnect@1")
+      refused(Conditions.CommitUnknown)(batch(spark.range(10).toDF(), database).mode("append").save())
+      assert(ids(database) == (0L until 10L))
+    }
+  }
+}
+
+@Slow
+final class MariadbQuerySuite extends JdbcQueries(Mariadb)
+@Slow
+final class Mysql8QuerySuite extends JdbcQueries(Mysql8)
+
+final class PostgresQuerySuite extends JdbcQueries(Postgres) {
+
+  test("a batch write whose acknowledgement is lost is settled by the transaction's id") {
+    withDatabase { database =>
+      database.execute("CREATE TABLE t (id BIGINT)")
+      Failpoints.arm("commit.after=disconnect@1")
+      batch(spark.range(10).toDF(), database).mode("append").save()
+      Failpoints.arm("commit.before=disconnect@1")
+      batch(spark.range(10, 20).toDF(), database).mode("append").save()
+      assert(ids(database) == (0L until 20L))
+    }
+  }
+}
+
+/** Whole queries. */
+abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
+  import testImplicits._
+
+  protected def withDatabase(body: TestDatabase => Any): Unit = {
+    val database = databases.newDatabase()
+    try { body(database); () }
+    finally {
+      Failpoints.disarm()
+      spark.streams.active.foreach(_.stop())
+      database.close()
+    }
+  }
+
+  /** Ten rows a batch, so many in all. */
+  private def rows(count: Int): DataFrame = spark.readStream
+    .format("epochal-random")
+    .options(Map("rowsPerBatch" -> "10", "maxRows" -> count.toString, "minLength" -> "1", "numPartitions" -> "3"))
+    .load()
+    .drop("timestamp") // starts with 1970: not every database has that
+
+  private def start(
+      frame: DataFrame,
+      database: TestDatabase,
+      checkpoint: File,
+      mode: OutputMode = OutputMode.Append,
+      trigger: Trigger = Trigger.AvailableNow,
+      options: Map[String, String] = Map.empty
+  ): StreamingQuery = frame.writeStream
+    .format("epochal-jdbc")
+    .options(database.options("t") + ("sinkId" -> "sink") ++ options)
+    .option("checkpointLocation", checkpoint.getPath)
+    .outputMode(mode)
+    .trigger(trigger)
+    .start()
+
+  private def run(
+      frame: DataFrame,
+      database: TestDatabase,
+      checkpoint: File,
+      mode: OutputMode = OutputMode.Append,
+      options: Map[String, String] = Map.empty
+  ): StreamingQuery = {
+    val query = start(frame, database, checkpoint, mode, Trigger.AvailableNow, options)
+    assert(query.awaitTermination(120000))
+    query
+  }
+
+  protected def batch(frame: DataFrame, database: TestDatabase, more: (String, String)*) =
+    frame.write.format("epochal-jdbc").options(database.options("t", more: _*))
+
+  protected def ids(database: TestDatabase): Seq[Long] =
+    database.query("SELECT id FROM t ORDER BY id").map(_.head.asInstanceOf[Number].longValue)
+
+  protected def refused(condition: Condition)(body: => Any): EpochalException = {
+    val error = intercept[Exception](body)
+    val ours = EpochalException.in(error).getOrElse(fail(error))
+    assert(ours.condition.name == condition.name, ours.getMessage)
+    ours
+  }
+
+  /** As if Spark had died after the sink's commit and before its own. */
+  private def forgetLastCommit(checkpoint: File): Unit = {
+    val directory = checkpoint.toPath.resolve("commits")
+    val last = Using.resource(Files.list(directory))(
+      _.iterator.asScala.map(_.getFileName.toString).filter(_.forall(_.isDigit)).map(_.toInt).max)
+    Files.delete(directory.resolve(last.toString))
+    Files.deleteIfExists(directory.resolve(s".$last.crc")): Unit
+  }
+
+  test("a stream arrives row for row, over restarts and replays") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        val options = Map("createTable" -> "true")
+        Seq(25, 25, 60, 60, 61).foreach { count =>
+          run(rows(count), database, checkpoint, options = options)
+          forgetLastCommit(checkpoint)
+        }
+        run(rows(61), database, checkpoint, options = options)
+        val written = database.query("SELECT id, value, length FROM t ORDER BY id").map(_.map(_.toString))
+        val expected = spark.read
+          .format("epochal-random")
+          .options(Map("rowsPerBatch" -> "10", "maxRows" -> "61", "minLength" -> "1"))
+          .load()
+          .select($"id", $"value", $"length")
+          .as[(Long, String, Long)]
+          .collect()
+          .sortBy(_._1)
+          .map { case (id, value, length) => Seq(id.toString, value, length.toString) }
+          .toSeq
+        assert(written == expected)
+      }
+    }
+  }
+
+  test("a plan that is not repeatable is applied once, and told") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        val frame = rows(20).selectExpr("id", "rand() AS r")
+        val options = Map("createTable" -> "true")
+        run(frame, database, checkpoint, options = options)
+        val before = database.query("SELECT id, r FROM t ORDER BY id")
+        forgetLastCommit(checkpoint)
+        val query = run(frame, database, checkpoint, options = options)
+        assert(database.query("SELECT id, r FROM t ORDER BY id") == before)
+        val metrics = query.recentProgress.last.sink.metrics.asScala
+        assert(metrics("repeatedEpochs") == "1" && metrics("differingRepetitions") == "1")
+      }
+    }
+  }
+
+  test("update and complete mode keep an aggregate") {
+    Seq(OutputMode.Update -> Map("keyColumns" -> "length"), OutputMode.Complete -> Map.empty[String, String]).foreach {
+      case (mode, keys) =>
+        withTempDir { checkpoint =>
+          withDatabase { database =>
+            Seq(30, 55).foreach { count =>
+              run(rows(count).groupBy($"length").count(), database, checkpoint, mode, keys + ("createTable" -> "true"))
+            }
+            val expected = spark.read
+              .format("epochal-random")
+              .options(Map("rowsPerBatch" -> "10", "maxRows" -> "55", "minLength" -> "1"))
+              .load()
+              .groupBy($"length")
+              .count()
+              .orderBy($"length")
+              .as[(Long, Long)]
+              .collect()
+              .map(_.toString)
+              .toSeq
+            val found =
+              database.query("SELECT length, count FROM t ORDER BY length").map(row => row.mkString("(", ",", ")"))
+            assert(found == expected, mode)
+          }
+        }
+    }
+  }
+
+  test("update mode without keyColumns fails before anything is written") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        database.execute("CREATE TABLE t (length BIGINT, count BIGINT)")
+        refused(Conditions.KeyColumnsRequired)(
+          run(rows(30).groupBy($"length").count(), database, checkpoint, OutputMode.Update))
+        assert(database.query("SELECT * FROM t").isEmpty)
+      }
+    }
+  }
+
+  test("progress tells what the sink did, and no secret") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        val query = run(
+          rows(10).select("id"),
+          database,
+          checkpoint,
+          options = Map("createTable" -> "true", "connection.ApplicationName" -> "s3cret-value"))
+        val sink = query.recentProgress.filter(_.numInputRows > 0).last.sink
+        assert(sink.description.startsWith("epochal-jdbc t in jdbc:"))
+        val metrics = sink.metrics.asScala
+        assert(
+          metrics("rows") == "10" && metrics("epoch") == "0" && metrics("transport") == "inline" && metrics(
+            "outcome") == "applied")
+        assert(metrics("bytes").toLong > 0 && Seq("encodeMs", "loadMs", "commitMs").forall(metrics.contains))
+        assert(!query.recentProgress.map(_.json).mkString.contains("s3cret"))
+      }
+    }
+  }
+
+  test("everything wrong is refused when the query starts") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        database.execute("CREATE TABLE t (id BIGINT, value INT)")
+        refused(Conditions.ColumnMissing)(start(rows(10).select("id", "length"), database, checkpoint))
+        refused(Conditions.ColumnTypeMismatch)(start(rows(10).select("id", "value"), database, checkpoint))
+        refused(Conditions.OptionUnknown)(
+          start(rows(10).select("id"), database, checkpoint, options = Map("keyColum" -> "id")))
+        refused(Conditions.TableMissing)(start(rows(10), database, checkpoint, options = Map("dbtable" -> "tt")))
+        refused(Conditions.ModeUnsupported)(
+          start(rows(10).select("id"), database, checkpoint, options = Map("asyncProgressTrackingEnabled" -> "true")))
+        assert(ids(database).isEmpty)
+      }
+    }
+  }
+
+  if (databases == Sqlite) test("a continuous trigger is refused by name where only the driver writes") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        database.execute("CREATE TABLE t (id BIGINT)")
+        val frame = spark.readStream.format("epochal-random").load().select("id")
+        val error = refused(Conditions.TriggerUnsupported)(
+          start(frame, database, checkpoint, trigger = Trigger.Continuous("1 second")).awaitTermination(60000))
+        assert(error.getMessage.contains("epochal-jdbc into SQLite does not support the continuous trigger"))
+        assert(ids(database).isEmpty)
+      }
+    }
+  }
+
+  test("a bad row fails the query with its column named, and the epoch is written whole once it is corrected") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        database.execute("CREATE TABLE t (id BIGINT, value TEXT)")
+        val bad = rows(30).selectExpr(
+          "id",
+          "CASE WHEN id = 17 THEN concat('a', decode(X'00', 'UTF-8')) ELSE value END AS value")
+        assert(refused(Conditions.BadRow)(run(bad, database, checkpoint)).values("column") == "value")
+        assert(ids(database) == (0L until 10L))
+        run(rows(30).select("id", "value"), database, checkpoint)
+        assert(ids(database) == (0L until 30L))
+      }
+    }
+  }
+
+  test("a batch is appended, or replaces what is there, in one transaction") {
+    withDatabase { database =>
+      batch(spark.range(0, 1000, 1, 7).toDF(), database, "createTable" -> "true").mode("append").save()
+      batch(spark.range(1000, 1010).toDF(), database).mode("append").save()
+      assert(ids(database) == (0L until 1010L))
+      batch(spark.range(5).toDF(), database).mode("overwrite").save()
+      assert(ids(database) == (0L until 5L))
+      batch(spark.range(0).toDF(), database).mode("append").save()
+      assert(ids(database) == (0L until 5L))
+    }
+  }
+
+  test("a batch refuses what only a stream has, and reading") {
+    withDatabase { database =>
+      database.execute("CREATE TABLE t (id BIGINT)")
+      refused(Conditions.ModeUnsupported)(batch(spark.range(5).toDF(), database, "sinkId" -> "s").mode("append").save())
+      refused(Conditions.ModeUnsupported)(
+        batch(spark.range(5).toDF(), database).partitionBy("id").mode("append").save())
+      refused(Conditions.ModeUnsupported)(spark.read.format("epochal-jdbc").options(database.options("t")).load())
+    }
+  }
+
+  test("a batch in upsert mode replaces rows of the same key") {
+    withDatabase { database =>
+      database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT)")
+      val keys = "keyColumns" -> "id"
+      batch(spark.range(10).selectExpr("id", "'old' AS word"), database, keys).mode("append").save()
+      batch(spark.range(5, 15).selectExpr("id", "'new' AS word"), database, keys).mode("append").save()
+      val words = database.query("SELECT word FROM t ORDER BY id").map(_.head)
+      assert(words == Seq.fill(5)("old") ++ Seq.fill(10)("new"))
+    }
+  }
+
+  test("an epoch that is too large is refused, and comes again when it may be larger") {
+    withTempDir { checkpoint =>
+      withDatabase { database =>
+        database.execute("CREATE TABLE t (id BIGINT, word TEXT)")
+        val frame = rows(20).selectExpr("id", "repeat(value, 2000) AS word")
+        val small = Map("transport" -> "inline", "inlineMaxBytes" -> "1k")
+        refused(Conditions.EpochTooLarge)(run(frame, database, checkpoint, options = small))
+        assert(ids(database).isEmpty)
+        run(frame, database, checkpoint)
+        assert(ids(database) == (0L until 20L))
+      }
+    }
+  }
+}

@@ -1,0 +1,197 @@
+package io.epochal.jdbc
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.tags.Slow
+
+import io.epochal.core.error.Conditions
+
+final class SqliteTableCheckSuite extends TableChecks(Sqlite)
+
+@Slow
+final class MariadbTableCheckSuite extends TableChecks(Mariadb)
+@Slow
+final class Mysql8TableCheckSuite extends TableChecks(Mysql8)
+@Slow
+final class H2TableCheckSuite extends TableChecks(InProcess.H2)
+
+final class PostgresTableCheckSuite extends TableChecks(Postgres) {
+  private val ids = new StructType().add("id", LongType)
+
+  onSchema(
+    "a name without quotes means the exact table, else the one in lower case",
+    ids,
+    "CREATE TABLE t (id BIGINT)",
+    "CREATE TABLE \"Pair\" (id BIGINT)",
+    "CREATE TABLE pair (id BIGINT)") { f =>
+    Seq("T" -> "t", "Pair" -> "Pair", "pair" -> "pair", "\"Pair\"" -> "Pair").zipWithIndex.foreach {
+      case ((name, table), i) =>
+        f.database.execute("DELETE FROM t", "DELETE FROM pair", "DELETE FROM \"Pair\"")
+        write(
+          f,
+          f.newRun(
+            s"query $i",
+            Map(
+              "sinkId" -> s"sink$i",
+              "dbtable" -> name,
+              "onNewQuery" -> (0 to 3).map(n => s"sink$n").mkString("append:", ",", ""))),
+          0,
+          Seq(InternalRow(1L)))
+        assert(f.database.one(s"""SELECT count(*) FROM "$table"""") == 1L, name)
+    }
+    refused(Conditions.TableMissing)(f.newRun(query, Map("dbtable" -> "\"T\"")))
+  }
+
+  onSchema(
+    "a table of another schema keeps its ledger there",
+    ids,
+    "CREATE SCHEMA \"odd.schema\"",
+    "CREATE TABLE \"odd.schema\".\"odd\"\"table?\" (id BIGINT)") { f =>
+    write(
+      f,
+      f.newRun(query, Map("sinkId" -> "sink", "dbtable" -> "\"odd.schema\".\"odd\"\"table?\"")),
+      0,
+      Seq(InternalRow(1L)))
+    assert(f.database.one("SELECT last_epoch FROM \"odd.schema\".epochal_ledger") == 0L)
+  }
+
+  onSchema(
+    "a column that is generated, and a view, are refused",
+    ids,
+    "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY)",
+    "CREATE VIEW v AS SELECT * FROM t") { f =>
+    refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
+    refused(Conditions.ModeUnsupported)(f.newRun(query, Map("dbtable" -> "v")))
+  }
+
+  onSchema(
+    "narrowing is refused with the cast that would do, widening is not",
+    new StructType().add("a", LongType),
+    "CREATE TABLE t (a INTEGER)",
+    "CREATE TABLE u (a NUMERIC(20,2))") { f =>
+    val error = refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
+    assert(error.getMessage.contains("CAST(a AS INT)"))
+    f.newRun(query, Map("dbtable" -> "u"))
+  }
+
+  onSchema(
+    "an instant does not go into a timestamp without time zone by itself",
+    new StructType().add("a", TimestampType),
+    "CREATE TABLE t (a TIMESTAMP)") { f =>
+    assert(refused(Conditions.ColumnTypeMismatch)(f.newRun(query)).getMessage.contains("CAST(a AS TIMESTAMP_NTZ)"))
+  }
+
+  Seq(
+    "a partition" -> Seq(
+      "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
+      "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id)",
+      "CREATE FOREIGN TABLE far PARTITION OF near FOR VALUES FROM (0) TO (5) SERVER elsewhere"
+    ),
+    "a child" -> Seq(
+      "CREATE TABLE t (id BIGINT)",
+      "CREATE TABLE near () INHERITS (t)",
+      "CREATE FOREIGN TABLE far () INHERITS (near) SERVER elsewhere")
+  ).foreach { case (member, tables) =>
+    val server = Seq("CREATE FOREIGN DATA WRAPPER wrapper", "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper")
+    onSchema(
+      s"$member that is a foreign table is refused by name before anything is written",
+      ids,
+      server ++ tables: _*) { f =>
+      val error = refused(Conditions.ModeUnsupported)(f.newRun(query))
+      assert(error.values("reason").contains("public.far is a foreign table"))
+      assert(f.database.one("SELECT to_regclass('epochal_ledger')") == null)
+    }
+  }
+
+  onSchema(
+    "a foreign partition that is attached while the query runs fails its next epoch",
+    ids,
+    "CREATE FOREIGN DATA WRAPPER wrapper",
+    "CREATE SERVER elsewhere FOREIGN DATA WRAPPER wrapper",
+    "CREATE TABLE t (id BIGINT) PARTITION BY RANGE (id)",
+    "CREATE TABLE near PARTITION OF t FOR VALUES FROM (0) TO (10)"
+  ) { f =>
+    val run = f.newRun(query)
+    write(f, run, 0, Seq(InternalRow(1L)))
+    f.database.execute("CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES FROM (10) TO (20) SERVER elsewhere")
+    refused(Conditions.TargetChanged)(write(f, run, 1, Seq(InternalRow(2L))))
+    refused(Conditions.ModeUnsupported)(f.newRun(query))
+    f.database.execute("ALTER TABLE t DETACH PARTITION far")
+    write(f, f.newRun(query), 1, Seq(InternalRow(2L)))
+    holds(f, 1 to 2)
+  }
+
+  onSchema("only an index that can stand behind an upsert counts as a key", ids, "CREATE TABLE t (id BIGINT)") { f =>
+    Seq(
+      "CREATE UNIQUE INDEX i ON t (id) WHERE id > 5",
+      "CREATE UNIQUE INDEX i ON t ((id + 1))",
+      "ALTER TABLE t ADD CONSTRAINT i UNIQUE (id) DEFERRABLE").foreach { index =>
+      f.database.execute(index)
+      refused(Conditions.KeyNotUnique)(f.newRun(query, Map("keyColumns" -> "id")))
+      f.database.execute(if (index.startsWith("ALTER")) "ALTER TABLE t DROP CONSTRAINT i" else "DROP INDEX i")
+    }
+    f.database.execute("CREATE UNIQUE INDEX i ON t (id)")
+    f.newRun(query, Map("keyColumns" -> "id"))
+  }
+}
+
+/** What is refused before anything is written, by name. */
+abstract class TableChecks(databases: TestDatabases) extends SinkSuite(databases) {
+
+  on("a table that does not exist is refused, and a near one named", table) { f =>
+    f.database.execute("CREATE TABLE comments (id BIGINT)")
+    assert(
+      refused(Conditions.TableMissing)(f.newRun(query, Map("dbtable" -> "coments"))).getMessage.contains("'comments'"))
+  }
+
+  on(
+    "a column that the table does not have is refused, with those that it has",
+    "CREATE TABLE t (id BIGINT, words TEXT)") { f =>
+    assert(refused(Conditions.ColumnMissing)(f.newRun(query)).getMessage.contains("id, words"))
+  }
+
+  on("columns are found whatever their case, if only one can be meant", "CREATE TABLE t (\"Id\" BIGINT, WORD TEXT)") {
+    f =>
+      write(f, f.newRun(query), 0, numbers(f, 0 until 2))
+      assert(f.database.one("SELECT count(*) FROM t").toString == "2")
+  }
+
+  on(
+    "a column that must have a value is missed",
+    "CREATE TABLE t (id BIGINT, word TEXT, more TEXT NOT NULL, own TEXT NOT NULL DEFAULT '')") { f =>
+    assert(refused(Conditions.ColumnRequired)(f.newRun(query)).values("column") == "more")
+  }
+
+  onSchema("a type without a home is refused", new StructType().add("a", NullType), "CREATE TABLE t (a TEXT)") { f =>
+    refused(Conditions.TypeUnsupported)(f.newRun(query))
+  }
+
+  onSchema(
+    "a NULL for a column that must have a value is a bad row",
+    new StructType().add("id", LongType).add("word", StringType),
+    "CREATE TABLE t (id BIGINT NOT NULL, word TEXT NOT NULL)") { f =>
+    val rows = Seq(f.row(1), f.row(2), InternalRow(3L, null), f.row(4))
+    val error = refused(Conditions.BadRow)(write(f, f.newRun(query), 0, rows))
+    assert(error.values("column") == "word" && error.values("row") == "1" && error.values("partition") == "1")
+    assert(error.values("epoch") == "0")
+    holds(f, 0 until 0)
+  }
+
+  onSchema(
+    "the NUL character and broken UTF-8 are bad rows, wherever they stand",
+    new StructType().add("id", LongType).add("word", StringType),
+    table) { f =>
+    val good =
+      Seq("", "é", "plain", "日本語 and more than eight bytes 🙂", "12345678", "\u0001\u007f").map(UTF8String.fromString)
+    val run = f.newRun(query)
+    write(f, run, 0, good.zipWithIndex.map { case (text, i) => InternalRow(i.toLong, text) })
+    assert(f.database.query("SELECT word FROM t ORDER BY id").map(_.head) == good.map(_.toString))
+    val bad = (0 to 20).map(n => UTF8String.fromString("x" * n + "\u0000" + "y" * (20 - n))) ++
+      Seq(Array[Byte](-1), "12345678".getBytes ++ Array[Byte](-61), Array[Byte](-19, -96, -128))
+        .map(UTF8String.fromBytes)
+    bad.foreach { text =>
+      assert(refused(Conditions.BadRow)(write(f, run, 1, Seq(InternalRow(1L, text)))).values("column") == "word")
+    }
+  }
+}
