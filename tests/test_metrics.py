@@ -169,6 +169,7 @@ def test_prometheus_gets_the_numbers_of_what_was_read_and_written(facts: dict[st
     assert all(value >= 0 for name in ("load", "commit") for value in found[f"epochal_sink_{name}Ms"].values())
 
 
+@pytest.mark.slow
 def test_prometheus_gets_what_listeners_received(facts: dict[str, Any]) -> None:
     found = relabelled(facts["shown"])
     received = {TCP: 2, HTTP: 1, CLIENT: 3}

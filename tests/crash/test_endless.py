@@ -28,7 +28,7 @@ from support.seeds import FULL, kill_seed
 from support.streams import numbers
 from support.waiting import until
 
-KILLS = int(os.environ.get("EPOCHAL_ENDLESS_KILLS") or (100 if FULL else 4))
+KILLS = int(os.environ.get("EPOCHAL_ENDLESS_KILLS") or (100 if FULL else 2))
 QUERIES = int(os.environ.get("EPOCHAL_ENDLESS_QUERIES") or 1)
 SEED = kill_seed()
 AT_A_STEP = 0.4
