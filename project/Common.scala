@@ -53,9 +53,7 @@ object Common {
       (LocalRootProject / baseDirectory).value / "project" / "suite-seconds.txt"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
     // What `make test` leaves to `make test-all`.
-    Test / testOptions ++= sys.env
-      .get("EPOCHAL_TESTS")
-      .filter(_ == "small")
-      .map(_ => Tests.Argument(TestFrameworks.ScalaTest, "-l", "org.scalatest.tags.Slow"))
+    Test / testOptions ++=
+      (if (TestGroups.small) Seq(Tests.Argument(TestFrameworks.ScalaTest, "-l", "org.scalatest.tags.Slow")) else Nil)
   )
 }

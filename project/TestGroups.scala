@@ -6,6 +6,12 @@ object TestGroups {
   /** JVMs at the same time, over all projects: suites wait for servers and databases about as long as they compute. */
   val Parallel = 3
 
+  /** For `make test`, without what is tagged slow. */
+  val small: Boolean = sys.env.get("EPOCHAL_TESTS").contains("small")
+
+  /** JVMs of one project. */
+  private val Most = if (small) 2 else Int.MaxValue
+
   private val DefaultSeconds = 3.0
 
   /** The groups, each with a working directory of its own, that Spark may litter, and a group for each locale.
@@ -25,7 +31,7 @@ object TestGroups {
     val groups =
       tests
         .sortBy(test => (-weight(test), test.name))
-        .foldLeft(Vector.fill(locales.size)(Vector.empty[TestDefinition])) { (groups, test) =>
+        .foldLeft(Vector.fill(locales.size.min(Most))(Vector.empty[TestDefinition])) { (groups, test) =>
           val least = groups.indices.minBy(n => groups(n).map(weight).sum)
           groups.updated(least, groups(least) :+ test)
         }

@@ -12,11 +12,13 @@ import com.codahale.metrics.jmx.JmxReporter
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
 import org.scalatest.time.SpanSugar._
 
 import io.epochal.kit.engine.QueryMetrics
 
 /** What queries show in Spark's metrics system. */
+@Slow
 final class QueryMetricsSuite extends StreamTest {
 
   private def registry: MetricRegistry = {

@@ -6,6 +6,7 @@ import java.util.UUID
 import scala.util.Using
 
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
 
 import io.epochal.ingest.http.RawClient
 import io.epochal.ingest.tcp.TcpClient
@@ -15,6 +16,7 @@ import io.epochal.support.{Collected, ModesTest, Ports}
 /** One checkpoint under one trigger and then under another, for all pairs that Spark allows: each acknowledged line is delivered, and
   * what an epoch that Spark logged as committed has delivered is not delivered again.
   */
+@Slow
 final class IngestModesSuite extends ModesTest {
   import IngestModesSuite._
 

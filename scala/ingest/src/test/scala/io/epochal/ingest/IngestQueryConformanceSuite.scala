@@ -6,11 +6,14 @@ import java.util
 
 import scala.util.Using
 
+import org.scalatest.tags.Slow
+
 import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.QueryConformance
 import io.epochal.testkit.{Conformance, FormatSource, SourcePromises}
 
 /** The source in queries that are stopped, killed and run in other modes, and a client that sends until it is acknowledged. */
+@Slow
 final class IngestQueryConformanceSuite
     extends QueryConformance(
       Conformance

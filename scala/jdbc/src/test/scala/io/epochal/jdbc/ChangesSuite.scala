@@ -8,10 +8,12 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 
 final class SqliteChangesSuite extends Changes(Sqlite)
+@Slow
 final class StagedChangesSuite extends Changes(PostgresBy.staged)
 
 final class PostgresChangesSuite extends Changes(Postgres) {

@@ -12,6 +12,7 @@ final class SqliteClearedTableSuite extends ClearedTables(Sqlite) {
 }
 
 final class PostgresClearedTableSuite extends PostgresClearedTables(Postgres)
+@Slow
 final class StagedClearedTableSuite extends PostgresClearedTables(PostgresBy.staged)
 @Slow
 final class MariadbClearedTableSuite extends ClearedTables(Mariadb)

@@ -5,12 +5,14 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.core.ledger.ContentDigest
 
 final class SqliteDeadLettersSuite extends DeadLetters(Sqlite)
+@Slow
 final class StagedDeadLettersSuite extends DeadLetters(PostgresBy.staged)
 final class PreparedDeadLettersSuite extends DeadLetters(PostgresBy.prepared)
 

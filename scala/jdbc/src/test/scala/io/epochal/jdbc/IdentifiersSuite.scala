@@ -5,10 +5,12 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructFiel
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 
 final class SqliteIdentifiersSuite extends Identifiers(Sqlite)
+@Slow
 final class StagedIdentifiersSuite extends Identifiers(PostgresBy.staged)
 
 final class PostgresIdentifiersSuite extends Identifiers(Postgres) {

@@ -5,8 +5,10 @@ import org.apache.spark.sql.functions.{col, from_json}
 import org.apache.spark.sql.streaming.StreamTest
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tags.Slow
 
 /** What our tables give when Spark's own reader reads them. */
+@Slow
 final class ReadBackSuite extends StreamTest {
 
   private val scalars = Seq(

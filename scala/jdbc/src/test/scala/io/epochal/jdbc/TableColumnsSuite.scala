@@ -3,11 +3,13 @@ package io.epochal.jdbc
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
 
 final class SqliteTableColumnsSuite extends TableColumns(Sqlite)
+@Slow
 final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.staged))
 
 final class PostgresTableColumnsSuite extends TableColumns(new Owned(Postgres)) {

@@ -7,6 +7,7 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Minutes, Span}
 
 import io.epochal.support.ModesTest
@@ -15,6 +16,7 @@ import io.epochal.support.ModesTest.{Mode, lastCommit}
 /** One checkpoint under one trigger and then under another, for all pairs: what a query delivers goes on where the last epoch ended
   * that Spark logged as committed, without a gap and without a repetition.
   */
+@Slow
 final class RandomModesSuite extends ModesTest {
   import RandomModesSuite._
   import testImplicits._

@@ -28,7 +28,7 @@ final class RightConnectorsSuite extends AnyFunSuite {
     assertKept(report, Set("to-continuous", "from-real-time"))
   }
 
-  test("a sink whose rows and ledger commit together keeps every promise") {
+  test("a sink whose rows and ledger commit together keeps every promise", Slow) {
     val report = Conformance.sink("sqlite", () => new SqliteFixture(together = true)).run()
     println(report)
     assertKept(report, Set("continuous", "real-time"))

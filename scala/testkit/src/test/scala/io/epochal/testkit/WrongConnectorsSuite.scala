@@ -30,7 +30,7 @@ final class WrongConnectorsSuite extends AnyFunSuite {
     assertBroken(report, SourcePromises.EndFromOrigin, "nothing was added, and the end went from")
   }
 
-  test("an acknowledgement before durability is found by rows that a kill loses") {
+  test("an acknowledgement before durability is found by rows that a kill loses", Slow) {
     val promises = SourcePromises.ofKills.map(_.name)
     val report = Conformance.source("receiver", () => new ReceiverFixture(durable = false)).only(promises: _*).run()
     assertBroken(report, SourcePromises.Acknowledged, "rows for 25")

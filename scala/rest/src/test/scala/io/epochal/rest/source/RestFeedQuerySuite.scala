@@ -4,6 +4,7 @@ import java.io.File
 import java.util.UUID
 
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Minutes, Span}
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
@@ -13,6 +14,7 @@ import io.epochal.support.{Collected, ModesTest}
 /** APIs whose pages are received into the journal, in queries whose tasks have no end: each record is delivered, and none again that
   * Spark has logged; one that was delivered and not logged comes again as it was.
   */
+@Slow
 final class RestFeedQuerySuite extends ModesTest {
   import RestFeedQuerySuite._
 

@@ -7,9 +7,12 @@ import java.{lang, util}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.scalatest.tags.Slow
+
 import io.epochal.testkit.connector.SqliteSink
 import io.epochal.testkit.{FormatSink, SinkConformance}
 
+@Slow
 final class IdsSuite extends SinkConformance {
   override def sinkName: String = "ids"
   override def newFixture(): FormatSink = new IdsFixture

@@ -2,6 +2,7 @@ package io.epochal.rest.source.fan
 
 import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.TaggedApi
@@ -46,7 +47,8 @@ final class RestFanOutSuite extends StreamTest {
       }
     }
 
-    test(s"$kind: AvailableNow delivers what each list has at its start; lists come and go from run to run") {
+    val tags = if (Seq("offset", "cursor").contains(kind)) Nil else Seq(Slow)
+    test(s"$kind: AvailableNow delivers what each list has at its start; lists come and go from run to run", tags: _*) {
       using("a" -> 6, "b" -> 3, "c" -> 5) { api =>
         withTempDir { checkpoint =>
           def run(lists: String*): Unit = {
