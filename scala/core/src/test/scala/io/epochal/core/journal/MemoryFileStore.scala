@@ -36,7 +36,8 @@ final class MemoryFileStore(override val syncsOpenFiles: Boolean = false) extend
       override def write(bytes: Array[Byte], from: Int, length: Int): Unit = {
         before("write")
         val fits = math.min(room, length.toLong).toInt
-        files(name) = files(name) ++ bytes.slice(from, from + fits)
+        // To a file that was deleted meanwhile can be written, and nobody finds it.
+        files.updateWith(name)(_.map(_ ++ bytes.slice(from, from + fits))): Unit
         room -= fits
         if (fits < length) throw new IOException("No space left on device")
       }

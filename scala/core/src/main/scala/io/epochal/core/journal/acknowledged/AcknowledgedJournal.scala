@@ -28,7 +28,7 @@ import io.epochal.core.journal.{
   *   - '''A2''' A frame is written only when the frame before it was synced. So a whole frame behind one that is not whole proves damage;
   *     without one, the frame that is not whole is the torn tail of a run that died, and was never acknowledged.
   *   - '''A3''' A row is acknowledged, and delivered, only after its frame was synced and the run has then seen its own generation to be
-  *     the highest.
+  *     the highest, and the segment's file to be there.
   *   - '''A4''' A new run reads all segments forward and takes over every whole frame: all that was acknowledged, and perhaps a last frame
   *     that was written and not acknowledged, or not even synced. So it writes the last frame again, into a segment of its own, before
   *     it delivers a row, knows a key or acknowledges anything.
@@ -113,7 +113,7 @@ final class AcknowledgedJournal private (
     * @return
     *   the number of the first row
     * @throws java.io.IOException
-    *   where the store fails; nothing may be acknowledged
+    *   where the store fails, or the file was deleted meanwhile; nothing may be acknowledged
     * @throws JournalFenced
     *   where another run has taken over; so does every later call
     */
@@ -124,6 +124,8 @@ final class AcknowledgedJournal private (
       val segment = open.getOrElse(begin(carry))
       val frame = segment.append(rows, bytes, offset, length)
       fence()
+      // A file that is deleted goes on taking frames, which nobody can read.
+      if (!store.exists(segment.name)) throw new NoSuchFileException(segment.name)
       synchronized {
         segments = segments.lastOption match {
           case Some(last) if last.name == segment.name => segments.updated(segments.size - 1, last + frame)

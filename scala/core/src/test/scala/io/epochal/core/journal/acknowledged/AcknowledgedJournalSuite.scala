@@ -80,6 +80,16 @@ final class AcknowledgedJournalSuite extends AnyFunSuite {
     assert(disk.rows(journal) == "....ef" && journal.plan(0, 6).gaps.head.reason.contains("is not there"))
   }
 
+  test("A3: a segment that is deleted while it is written takes no more rows, and the next one goes on") {
+    val disk = new AcknowledgedDisk
+    val journal = disk.run()
+    disk.append(journal, "abc"): Unit
+    disk.segments.files.remove(disk.segments.files.keys.head): Unit
+    assert(!disk.tryAppend(journal, "lost"))
+    assert(disk.append(journal, "def") == 3)
+    assert(disk.rows(journal) == "...def" && disk.rows(disk.run()) == "...def")
+  }
+
   test(
     "A1, A3, A5: with the disk full at any byte nothing is acknowledged that a later run has not, and the next segment goes on") {
     (0 to 400).foreach { room =>
