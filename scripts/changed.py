@@ -33,7 +33,8 @@ def python_tests(paths: Iterable[str], tests: Iterable[str]) -> set[str]:
 
 def module(path: str) -> str:
     """``python/src/epochal/tools/watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
-    return path.split("/")[3].removesuffix(".py").strip("_")
+    below = path.removeprefix("python/src/epochal/").removeprefix("tools/")
+    return below.split("/")[0].removesuffix(".py").strip("_")
 
 
 def changed(base: str) -> list[str]:

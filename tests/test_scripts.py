@@ -124,3 +124,21 @@ def audit(library: str, database: str, directory: Path) -> subprocess.CompletedP
     command = [sys.executable, str(ROOT / "scripts" / "audit.py"), str(libraries)]
     environment = {**os.environ, "EPOCHAL_OSV": database}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_project_beyond_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_tree = script("check_tree")
+    assert check_tree.over_budget() == []
+    files, lines = check_tree.BUDGETS["random"]
+    monkeypatch.setitem(check_tree.BUDGETS, "random", (files, 100))
+    (problem,) = check_tree.over_budget()
+    assert problem.startswith(f"scala/random: {files} files of ")
+    assert lines > 100
+
+
+def test_a_change_is_tested_by_its_projects_and_by_the_tests_named_after_its_modules() -> None:
+    changed = script("changed")
+    assert changed.sbt_projects(["scala/jdbc/src/main/scala/A.scala", "scala/README.md", "docs/jdbc.md"]) == {"jdbc"}
+    tests = ["tests/test_watch.py", "tests/test_watch_model.py", "tests/test_read_jdbc.py", "tests/crash/test_kill.py"]
+    paths = ["python/src/epochal/tools/watch/model.py", "tests/crash/test_kill.py"]
+    assert changed.python_tests(paths, tests) == {*tests[:2], "tests/crash/test_kill.py"}
