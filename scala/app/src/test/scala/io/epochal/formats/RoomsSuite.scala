@@ -8,8 +8,10 @@ import com.tngtech.archunit.lang.ArchRule
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /** The walls between the rooms that `scala/README.md` draws, but for those between projects: the compiler knows these. */
+@Slow
 final class RoomsSuite extends AnyFunSuite {
   import RoomsSuite._
 

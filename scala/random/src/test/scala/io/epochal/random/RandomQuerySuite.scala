@@ -15,6 +15,7 @@ import org.apache.spark.sql.streaming.{StreamTest, Trigger}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, Dataset, ForeachWriter}
+import org.scalatest.tagobjects.Slow
 
 import io.epochal.kit.source.{ManualClock, SourceStream}
 
@@ -48,7 +49,7 @@ final class RandomQuerySuite extends StreamTest {
     }
   }
 
-  test("every row is delivered once, through random starts, stops and arrivals") {
+  test("every row is delivered once, through random starts, stops and arrivals", Slow) {
     val clock = new ManualClock(Instant.parse("2026-01-01T00:00:00Z"))
     val started = AssertOnQuery { query => query.processAllAvailable(); true }
     // Before the first row Spark logs no offset that could be waited for.

@@ -15,7 +15,7 @@ final class RightConnectorsSuite extends AnyFunSuite {
     assert(names == exempt, report)
   }
 
-  test("a source over a file keeps every promise") {
+  test("a source over a file keeps every promise", Slow) {
     val report = Conformance.source("lines", () => new LineFixture(classOf[Lines])).run()
     println(report)
     assertKept(report, Set("to-continuous", "from-real-time"))
