@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import epochal
 from epochal import _launch
-from support.places import VERSION
+from support.places import ROOT, VERSION
 from support.scripts import run_script
 
 JAR = f"epochal-spark_2.13-{VERSION}.jar"
@@ -110,6 +110,13 @@ class TestBeforeTheJvmStarts:
         monkeypatch.setenv("EPOCHAL_JAR", "/nowhere/epochal.jar")
         with pytest.raises(epochal.ConfigurationError, match=r"no jar at /nowhere/epochal.jar"):
             epochal.configure(SparkSession.builder)
+
+    def test_a_source_tree_has_its_jar_in_dist(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("EPOCHAL_JAR", raising=False)
+        assert epochal.jar_path() == ROOT / "dist" / f"epochal-spark_2.13-{VERSION}.jar"
+        monkeypatch.setattr("epochal._session.VERSION", "0.0.1")
+        with pytest.raises(epochal.ConfigurationError, match="Run 'make jar'"):
+            epochal.jar_path()
 
 
 @pytest.mark.parametrize(

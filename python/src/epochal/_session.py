@@ -35,22 +35,25 @@ _EXTENSION = "io.epochal.formats.EpochalExtensions"
 def jar_path() -> Path:
     """The jar that belongs to this package: what to give to ``spark-submit --jars`` or to a Spark Connect server.
 
-    The environment variable ``EPOCHAL_JAR`` names another one.
+    It is inside the installed package; a source tree has it in ``dist``. The environment variable ``EPOCHAL_JAR`` names
+    another one.
 
     Raises:
         ConfigurationError: there is no such file (``JAR_MISSING``).
     """
     override = os.environ.get(JAR_VARIABLE)
-    own = Path(__file__).resolve().parent / "jars" / f"{_PREFIX}{VERSION}.jar"
+    package, name = Path(__file__).resolve().parent, f"{_PREFIX}{VERSION}.jar"
+    in_source_tree = (package.parents[2] / "version.txt").is_file()
+    own = package.parents[2] / "dist" / name if in_source_tree else package / "jars" / name
     path = Path(override).resolve() if override else own
     if not path.is_file():
-        raise ConfigurationError(
-            "JAR_MISSING",
-            f"There is no jar at {path}.",
-            f"Correct the environment variable {JAR_VARIABLE}."
-            if override
-            else f"Install the wheel again, or name a jar with the environment variable {JAR_VARIABLE}.",
-        )
+        if override:
+            hint = f"Correct the environment variable {JAR_VARIABLE}."
+        elif in_source_tree:
+            hint = f"Run 'make jar', or name a jar with the environment variable {JAR_VARIABLE}."
+        else:
+            hint = f"Install the wheel again, or name a jar with the environment variable {JAR_VARIABLE}."
+        raise ConfigurationError("JAR_MISSING", f"There is no jar at {path}.", hint)
     return path
 
 
