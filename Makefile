@@ -57,7 +57,7 @@ demo: ## the main job: a REST API into a database, killed half way, resumed (ARG
 	@$(MAKE) --no-print-directory --output-sync=target -j2 $(JAR) $(VENV)/.epochal
 	@$(BIN)/python -m epochal demo $(ARGS)
 
-# CPU seconds of `make test`, compilation apart: about ten minutes on two cores. Raising it needs an ADR.
+# CPU seconds of `make test`, compilation apart. Raising it needs an ADR.
 BUDGET = 2000
 
 test: compiled ## the suite that everyone runs, Scala and Python side by side; logs in build/logs
