@@ -80,7 +80,7 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
   on(
     "the successor of a driver that was frozen in the middle of its load claims within 60 s, and that one is fenced",
     table) { f =>
-    val frozen = StuckWriter.start(f.database.url, query, 500000, sink: _*)
+    val frozen = StuckWriter.start(f.database.url, query, 2000000, sink: _*)
     try {
       during(f, frozen, middle.loading)
       frozen.freeze()
