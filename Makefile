@@ -192,7 +192,7 @@ build-site = NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
 $(SITE)/.requirements: python/requirements-site.txt
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	$(call pip,$(@D)) -r $<
 	@touch $@
 
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
@@ -217,7 +217,7 @@ $(PUBLISHED): $(JAR) $(PUBLISHED_SOURCES)
 	@touch $@
 
 release-check: $(WHEEL) $(VENV)/.requirements ## what is released is built twice, is equal, and its metadata are right
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements-release.txt
+	$(call pip,$(VENV)) -r python/requirements-release.txt
 	$(BIN)/python scripts/release_check.py
 
 venv: $(JAR) $(VENV)/.requirements ## build/venv: Python with pyspark, Epochal from this source tree, and what the tests need
@@ -253,7 +253,7 @@ build/venv-%/classes.jsa: tests/support/first_query.py build/venv-%/.epochal
 	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$(CURDIR)/$@" $(@D)/bin/python $< >$(@D)/classes.log 2>&1
 
 bench: venv ## JMH and end-to-end benchmarks, against what a user would pick instead (ARGS=…)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(call pip,$(VENV)) -r bench/requirements.txt
 	$(BIN)/python bench/run.py $(ARGS)
 
 clean: ## remove everything that was built
