@@ -2,7 +2,7 @@ package io.epochal.formats
 
 import org.apache.spark.sql.SparkSessionExtensions
 
-import io.epochal.kit.engine.MaskedStatements
+import io.epochal.kit.spark.MaskedStatements
 
 /** `spark.sql.extensions=io.epochal.formats.EpochalExtensions`: keeps secrets that stand in SQL
   * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and pages. It changes nothing of what

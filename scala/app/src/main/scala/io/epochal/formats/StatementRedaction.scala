@@ -6,7 +6,7 @@ import java.util.regex.Pattern
 import scala.util.matching.Regex
 
 import io.epochal.kit.access.PlanRedaction
-import io.epochal.kit.engine.DriverConf
+import io.epochal.kit.spark.DriverConf
 
 /** Keeps secrets that stand in statements of SQL, and in plans of Spark Connect, out of events and pages. */
 private[epochal] object StatementRedaction {

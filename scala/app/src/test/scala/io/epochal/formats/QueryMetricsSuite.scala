@@ -15,7 +15,7 @@ import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
 import org.scalatest.tags.Slow
 import org.scalatest.time.SpanSugar._
 
-import io.epochal.kit.engine.QueryMetrics
+import io.epochal.kit.spark.QueryMetrics
 
 /** What queries show in Spark's metrics system. */
 @Slow

@@ -34,9 +34,9 @@ final class RoomsSuite extends AnyFunSuite {
       .dependOnClassesThat()
       .resideInAnyPackage("java.sql..", "javax.sql.."))
 
-  rule("only kit.engine knows what Spark does not promise to keep")(
+  rule("only kit.spark knows what Spark does not promise to keep")(
     noClasses()
-      .that(resideInAPackage("io.epochal..").and(not(resideInAPackage("io.epochal.kit.engine.."))))
+      .that(resideInAPackage("io.epochal..").and(not(resideInAPackage("io.epochal.kit.spark.."))))
       .should()
       .dependOnClassesThat(resideInAnyPackage(spark: _*).and(not(describe("a row's", isRowContract(_))))))
 

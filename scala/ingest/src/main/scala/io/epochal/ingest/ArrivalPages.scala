@@ -3,9 +3,9 @@ package io.epochal.ingest
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.ingest.intake.StoredArrival
-import io.epochal.kit.engine.TextMap
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{LoneRecord, Pages, RecordFormat, RecordOrigin, Records}
+import io.epochal.kit.spark.TextMap
 
 /** The records of a task for [[io.epochal.kit.record.RecordRows]]: each stands alone. */
 final private class ArrivalPages(arrivals: ArrivalReader, format: RecordFormat) extends Pages {

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.ArrayRow
 import io.epochal.kit.source.journal.JournalRows
+import io.epochal.kit.spark.ArrayRow
 
 /** Rows of text: the record as it came, and where it came from. The row, and the bytes of its text, are used again. */
 final private class TextRows(arrivals: ArrivalReader, schema: StructType, replacesInvalid: Boolean)

@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.engine.SessionHadoop
 import io.epochal.kit.source.SourceProvider
+import io.epochal.kit.spark.SessionHadoop
 
 /** `format("epochal-checkpoint")`: the offset log and the commit log of any query's checkpoint, as rows.
   *

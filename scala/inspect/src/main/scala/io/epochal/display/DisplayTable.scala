@@ -19,9 +19,9 @@ import org.apache.spark.sql.connector.write.{
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.epochal.kit.engine.memory.{BinaryRow, Memory}
-import io.epochal.kit.engine.{EveryOutputMode, QueryStop}
 import io.epochal.kit.sink.SinkTable
+import io.epochal.kit.spark.memory.{BinaryRow, Memory}
+import io.epochal.kit.spark.{EveryOutputMode, QueryStop}
 
 /** A display, to be written by one query and read by any number. */
 final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable(rows.schema) with SupportsRead {

@@ -15,7 +15,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener.{
 }
 import org.slf4j.LoggerFactory
 
-import io.epochal.kit.engine.SessionHadoop
+import io.epochal.kit.spark.SessionHadoop
 
 /** A checkpoint that serves one run of a display: only the driver's user can read it, and it is removed when the query ends,
   * whatever it ends with. A driver that is killed leaves it.

@@ -12,8 +12,8 @@ import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.jdbc.database.{Database, Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
-import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.{SinkMetrics, SinkProvider, TransactionalTable}
+import io.epochal.kit.spark.SinkEngine
 
 /** `format("epochal-jdbc")`: a table in a database. Streaming writes are exactly once, by a ledger beside the table.
   *

@@ -13,7 +13,7 @@ import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.engine.JsonRows
+import io.epochal.kit.spark.JsonRows
 
 /** Structs, maps and variants in json and jsonb. */
 final class PostgresJsonSuite extends SinkSuite(Postgres) {

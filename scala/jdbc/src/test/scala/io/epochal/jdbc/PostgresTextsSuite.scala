@@ -13,8 +13,8 @@ import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, TargetColumn, TargetTable, WriteMode}
 import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.postgres.PostgresType
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Texts that go where the column's type says what they are: what we take, PostgreSQL takes, and with its own meaning. */
 final class PostgresTextsSuite extends SinkSuite(Postgres) {

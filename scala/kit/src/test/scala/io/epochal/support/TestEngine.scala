@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.{EndlessQuery, RunningQuery, SinkEngine}
+import io.epochal.kit.spark.{EndlessQuery, RunningQuery, SinkEngine}
 
 /** An engine that says what the test says of its one query. */
 final class TestEngine(running: => RunningQuery) extends SinkEngine {

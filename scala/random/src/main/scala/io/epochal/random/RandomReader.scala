@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
-import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
+import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
 /** Travels to the executors and makes a reader for each task. Whatever it holds must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {

@@ -2,8 +2,8 @@ package io.epochal.jdbc.database
 
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 import io.epochal.kit.sink.row.BadValue
+import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
 /** Reads what a row of `mode=changes` does. A row that inserts and one that updates are the same to us: stored by its key,
   * so that changes that come twice, or after a snapshot that has them, leave the right rows.

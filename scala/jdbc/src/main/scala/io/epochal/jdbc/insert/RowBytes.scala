@@ -2,8 +2,8 @@ package io.epochal.jdbc.insert
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.memory.{BinaryRow, Memory}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
 /** Spark's own row bytes: `int64 length, bytes`, one after the other; a row lies in one chunk.
   *

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
-import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** How values of Spark's types become parameters of a statement in one database. Travels to the tasks. */
 trait ValueRules extends Serializable {

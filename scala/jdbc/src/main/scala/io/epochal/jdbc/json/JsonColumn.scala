@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** A column of a row as a JSON text, for databases that keep it so. Belongs to one thread. */
 final private[jdbc] class JsonColumn(bound: BoundColumn, nul: NulCharacter) {

@@ -10,8 +10,8 @@ import java.util.Base64
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.row.SparkTime
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
 abstract private class JsonScalar extends JsonValue {

@@ -5,8 +5,8 @@ import java.util.HexFormat
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** Writes values of one type as JSON (docs/types.md says which form each type has). The same value gives the same text.
   *

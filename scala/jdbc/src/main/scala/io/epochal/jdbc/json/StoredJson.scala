@@ -3,7 +3,7 @@ package io.epochal.jdbc.json
 import scala.util.control.NoStackTrace
 
 import io.epochal.jdbc.row.{NulCharacter, TakenText, Texts}
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Takes one JSON text after the other and gives it as it is to be stored. Belongs to one task; reads in place.
   *

@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Values as MySQL keeps them. What its strict mode lets through all the same is found here: fractions of a second and spaces
   * at the end that would be cut, and bytes that would be filled up.

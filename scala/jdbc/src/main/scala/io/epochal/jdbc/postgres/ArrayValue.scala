@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types.DataType
 
-import io.epochal.kit.engine.memory.UnsafeLayout
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.spark.memory.UnsafeLayout
 
 /** A PostgreSQL array of one dimension:
   *

@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import io.epochal.jdbc.database.{BoundColumn, Operation}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** PostgreSQL's binary COPY format, version 1: a header, rows, a trailer. Tasks write the rows only.
   *

@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.row.{NulCharacter, SparkTime}
-import io.epochal.kit.engine.memory.Memory
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
+import io.epochal.kit.spark.memory.Memory
 
 /** Writes values of one type in the binary form of a PostgreSQL type, with the length before them.
   *

@@ -1,7 +1,7 @@
 package io.epochal.jdbc.postgres
 
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** PostgreSQL's inet and cidr:
   *

@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.DataType
 
 import io.epochal.jdbc.json.{JsonValue, StoredJson}
 import io.epochal.jdbc.row.NulCharacter
-import io.epochal.kit.engine.memory.UnsafeLayout
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.UnsafeLayout
 
 /** A text that is JSON. In jsonb a version (1) goes before it. */
 final private class JsonText(column: Int, isBinary: Boolean, nul: NulCharacter) extends CopyValue(column) {

@@ -2,8 +2,8 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** Reads any of Spark's integer types. */
 trait ReadLong {

@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.row.{NulCharacter, StoredText, Texts}
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** A text as it is. */
 final private class TextValue(column: Int, maxChars: Int, maxBytes: Int, nul: NulCharacter) extends CopyValue(column) {

@@ -1,7 +1,7 @@
 package io.epochal.jdbc.postgres
 
-import io.epochal.kit.engine.memory.{Memory, UnsafeLayout}
 import io.epochal.kit.sink.row.ChunkedBytes
+import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** Days since 2000. The first and last values that fit mean infinity there. */
 final private class DateValue(column: Int) extends CopyValue(column) {

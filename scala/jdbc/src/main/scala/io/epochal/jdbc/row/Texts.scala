@@ -2,7 +2,7 @@ package io.epochal.jdbc.row
 
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Whether a text can be stored as it is: databases refuse or misread the NUL character and broken UTF-8 (K9). */
 private[jdbc] object Texts {

@@ -1,7 +1,7 @@
 package io.epochal.kit.connector;
 
 import io.epochal.core.annotation.Stable;
-import io.epochal.kit.engine.ValueRows;
+import io.epochal.kit.spark.ValueRows;
 import java.util.Iterator;
 import java.util.concurrent.Callable;
 import org.apache.spark.sql.catalyst.InternalRow;

@@ -7,7 +7,7 @@ import java.nio.file.{InvalidPathException, Path, Paths}
 import scala.util.Try
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.engine.DriverConf
+import io.epochal.kit.spark.DriverConf
 
 /** What options may make this driver read or run (S16).
   *

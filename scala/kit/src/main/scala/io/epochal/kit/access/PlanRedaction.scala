@@ -9,7 +9,7 @@ import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.option.OptionGroup
-import io.epochal.kit.engine.{DriverConf, RunningStatement}
+import io.epochal.kit.spark.{DriverConf, RunningStatement}
 
 /** Keeps secret options out of Spark's plans, events and pages.
   *

@@ -5,9 +5,9 @@ import java.nio.ByteBuffer
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.kit.engine.ValueRows
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.kit.spark.ValueRows
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Rows in Spark's own binary form on their way to the driver: int64 number of bytes, big-endian, then the bytes. */
 final private[connector] case class BinaryRows(schema: StructType, check: Option[RowCheck]) extends RowFormat {

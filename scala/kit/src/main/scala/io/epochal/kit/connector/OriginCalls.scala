@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, RetrySettings, Verdict}
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.spark.QueryStop
 
 /** Calls of an author's code: repeated where their failure is transient (K8), and what they throw becomes an error that says what
   * was done. An interruption stays one.

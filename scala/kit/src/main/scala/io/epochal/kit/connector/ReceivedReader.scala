@@ -7,8 +7,8 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.journal.{FileStore, Slice}
-import io.epochal.kit.engine.ValueRows
 import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalPartition, JournalRows}
+import io.epochal.kit.spark.ValueRows
 import io.epochal.kit.store.HadoopFileStore
 
 /** Travels to the tasks, as [[ConnectorReaderFactory]] does. */

@@ -15,8 +15,8 @@ import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.{OptionGroup, OptionSpec}
 import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.{AsynchronousProgress, SinkProvider}
+import io.epochal.kit.spark.SinkEngine
 
 /** A sink of another team: `format("…")` for streams, each row written exactly once, and for batch writes, each in one transaction.
   * Its author says how the system's transactions work ([[StoreTransaction]]); whether an epoch is new, who may write, fencing,

@@ -9,7 +9,6 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.{LedgerRow, LedgerText, ServerIdentity, Target}
-import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.{
   Claimed,
   LedgerState,
@@ -20,6 +19,7 @@ import io.epochal.kit.sink.{
   TransactionalSink,
   TransactionalTable
 }
+import io.epochal.kit.spark.SinkEngine
 
 /** The target of one query into a connector's system. */
 final private[connector] class StoreTable(

@@ -3,7 +3,7 @@ package io.epochal.kit.connector
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.FileSystemException
 
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.spark.QueryStop
 
 /** Which failures can pass, where an author does not say. */
 private[connector] object Transient {

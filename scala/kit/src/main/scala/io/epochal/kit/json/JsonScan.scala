@@ -4,7 +4,7 @@ import java.nio.ByteOrder
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Steps through JSON in UTF-8 without making anything of it, up to eight bytes at a time.
   *

@@ -5,7 +5,7 @@ import java.util.Arrays
 
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.CsvFields
+import io.epochal.kit.spark.CsvFields
 
 /** Splits CSV (RFC 4180) into lines and fields, where it lies. A field in double quotes may hold separators, line breaks,
   * and quotes that are doubled; elsewhere a quote is a character like others. Empty lines are passed over.

@@ -3,7 +3,7 @@ package io.epochal.kit.record
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.engine.{CsvLayout, Examined}
+import io.epochal.kit.spark.{CsvLayout, Examined}
 
 /** Steps through the lines of a piece in CSV.
   *

@@ -6,8 +6,8 @@ import java.util.Arrays
 import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.engine.Examined
 import io.epochal.kit.json.JsonScan
+import io.epochal.kit.spark.Examined
 
 /** Steps through the records of an array in memory, by its bytes. From the first that is in doubt on they are read by Jackson.
   *

@@ -4,8 +4,8 @@ import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.engine.Examined
 import io.epochal.kit.json.JsonScan
+import io.epochal.kit.spark.Examined
 
 /** A record that was received as one: a line or a message, and not a part of a body. `next` is not asked; whoever has the bytes says
   * by `set` which are the record's.

@@ -8,8 +8,8 @@ import com.fasterxml.jackson.core.io.JsonEOFException
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.engine.Examined
 import io.epochal.kit.json.{Json, JsonScan}
+import io.epochal.kit.spark.Examined
 
 /** Steps through the lines of a piece, each of which holds one JSON value.
   *

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.{ArrayRow, CsvRows, JsonRows}
+import io.epochal.kit.spark.{ArrayRow, CsvRows, JsonRows}
 
 /** The columns that a query needs.
   *

@@ -2,7 +2,7 @@ package io.epochal.kit.record
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.engine.Examined
+import io.epochal.kit.spark.Examined
 
 /** Steps through the records of a body, or of a piece of one. Each record is taken by one of `row`, `pass` and `examine`; `examine`
   * may also follow `row`.

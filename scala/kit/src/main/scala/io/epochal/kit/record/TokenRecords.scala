@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
-import io.epochal.kit.engine.Examined
 import io.epochal.kit.json.Json
+import io.epochal.kit.spark.Examined
 
 /** Steps through the records of an array, read by Jackson.
   *

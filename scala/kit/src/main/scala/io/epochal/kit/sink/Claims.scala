@@ -8,8 +8,8 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.EpochalException
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Claim, LedgerRow}
-import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.transport.RowFiles
+import io.epochal.kit.spark.SinkEngine
 
 /** Claims the ledger once for every run (K5).
   *

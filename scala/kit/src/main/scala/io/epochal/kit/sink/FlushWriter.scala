@@ -10,9 +10,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{ContentDigest, PartitionCursor, Position}
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.flush.{FlushMessage, FlushSettings, Flusher, RowFlush}
 import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Travels to the tasks of a continuous or real-time query.
   *

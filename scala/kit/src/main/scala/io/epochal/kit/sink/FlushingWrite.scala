@@ -9,9 +9,9 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{EpochAttempt, Position, ProgressStart, TriggerMode}
-import io.epochal.kit.engine.{EndlessQuery, QueryStop, RunningQuery}
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
+import io.epochal.kit.spark.{EndlessQuery, QueryStop, RunningQuery}
 
 /** The driver's part under a continuous or real-time trigger (K12): tasks store rows themselves, in the middle of an epoch; here
   * the ledger learns where each of them was when it ended.

@@ -2,7 +2,7 @@ package io.epochal.kit.sink
 
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
-import io.epochal.kit.engine.QueryMetrics
+import io.epochal.kit.spark.QueryMetrics
 
 /** What a sink shows in Spark's metrics system: the same for every sink, and what is peculiar to one. One for each start of a query.
   *

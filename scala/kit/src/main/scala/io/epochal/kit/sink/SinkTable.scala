@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
-import io.epochal.kit.engine.SinkEngine
+import io.epochal.kit.spark.SinkEngine
 
 /** What Spark finds by the name of a sink's format: reads the options once, checked before a query starts, and hides the secret
   * ones.

@@ -21,9 +21,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.ledger.{EpochAttempt, TriggerMode}
-import io.epochal.kit.engine.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
+import io.epochal.kit.spark.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs}
 
 /** What is to be written, and by whom. */

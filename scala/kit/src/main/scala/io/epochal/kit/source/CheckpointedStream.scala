@@ -2,7 +2,7 @@ package io.epochal.kit.source
 
 import org.apache.spark.sql.connector.read.streaming.{Offset, SparkDataStream}
 
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.spark.QueryStop
 
 /** What Spark holds of a position: compared, logged and handed back as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset

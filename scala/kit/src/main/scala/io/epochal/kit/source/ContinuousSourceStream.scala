@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.read.streaming.{
   PartitionOffset
 }
 
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of a source in a continuous query. Spark asks for partitions once; the readers run on, and at every epoch
   * their partition offsets come to `mergeOffsets`, whose result Spark logs before the sink commits and `commit` after.

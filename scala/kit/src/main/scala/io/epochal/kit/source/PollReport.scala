@@ -5,7 +5,7 @@ import java.util.concurrent.{ScheduledThreadPoolExecutor, TimeUnit}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.engine.RunningQuery
+import io.epochal.kit.spark.RunningQuery
 
 /** Says what a poll has received while it runs: every second in the message of its query's `status`, every half minute in the log.
   *

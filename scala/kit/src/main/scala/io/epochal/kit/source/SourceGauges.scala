@@ -1,6 +1,6 @@
 package io.epochal.kit.source
 
-import io.epochal.kit.engine.QueryMetrics
+import io.epochal.kit.spark.QueryMetrics
 
 /** What Spark's metrics system has of a stream: the numbers of a progress, at any time, in every mode. */
 final private[source] class SourceGauges[P](source: Source[P], initial: InitialOffset, lag: StreamLag[P]) {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.{QueryStop, RunningQuery, SessionHadoop}
+import io.epochal.kit.spark.{QueryStop, RunningQuery, SessionHadoop}
 import io.epochal.kit.store.LoggedEpochs
 
 /** One reading of a table: Spark asks it for the stream (or batch) of the mode that the query runs in.

@@ -18,8 +18,8 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.limit.{Admission, Backlog}
-import io.epochal.kit.engine.QueryStop
 import io.epochal.kit.metric.LogPace
+import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of every source, in micro-batches.
   *

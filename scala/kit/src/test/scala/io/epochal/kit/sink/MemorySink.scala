@@ -9,9 +9,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.{LedgerRow, ServerIdentity, Target}
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.sink.transport.Shipment
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** The numbers in a store, and its ledger, as they are after the last COMMIT. */
 final case class MemoryState(

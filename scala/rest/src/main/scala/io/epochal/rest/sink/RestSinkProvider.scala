@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.engine.{RowOrder, RunningQuery, SinkEngine}
 import io.epochal.kit.sink.{SinkProvider, SinkTable}
+import io.epochal.kit.spark.{RowOrder, RunningQuery, SinkEngine}
 
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
   * when Spark repeats an epoch. [[io.epochal.rest.RestFormat]] is what Spark finds by name.

@@ -3,8 +3,8 @@ package io.epochal.rest.sink
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.engine.SinkEngine
 import io.epochal.kit.sink.Messages
+import io.epochal.kit.spark.SinkEngine
 
 /** What a sink asks of the engine about the query above it. */
 private[rest] trait QueryPlan {

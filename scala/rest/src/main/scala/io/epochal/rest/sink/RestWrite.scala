@@ -16,8 +16,8 @@ import org.apache.spark.sql.connector.write.{
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.engine.{EveryOutputMode, QueryStop}
 import io.epochal.kit.sink.MicroBatches
+import io.epochal.kit.spark.{EveryOutputMode, QueryStop}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {

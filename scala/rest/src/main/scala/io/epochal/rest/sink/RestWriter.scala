@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 
 import io.epochal.core.error.Plural
-import io.epochal.kit.engine.RowJson
-import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.spark.RowJson
+import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.rest.http.request.{HttpCounters, HttpShare}
 
 /** What idempotency keys begin with.

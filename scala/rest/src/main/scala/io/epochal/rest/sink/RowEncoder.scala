@@ -6,8 +6,8 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 
-import io.epochal.kit.engine.memory.BinaryRow
-import io.epochal.kit.engine.{ArrayRow, JsonRowWriter}
+import io.epochal.kit.spark.memory.BinaryRow
+import io.epochal.kit.spark.{ArrayRow, JsonRowWriter}
 
 /** A row that no request can be made of. */
 final private[rest] class UnsendableRow(val reason: String) extends Exception(reason, null, false, false)

@@ -19,9 +19,9 @@ import org.apache.spark.sql.connector.read.{
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.engine.QueryStop
 import io.epochal.kit.record.{Body, RecordReading, RecordSchema, SchemaInference}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
+import io.epochal.kit.spark.QueryStop
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.TriggerMode
-import io.epochal.kit.engine.RunningQuery
+import io.epochal.kit.spark.RunningQuery
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.Epoch
 

@@ -1,6 +1,6 @@
 package io.epochal.ingest.http.body
 
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Bytes that should be UTF-8 (RFC 3629). */
 private[body] object Utf8 {

@@ -2,8 +2,8 @@ package io.epochal.kit.sink.flush
 
 import io.epochal.core.ledger.Position
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.engine.memory.BinaryRow
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Stores the rows of a task attempt while more come in: a thread of its own takes what has gathered, in the order in which
   * it came, one transaction after the other.

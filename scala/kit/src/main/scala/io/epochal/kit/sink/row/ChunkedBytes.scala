@@ -4,7 +4,7 @@ import java.util.zip.CRC32C
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 
 /** Bytes that grow by chunks: nothing is copied when it grows, and no array comes near 2 GiB.
   *

@@ -3,8 +3,8 @@ package io.epochal.kit.sink.row
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.engine.RowJson
-import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.spark.RowJson
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** A row that could not be stored, on its way to the dead-letter table.
   *

@@ -3,7 +3,7 @@ package io.epochal.kit.sink.row
 import scala.util.control.NoStackTrace
 
 import io.epochal.core.annotation.Stable
-import io.epochal.kit.engine.memory.BinaryRow
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** How a task turns rows into bytes for its system. Travels to the tasks. */
 trait RowFormat extends Serializable {

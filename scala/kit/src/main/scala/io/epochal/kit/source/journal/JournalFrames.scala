@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{FileInput, FileStore, Journal, JournalDamage, Slice}
-import io.epochal.kit.engine.QueryStop
+import io.epochal.kit.spark.QueryStop
 
 /** The frames of a task's slices, in order, on an executor. A frame that is not what was written is a loss of its rows. A segment
   * that cannot be opened is none: the driver saw it when it planned the task.

@@ -5,8 +5,8 @@ import java.time.Clock
 import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, ReadLimit, SupportsRealTimeMode}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
-import io.epochal.kit.engine.QueryStop
 import io.epochal.kit.source.{ContinuousSource, InitialOffset, SourceStream}
+import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
   * partitions without an end, its tasks read them until the time of the batch is over, and their offsets are merged into the end

@@ -6,7 +6,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.epochal.kit.engine.memory.Memory
+import io.epochal.kit.spark.memory.Memory
 import io.epochal.support.Examples
 
 final class ChunkedBytesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

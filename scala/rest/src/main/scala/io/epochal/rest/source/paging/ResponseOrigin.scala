@@ -3,8 +3,8 @@ package io.epochal.rest.source.paging
 import org.apache.spark.sql.types.{IntegerType, MapType, StringType, StructField, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.engine.TextMap
 import io.epochal.kit.record.{RecordOrigin, RecordRules}
+import io.epochal.kit.spark.TextMap
 
 /** Where a response came from.
   *

@@ -1,0 +1,140 @@
+package io.epochal.kit.spark
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.csv.{CSVOptions, UnivocityParser}
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.types.{DecimalType, StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.core.error.Plural
+
+/** One line of CSV, split into its fields. */
+trait CsvFields {
+  def size: Int
+
+  /** Whether the line could be split without doubt. */
+  def isSplit: Boolean
+
+  /** Null: the field has no value. */
+  def text(field: Int): String
+
+  /** The same. */
+  def utf8(field: Int): UTF8String
+}
+
+/** Where the fields of a line go.
+  *
+  * @param columns
+  *   for each field its column, or -1
+  * @param names
+  *   of the fields
+  */
+final class CsvLayout private[spark] (
+    private[spark] val columns: Array[Int],
+    private[spark] val names: Array[String])
+
+/** Rows from CSV. Texts are read by Spark's own converters, with the session's settings, as `spark.read.csv` does; a STRING
+  * column takes them as they stand.
+  *
+  * What is used of Spark exists from 4.0 to 4.3: the two constructors and `makeConverter`. Make one for each task, in the
+  * task.
+  *
+  * @param apart
+  *   columns that are no fields; they are left NULL
+  * @param unknown
+  *   the column of these that takes the fields without a column, as a JSON object of texts
+  */
+final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], unknown: Option[String]) {
+
+  /** Columns that are no fields may have types that CSV has no values for. */
+  private val readable = StructType(
+    schema.map(field => if (apart(field.name)) field.copy(dataType = StringType) else field))
+  private val spark = new UnivocityParser(readable, new CSVOptions(Map.empty[String, String], false, timeZone))
+  private val converters: Array[String => Any] =
+    readable.fields.map(field => spark.makeConverter(field.name, field.dataType, nullable = true))
+  private val asIs = schema.fields.map(_.dataType == StringType)
+  private val decimal = schema.fields.map(_.dataType.isInstanceOf[DecimalType])
+  private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
+  private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
+  private val fieldNames = schema.fieldNames.filterNot(apart)
+
+  /** @param header
+    *   the names of the fields; None: they are the columns in their order
+    * @return
+    *   what is wrong with the header, or the layout
+    */
+  def layout(header: Option[Seq[String]]): Either[String, CsvLayout] = {
+    val names = header.getOrElse(fieldNames.toSeq)
+    fieldNames.find(name => names.count(_ == name) != 1) match {
+      case Some(name) if names.contains(name) => Left(s"has the column '$name' twice")
+      case Some(name) =>
+        Left(s"has no column '$name'; its columns are ${names.take(CsvRows.NamesShown).mkString(", ")}")
+      case None =>
+        val columns = names.map(name => if (apart(name)) -1 else schema.fieldNames.indexOf(name))
+        Right(new CsvLayout(columns.toArray, names.toArray))
+    }
+  }
+
+  /** @throws Exception
+    *   of many classes, where the line does not fit
+    */
+  def row(line: CsvFields, layout: CsvLayout): InternalRow = {
+    if (!line.isSplit || line.size != layout.columns.length) throw new IllegalArgumentException
+    if (unknownFields != null) unknownFields.clear()
+    val values = new Array[Any](converters.length)
+    var field = 0
+    while (field < layout.columns.length) {
+      take(line, layout, field, values)
+      field += 1
+    }
+    if (unknownFields != null) values(unknownColumn) = unknownFields.take()
+    new GenericInternalRow(values)
+  }
+
+  /** The line once more, with what is wrong with it. */
+  def examine(line: CsvFields, layout: CsvLayout): Examined = {
+    if (unknownFields != null) unknownFields.clear()
+    val values = new Array[Any](converters.length)
+    val reason =
+      if (!line.isSplit) Some("a quoted field is followed by more text")
+      else if (line.size != layout.columns.length)
+        Some(s"it has ${Plural.of(line.size.toLong, "field")}, not ${layout.columns.length}")
+      else
+        layout.columns.indices.filterNot(fits(line, layout, _, values)).headOption.map { field =>
+          val column = schema(layout.columns(field))
+          s"the column '${column.name}' is ${column.dataType.sql}, and the record has a text there that does not fit"
+        }
+    if (unknownFields != null) values(unknownColumn) = unknownFields.take()
+    Examined(new GenericInternalRow(values), reason)
+  }
+
+  private def take(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Unit = {
+    val column = layout.columns(field)
+    if (column < 0) { if (unknownFields != null) unknownFields.add(layout.names(field), line.text(field)) }
+    else if (asIs(column)) values(column) = line.utf8(field)
+    else {
+      val text = line.text(field)
+      if (text != null && decimal(column) && !DecimalText.isBounded(text)) throw new InexactValueException
+      values(column) = if (text == null) null else exact(text, converters(column)(text))
+    }
+  }
+
+  /** The value, unless it is infinite because the number is beyond the range of its type. */
+  private def exact(text: String, value: Any): Any = value match {
+    case double: Double if double.isInfinite && text.exists(ExactParser.isDigit) => throw new InexactValueException
+    case float: Float if float.isInfinite && text.exists(ExactParser.isDigit)    => throw new InexactValueException
+    case _                                                                       => value
+  }
+
+  private def fits(line: CsvFields, layout: CsvLayout, field: Int, values: Array[Any]): Boolean =
+    try {
+      take(line, layout, field, values)
+      true
+    } catch { case NonFatal(_) => false }
+}
+
+private object CsvRows {
+  private val NamesShown = 12
+}

@@ -1,0 +1,65 @@
+package io.epochal.kit.spark
+
+import scala.util.Try
+
+import org.apache.spark.{SparkConf, SparkEnv}
+
+/** The configuration that the driver was started with. No session reads or changes it: neither a client of Spark Connect
+  * nor `SET` does. To be asked from any thread.
+  */
+private[epochal] object DriverConf {
+
+  /** None also where no Spark runs. */
+  def get(name: String): Option[String] = conf.flatMap(_.getOption(name))
+
+  /** Sets what later sessions begin with. What they have set themselves stays. */
+  def set(name: String, value: String): Unit = conf.foreach(_.set(name, value))
+
+  /** What makes other people's statements run on this driver: None where it has one user.
+    *
+    * A server that was started by its main class or by Spark's plugin is known by that; one that a program started is known
+    * by what its class holds.
+    */
+  def server: Option[String] =
+    servers.collectFirst {
+      case server if get("spark.plugins").exists(_.contains(server.plugin)) || mainClass.contains(server.main) =>
+        server.name
+      case server if server.isUp() => server.name
+    }
+
+  private def conf: Option[SparkConf] = Option(SparkEnv.get).map(_.conf)
+
+  private val mainClass = System.getProperty("sun.java.command", "")
+
+  private val servers = Seq(
+    new Server(
+      "Spark Connect",
+      "org.apache.spark.sql.connect.SparkConnectPlugin",
+      "org.apache.spark.sql.connect.service.SparkConnectServer",
+      "org.apache.spark.sql.connect.service.SparkConnectService$",
+      "server"
+    ),
+    new Server(
+      "the Thrift server",
+      "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+      "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+      "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2$",
+      "listener"
+    )
+  )
+
+  /** @param holder
+    *   the Scala object that starts it
+    * @param field
+    *   of the holder; null until it was started
+    */
+  final private class Server(val name: String, val plugin: String, val main: String, holder: String, field: String) {
+
+    private lazy val loaded: Option[AnyRef] =
+      try Some(Class.forName(holder, true, classOf[SparkEnv].getClassLoader).getField("MODULE$").get(null))
+      catch { case _: ReflectiveOperationException | _: LinkageError => None }
+
+    def isUp(): Boolean =
+      loaded.exists(found => Try(found.getClass.getMethod(field).invoke(found)).toOption.exists(_ != null))
+  }
+}

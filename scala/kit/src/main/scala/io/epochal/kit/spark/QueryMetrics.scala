@@ -1,0 +1,104 @@
+package io.epochal.kit.spark
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import com.codahale.metrics.{Gauge, MetricRegistry}
+import org.apache.spark.SparkEnv
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
+import org.slf4j.LoggerFactory
+
+/** The gauges of running queries in Spark's metrics system, on the driver: `epochal.<query>.<part>.<name>`.
+  *
+  * They are there from the first use of a part until its query ends; a query that starts again replaces those of its former run.
+  * A query goes by its name, else by its id; where a query of another session has that name, the later one has the beginning of
+  * its id added. Letters, digits and underscores are kept, everything else is an underscore.
+  *
+  * Not guaranteed: a failure here is logged, and the query goes on without gauges.
+  */
+private[epochal] object QueryMetrics {
+  private val log = LoggerFactory.getLogger("io.epochal.kit.spark.QueryMetrics")
+  private var ofDriver = Option.empty[DriverGauges]
+
+  /** Shows gauges of the query that runs in this thread. In any other thread it does nothing.
+    *
+    * @param part
+    *   what of the query they belong to; each word is one segment of the name
+    * @param value
+    *   of the gauge with a name, whenever one of Spark's threads asks; NaN: not known
+    */
+  def show(part: Seq[String], names: Iterable[String])(value: String => Double): Unit =
+    try
+      for {
+        env <- Option(SparkEnv.get)
+        query <- RunningQuery.ofThisThread
+      } gauges(env).show(query, part.map(word).mkString("."), names, value)
+    catch {
+      case error @ (NonFatal(_) | _: LinkageError) => log.warn(s"Gauges are not in Spark's metrics system: $error")
+    }
+
+  def word(text: String): String = text.replaceAll("[^A-Za-z0-9]+", "_")
+
+  /** A JVM may have one driver after the other. */
+  private def gauges(env: SparkEnv): DriverGauges = synchronized {
+    ofDriver.filter(_.env eq env).getOrElse {
+      val made = new DriverGauges(env)
+      SparkSession.active.sparkContext.addSparkListener(made)
+      ofDriver = Some(made)
+      made
+    }
+  }
+
+  private[spark] def forget(ended: DriverGauges): Unit = synchronized {
+    if (ofDriver.exists(_ eq ended)) ofDriver = None
+  }
+}
+
+/** Those of one driver. */
+final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
+  import DriverGauges._
+
+  private var shown = Vector.empty[Shown]
+
+  def show(query: ThreadQuery, part: String, names: Iterable[String], value: String => Double): Unit = synchronized {
+    remove(one => one.query.ended || one.query.runId == query.runId && one.part == part)
+    val label = labelOf(query)
+    val registry = new MetricRegistry
+    names.foreach(name => registry.register(name, gauge(value(name))))
+    shown :+= Shown(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
+  }
+
+  /** The same for all parts of a run. */
+  private def labelOf(query: ThreadQuery): String =
+    shown
+      .find(_.query.runId == query.runId)
+      .fold {
+        val label = QueryMetrics.word(query.name.getOrElse(query.id))
+        if (shown.exists(_.label == label)) s"${label}_${query.id.take(8)}" else label
+      }(_.label)
+
+  private def gauge(value: => Double): Gauge[Double] = () => Try(value).getOrElse(Double.NaN)
+
+  private def remove(which: Shown => Boolean): Unit = synchronized {
+    val (gone, left) = shown.partition(which)
+    shown = left
+    gone.foreach(_.removal.run())
+  }
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case ended: QueryTerminatedEvent => remove(_.query.runId == ended.runId.toString)
+    case _                           =>
+  }
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = QueryMetrics.forget(this)
+}
+
+private object DriverGauges {
+
+  /** @param label
+    *   of the query
+    */
+  final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
+}

@@ -1,0 +1,108 @@
+package io.epochal.kit.spark
+
+import java.util.{Map => JavaMap, UUID}
+
+import scala.util.Try
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.streaming.OutputMode
+
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.ledger.TriggerMode
+
+/** A streaming query as its engine knows it.
+  *
+  * @param runId
+  *   differs from start to start
+  * @param checkpoint
+  *   the directory that holds `offsets` and `commits`
+  */
+final case class RunningQuery(runId: String, trigger: TriggerMode, outputMode: OutputMode, checkpoint: String)
+
+/** Finds a running query by its id.
+  *
+  * A sink learns its query's output mode and trigger nowhere else: update mode builds the same write as append, and
+  * real-time mode runs as micro-batches. The engine's objects are in Spark's shared state, under the query's id, from
+  * before the first epoch to after the last. Their class moved within Spark 4, so they are asked by method name.
+  */
+object RunningQuery {
+
+  def find(queryId: String): Either[EpochalException, RunningQuery] = known(queryId)(read)
+
+  /** A continuous or real-time query, to steer it; to be called in its own thread. */
+  def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
+    known(queryId)(EndlessQuery.of(_, trigger))
+
+  /** The epoch that the query of this thread is at; None in any other thread. */
+  def currentEpoch: Option[Long] =
+    Option(SparkSession.active.sparkContext.getLocalProperty("streaming.sql.batchId")).flatMap(_.toLongOption)
+
+  /** The query of this thread; None in any other thread. */
+  private[spark] def ofThisThread: Option[ThreadQuery] =
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption.map(new ThreadQuery(id, _)))
+
+  /** The trigger of the query of this thread; None in any other thread. */
+  def triggerOfThisThread: Option[TriggerMode] =
+    idOfThisThread.flatMap(id => Try(triggerMode(call(execution(id), "trigger"))).toOption)
+
+  /** Whether the query of this thread was told to stop; false in any other thread. */
+  private[spark] def stopped: Boolean =
+    idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
+
+  /** Sets what the query of this thread says that it is doing, the message in its `status`; to be called from any thread. It does
+    * nothing where this thread runs no query.
+    */
+  private[kit] def messageOfThisThread(): String => Unit =
+    idOfThisThread.flatMap(id => Try(execution(id)).toOption).fold((_: String) => ()) { found => text =>
+      Try {
+        val context = call(found, "getLatestExecutionContext")
+        context.getClass.getMethod("updateStatusMessage", classOf[String]).invoke(context, text)
+      }: Unit
+    }
+
+  /** The optimized plan of its current epoch, or of the last one. */
+  private[spark] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
+    known(queryId)(found => call(call(found, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
+
+  private def idOfThisThread: Option[String] =
+    SparkSession.getActiveSession
+      .flatMap(session => Option(session.sparkContext.getLocalProperty("sql.streaming.queryId")))
+
+  private def known[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
+    Try(of(execution(queryId))).toEither.left.map(error =>
+      Conditions.QueryNotFound.because(error)("queryId" -> queryId, "reason" -> String.valueOf(error.getMessage)))
+
+  private def execution(queryId: String): AnyRef = {
+    val active = call(call(SparkSession.active, "sharedState"), "activeStreamingQueries")
+    Option(active.asInstanceOf[JavaMap[UUID, AnyRef]].get(UUID.fromString(queryId)))
+      .getOrElse(throw new NoSuchElementException("it is not among the active queries"))
+  }
+
+  private def read(execution: AnyRef): RunningQuery = RunningQuery(
+    call(execution, "runId").toString,
+    triggerMode(call(execution, "trigger")),
+    call(execution, "outputMode").asInstanceOf[OutputMode],
+    call(execution, "resolvedCheckpointRoot").toString
+  )
+
+  private[spark] def triggerMode(trigger: AnyRef): TriggerMode =
+    trigger.getClass.getSimpleName.stripSuffix("$") match {
+      case "ContinuousTrigger" => TriggerMode.Continuous
+      case "RealTimeTrigger"   => TriggerMode.RealTime
+      case _                   => TriggerMode.MicroBatch
+    }
+
+  private[spark] def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
+}
+
+/** A query by what its run is known by for as long as it is held. */
+final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
+  val runId: String = RunningQuery.call(execution, "runId").toString
+
+  /** That its user gave it. */
+  val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
+
+  /** Whether it has ended, or was told to. */
+  def ended: Boolean = RunningQuery.call(execution, "isActive") == java.lang.Boolean.FALSE
+}

@@ -1,0 +1,21 @@
+package io.epochal.kit.spark
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.types.StructType
+
+/** Between rows of plain values, as `Row` holds them, and rows as Spark holds them inside. One thread at a time. */
+final class ValueRows(schema: StructType) {
+  private val inward = CatalystTypeConverters.createToCatalystConverter(schema)
+  private val outward = CatalystTypeConverters.createToScalaConverter(schema)
+
+  /** @throws IllegalArgumentException
+    *   for a number of values that is not the number of columns, or a value that does not fit its column
+    */
+  def row(values: Array[AnyRef]): InternalRow = {
+    require(values.length == schema.length, s"a row of ${schema.length} columns was given ${values.length} values")
+    inward(Row.fromSeq(values.toIndexedSeq)).asInstanceOf[InternalRow]
+  }
+
+  def values(row: InternalRow): Row = outward(row).asInstanceOf[Row]
+}
