@@ -13,7 +13,7 @@ import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.spark.JsonRows
+import io.epochal.kit.spark.JsonRowParser
 
 /** Structs, maps and variants in json and jsonb. */
 final class PostgresJsonSuite extends SinkSuite(Postgres) {
@@ -65,7 +65,7 @@ final class PostgresJsonSuite extends SinkSuite(Postgres) {
     info(s"seed ${seed.toBase64}")
     val all = Gen.listOfN(300, values).pureApply(Gen.Parameters.default.withSize(6), seed)
     write(f, f.newRun(query), 0, all.zipWithIndex.map { case (value, i) => InternalRow(i.toLong, value, value) })
-    val parser = new JsonRows(nested, "UTC")
+    val parser = new JsonRowParser(nested, "UTC")
     val bytes = UnsafeProjection.create(nested)
     val found = f.database.query("SELECT a::text FROM t ORDER BY id").map(_.head.toString)
     assert(found.size == all.size)

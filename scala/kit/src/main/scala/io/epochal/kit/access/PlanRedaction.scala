@@ -2,6 +2,7 @@ package io.epochal.kit.access
 
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.regex.Pattern
+import java.util.stream.Stream
 
 import scala.jdk.CollectionConverters._
 
@@ -9,7 +10,7 @@ import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.option.OptionGroup
-import io.epochal.kit.spark.{DriverConf, RunningStatement}
+import io.epochal.kit.spark.DriverConf
 
 /** Keeps secret options out of Spark's plans, events and pages.
   *
@@ -88,5 +89,14 @@ private[epochal] object PlanRedaction {
     options.keySet.asScala.exists(key => key.regionMatches(true, 0, name, 0, name.length))
 
   private def cameBySql(options: java.util.Map[String, String]): Boolean =
-    options.containsKey("provider") && options.containsKey("owner") || RunningStatement.namesSource
+    options.containsKey("provider") && options.containsKey("owner") || isViewOrTableStatement
+
+  /** Whether the calling thread runs a statement of SQL that creates a view or table over a source. */
+  private def isViewOrTableStatement: Boolean =
+    StackWalker.getInstance.walk[Boolean]((frames: Stream[StackWalker.StackFrame]) =>
+      frames.anyMatch(frame => Commands.exists(frame.getClassName.startsWith(_))))
+
+  private val Commands = Seq(
+    "org.apache.spark.sql.execution.datasources.CreateTempViewUsing",
+    "org.apache.spark.sql.execution.command.CreateDataSourceTable")
 }

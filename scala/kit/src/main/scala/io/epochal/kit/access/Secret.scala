@@ -1,6 +1,14 @@
 package io.epochal.kit.access
 
+import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.charset.{CharacterCodingException, CodingErrorAction}
+import java.nio.file.{Files, InvalidPathException, NoSuchFileException}
+
+import scala.util.Using
+
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 
 /** A password, token or key, and where it comes from. It is read on the driver whenever it is needed, so that one that was
   * changed counts from then on. Prints without it, and travels to the executors as it was read when it left.
@@ -62,4 +70,92 @@ object Secret {
 
     private def writeReplace(): AnyRef = Given(read())
   }
+}
+
+/** A secret that is given by value, in a file or in a variable of the environment: three options, of which one may be set.
+  *
+  * @param what
+  *   begins each option's description
+  */
+final case class SecretOption(name: String, what: String) {
+
+  val text: OptionSpec[String] = OptionSpec(name, OptionType.string, s"$what.", secret = true)
+
+  val file: OptionSpec[String] = OptionSpec(
+    s"${name}File",
+    OptionType.string,
+    s"$what, in a file that the driver reads; a line break at its end does not count.",
+    sample = Some("/run/secrets/api"))
+
+  val environment: OptionSpec[String] = OptionSpec(
+    s"${name}Env",
+    OptionType.string,
+    s"$what, in an environment variable of the driver with this name.",
+    sample = Some("API_SECRET"))
+
+  val all: Seq[OptionSpec[String]] = Seq(text, file, environment)
+
+  def isSet(values: OptionValues): Boolean = all.exists(values.isSet(_))
+
+  /** The one that is set, as the user wrote its name. */
+  def setName(values: OptionValues): String = all.find(values.isSet(_)).fold(name)(_.name)
+
+  def of(values: OptionValues): Either[EpochalException, Option[Secret]] =
+    values.exclusive("The secret comes from one place: keep one of them.")(all: _*).map { _ =>
+      values
+        .get(text)
+        .map(Secret.Given(_))
+        .orElse(values.get(file).map(Secret.InFile(file.name, _)))
+        .orElse(values.get(environment).map(Secret.InEnvironment(environment.name, _)))
+    }
+
+  /** What it is now. */
+  def read(values: OptionValues): Either[EpochalException, Option[String]] = of(values).flatMap {
+    case Some(secret) => secret.readable.map(Some(_))
+    case None         => Right(None)
+  }
+}
+
+/** A small file that an option names: a secret, certificates. Read on the driver. */
+private[epochal] object DriverFile {
+
+  /** The longest secret. */
+  val SecretBytes: Int = 64 << 10
+
+  /** The longest file of certificates. */
+  val CertificateBytes: Int = 1 << 20
+
+  /** @return
+    *   its text, or why it cannot be had
+    * @throws EpochalException
+    *   OPTION_NOT_ALLOWED
+    */
+  def read(option: String, path: String, maxBytes: Int): Either[String, String] =
+    readBytes(option, path, maxBytes).flatMap { bytes =>
+      try Right(decoded(bytes))
+      catch { case _: CharacterCodingException => Left("it is not valid UTF-8") }
+    }
+
+  /** The same of a file that is no text. */
+  def readBytes(option: String, path: String, maxBytes: Int): Either[String, Array[Byte]] =
+    try {
+      val file = DriverAccess.current.file(option, path)
+      // To open a pipe or a device may wait for ever.
+      if (Files.exists(file) && !Files.isRegularFile(file)) Left("it is not a regular file")
+      else {
+        val bytes = Using.resource(Files.newInputStream(file))(_.readNBytes(maxBytes + 1))
+        if (bytes.length > maxBytes) Left(s"it has more than $maxBytes bytes") else Right(bytes)
+      }
+    } catch {
+      case _: NoSuchFileException  => Left("there is no such file on the driver")
+      case e: InvalidPathException => Left(e.getReason)
+      case e: IOException          => Left(e.getClass.getSimpleName)
+    }
+
+  private def decoded(bytes: Array[Byte]): String =
+    UTF_8.newDecoder
+      .onMalformedInput(CodingErrorAction.REPORT)
+      .onUnmappableCharacter(CodingErrorAction.REPORT)
+      .decode(java.nio.ByteBuffer.wrap(bytes))
+      .toString
 }

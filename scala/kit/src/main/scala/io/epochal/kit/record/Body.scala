@@ -5,6 +5,8 @@ import java.nio.charset.Charset
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
+import com.fasterxml.jackson.core.JsonProcessingException
+
 /** The bytes of one response, message or file. Used again for the next one: it grows to the largest and stays there.
   *
   * @param inMemory
@@ -185,4 +187,25 @@ private[epochal] object Body {
 
   /** The largest array that every JVM can make, less the byte that shows that there is more. */
   val MaxBytes: Long = Int.MaxValue - 9L
+}
+
+/** A body that is not what its format says. It goes the way of bodies that are no JSON: another attempt may bring another one.
+  *
+  * @param cut
+  *   whether it looks as if its end were missing
+  */
+final private[epochal] class BodyProblem(reason: String, val cut: Boolean = false)
+    extends JsonProcessingException(reason)
+
+private[record] object BodyProblem {
+
+  /** Refuses a body that begins with a character that no record begins with: a page of a proxy or a login, or one JSON
+    * value in place of many.
+    */
+  def refuse(body: Piece, beginnings: String, expected: String): Unit = {
+    val first = (0 until body.length).iterator.map(body.bytes(_)).find(byte => byte > ' ' || byte < 0)
+    first.filter(byte => beginnings.indexOf(byte.toInt) >= 0).foreach { byte =>
+      throw new BodyProblem(s"it begins with '${byte.toChar}', and should be $expected")
+    }
+  }
 }

@@ -1,9 +1,13 @@
 package io.epochal.kit.record
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
+
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.spark.{CsvLayout, Examined}
+import io.epochal.kit.spark.{CsvFields, CsvLayout, Examined}
 
 /** Steps through the lines of a piece in CSV.
   *
@@ -42,4 +46,135 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
         .fold(reason => throw Conditions.CsvHeaderMismatch("url" -> place, "reason" -> reason), identity)
     layout
   }
+}
+
+/** Splits CSV (RFC 4180) into lines and fields, where it lies. A field in double quotes may hold separators, line breaks,
+  * and quotes that are doubled; elsewhere a quote is a character like others. Empty lines are passed over.
+  *
+  * @param nullText
+  *   what an unquoted field without a value has; an empty one has none in any case
+  */
+final private[record] class CsvLine(body: Piece, separator: Byte, nullText: Option[String]) extends CsvFields {
+  import CsvLine._
+
+  private val nulls = nullText.map(_.getBytes(UTF_8)).orNull
+  private var at = if (CsvLine.hasMark(body)) 3 else 0
+  private var begin = 0
+  private var finish = 0
+  private var count = 0
+  private var odd = false
+  private var from = new Array[Int](16)
+  private var until = new Array[Int](16)
+  private var kind = new Array[Byte](16)
+
+  /** Moves to the next line, if there is one. */
+  def next(): Boolean = {
+    while (at < body.length && isBreak(body.bytes(at))) at += 1
+    val more = at < body.length
+    if (more) {
+      begin = at
+      count = 0
+      odd = false
+      while (field()) {}
+      finish = at
+    }
+    more
+  }
+
+  /** The byte at which the line begins; that of the last line begun, where `next()` has failed. */
+  def start: Int = begin
+
+  /** The line as it stands. */
+  def bytes: Array[Byte] = Arrays.copyOfRange(body.bytes, begin, finish)
+
+  /** Number of its bytes. */
+  def length: Int = finish - begin
+
+  override def size: Int = count
+
+  override def isSplit: Boolean = !odd
+
+  override def text(field: Int): String =
+    if (isNull(field)) null
+    else {
+      val plain = new String(body.bytes, from(field), until(field) - from(field), UTF_8)
+      if (kind(field) == Doubled) plain.replace("\"\"", "\"") else plain
+    }
+
+  override def utf8(field: Int): UTF8String =
+    if (kind(field) == Doubled) UTF8String.fromString(text(field))
+    else if (isNull(field)) null
+    else UTF8String.fromBytes(Arrays.copyOfRange(body.bytes, from(field), until(field)))
+
+  private def isNull(field: Int): Boolean = kind(field) == Plain && {
+    val length = until(field) - from(field)
+    length == 0 || (nulls != null && Arrays.equals(body.bytes, from(field), until(field), nulls, 0, nulls.length))
+  }
+
+  /** @return
+    *   whether there is another field in the line
+    */
+  private def field(): Boolean = {
+    if (at < body.length && body.bytes(at) == '"') quoted()
+    else {
+      val first = at
+      toEnd()
+      add(first, at, Plain)
+    }
+    val more = at < body.length && body.bytes(at) == separator
+    if (more) at += 1
+    more
+  }
+
+  private def quoted(): Unit = {
+    val first = at + 1
+    var form = Quoted
+    at = closing(first)
+    while (at + 1 < body.length && body.bytes(at + 1) == '"') {
+      form = Doubled
+      at = closing(at + 2)
+    }
+    add(first, at, form)
+    at += 1
+    if (at < body.length && body.bytes(at) != separator && !isBreak(body.bytes(at))) {
+      odd = true
+      toEnd()
+    }
+  }
+
+  private def closing(start: Int): Int = {
+    var i = start
+    while (i < body.length && body.bytes(i) != '"') i += 1
+    if (i >= body.length) throw new BodyProblem("a quoted field of its CSV has no end", cut = true)
+    i
+  }
+
+  private def toEnd(): Unit =
+    while (at < body.length && body.bytes(at) != separator && !isBreak(body.bytes(at))) at += 1
+
+  private def isBreak(byte: Byte): Boolean = byte == '\n' || byte == '\r'
+
+  private def add(first: Int, end: Int, form: Byte): Unit = {
+    if (count == from.length) {
+      from = Arrays.copyOf(from, count * 2)
+      until = Arrays.copyOf(until, count * 2)
+      kind = Arrays.copyOf(kind, count * 2)
+    }
+    from(count) = first
+    until(count) = end
+    kind(count) = form
+    count += 1
+  }
+}
+
+private object CsvLine {
+  private val Plain: Byte = 0
+  private val Quoted: Byte = 1
+
+  /** With quotes in it, which stand doubled. */
+  private val Doubled: Byte = 2
+
+  /** The byte order mark of UTF-8. */
+  private def hasMark(body: Piece): Boolean =
+    body.length >= 3 && body.bytes(0) == 0xef.toByte && body.bytes(1) == 0xbb.toByte && body.bytes(2) == 0xbf.toByte
 }

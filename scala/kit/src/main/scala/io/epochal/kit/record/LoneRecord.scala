@@ -4,7 +4,6 @@ import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.epochal.kit.json.JsonScan
 import io.epochal.kit.spark.Examined
 
 /** A record that was received as one: a line or a message, and not a part of a body. `next` is not asked; whoever has the bytes says
@@ -29,9 +28,8 @@ final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: Str
 
   override def row(columns: RecordColumns): InternalRow = format match {
     case _: RecordFormat.Ndjson =>
-      val scan = new JsonScan(array, from, until)
-      val row = columns.json.row(scan)
-      if (row != null && scan.next() < 0) row else JsonLine.row(bytes, columns)
+      val row = JsonLine.plain(array, from, until, columns)
+      if (row != null) row else JsonLine.parsed(bytes, columns)
     case _ => line.fold(columns.empty)(_.row(columns))
   }
 

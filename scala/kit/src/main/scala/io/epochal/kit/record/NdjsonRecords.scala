@@ -40,9 +40,8 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
   override def pass(): Unit = if (!tolerant) check()
 
   override def row(columns: RecordColumns): InternalRow = {
-    val scan = new JsonScan(line, 0, line.length)
-    val row = columns.json.row(scan)
-    if (row != null && scan.next() < 0) row else JsonLine.row(line, columns)
+    val row = JsonLine.plain(line, 0, line.length, columns)
+    if (row != null) row else JsonLine.parsed(line, columns)
   }
 
   override def examine(columns: RecordColumns): Examined = columns.json.examine(line)
@@ -74,10 +73,18 @@ final private[record] class NdjsonRecords(piece: Piece, tolerant: Boolean) exten
     }
 }
 
-/** A line that holds one JSON value, as Jackson reads it. */
+/** A line that holds one JSON value. */
 private[record] object JsonLine {
 
-  def row(line: Array[Byte], columns: RecordColumns): InternalRow =
+  /** The row of the value; null where the bytes are in doubt. */
+  def plain(bytes: Array[Byte], from: Int, until: Int, columns: RecordColumns): InternalRow = {
+    val scan = new JsonScan(bytes, from, until)
+    val row = columns.json.row(scan)
+    if (row != null && scan.next() < 0) row else null
+  }
+
+  /** As Jackson reads it. */
+  def parsed(line: Array[Byte], columns: RecordColumns): InternalRow =
     Using.resource(Json.factory.createParser(line)) { parser =>
       if (parser.nextToken() != JsonToken.START_OBJECT) throw new NoObjectException
       val row = columns.json.row(parser)

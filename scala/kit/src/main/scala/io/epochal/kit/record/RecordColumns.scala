@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.spark.{ArrayRow, CsvRows, JsonRows}
+import io.epochal.kit.spark.{ArrayRow, CsvRowParser, JsonRowParser}
 
 /** The columns that a query needs.
   *
@@ -45,9 +45,9 @@ final private[epochal] class RecordColumns(
   /** Whether rows need nothing of a record. */
   val none: Boolean = schema.isEmpty && rules.prunable
 
-  lazy val json: JsonRows = new JsonRows(schema, reading.timeZone, apart, unknown)
+  lazy val json: JsonRowParser = new JsonRowParser(schema, reading.timeZone, apart, unknown)
 
-  lazy val csv: CsvRows = new CsvRows(schema, reading.timeZone, apart, unknown)
+  lazy val csv: CsvRowParser = new CsvRowParser(schema, reading.timeZone, apart, unknown)
 
   /** The first column that must have a value, and has none; -1: all have. */
   def lacking(row: InternalRow): Int = {

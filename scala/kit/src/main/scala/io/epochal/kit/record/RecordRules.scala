@@ -1,6 +1,10 @@
 package io.epochal.kit.record
 
-import org.apache.spark.sql.types.{StringType, StructField}
+import scala.util.Try
+
+import org.apache.spark.sql.types._
+
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 
 /** What becomes of a record that does not fit the schema. */
 sealed trait RecordMode extends Serializable
@@ -56,4 +60,97 @@ final case class RecordRules(
     case csv: RecordFormat.Csv => !csv.header
     case _                     => false
   }
+}
+
+/** Checks the columns that the user gave against what a format can hold.
+  *
+  * @param source
+  *   the source's name, for errors
+  */
+final private[epochal] class RecordSchema(source: String) {
+
+  def parse(ddl: String): Either[EpochalException, StructType] =
+    Try(StructType.fromDDL(ddl)).toEither.left.map(e => invalid(ddl, Redaction.text(e.getMessage.linesIterator.next())))
+
+  /** @param declared
+    *   from `.schema(...)`, or what the option was read as
+    * @param option
+    *   the option `schema`
+    * @return
+    *   the columns of the records, and after them those that stand apart and are not among them
+    */
+  def of(declared: StructType, option: Option[String], rules: RecordRules): Either[EpochalException, StructType] =
+    for {
+      _ <- option.fold[Either[EpochalException, Unit]](Right(())) { ddl =>
+        parse(ddl).flatMap(schema => Either.cond(schema == declared, (), conflict(ddl, declared)))
+      }
+      _ <- Either.cond(declared.nonEmpty, (), invalid("", "it has no columns"))
+      _ <- declared.fieldNames
+        .diff(declared.fieldNames.distinct)
+        .headOption
+        .map(name => invalid(declared.toDDL, s"it has two columns '$name'"))
+        .toLeft(())
+      _ <- declared.flatMap(unsupported(_, rules.format)).headOption.toLeft(()).left.map { case (place, kind) =>
+        invalid(declared.toDDL, s"$place is ${kind.sql}, which ${rules.format.name} has no value for")
+      }
+      _ <- declared
+        .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
+        .headOption
+        .map(apart => invalid(declared.toDDL, s"the column '${apart.name}' must be ${apart.dataType.sql}"))
+        .toLeft(())
+      _ <- declared
+        .find(field => !field.nullable && rules.corrupt.isDefined)
+        .map(field =>
+          invalid(
+            declared.toDDL,
+            s"under mode=PERMISSIVE the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
+        .toLeft(())
+    } yield {
+      val apart = rules.apart.map(field => field.name -> field).toMap
+      StructType(
+        declared.map(field => apart.getOrElse(field.name, field.copy(dataType = nullable(field.dataType)))) ++
+          rules.apart.filterNot(field => declared.fieldNames.contains(field.name)))
+    }
+
+  /** NOT NULL is kept, and checked in every record, for columns; inside of them a record can always lack a value. */
+  private def nullable[T <: DataType](kind: T): T = (kind match {
+    case struct: StructType =>
+      StructType(struct.map(f => StructField(f.name, nullable(f.dataType), nullable = true, f.metadata)))
+    case ArrayType(element, _)  => ArrayType(nullable(element), containsNull = true)
+    case MapType(key, value, _) => MapType(key, nullable(value), valueContainsNull = true)
+    case other                  => other
+  }).asInstanceOf[T]
+
+  private def unsupported(field: StructField, format: RecordFormat): Option[(String, DataType)] =
+    (format, field.dataType) match {
+      case (_: RecordFormat.Csv, kind @ (_: StructType | _: ArrayType | _: MapType | VariantType)) =>
+        Some(field.name -> kind)
+      case (_, kind) => unsupported(field.name, kind)
+    }
+
+  private def unsupported(place: String, kind: DataType): Option[(String, DataType)] = kind match {
+    case struct: StructType    => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption
+    case ArrayType(element, _) => unsupported(s"$place.element", element)
+    case MapType(_: StringType, value, _) => unsupported(s"$place.value", value)
+    case known if supported(known)        => None
+    case other                            => Some(place -> other)
+  }
+
+  // By name, and not by class, what Spark 4.0 does not have yet.
+  private def supported(kind: DataType): Boolean = kind match {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType | BinaryType => true
+    case DateType | TimestampType | TimestampNTZType | CalendarIntervalType | VariantType                  => true
+    case _: CharType | _: VarcharType                                                                      => false
+    case _: StringType | _: DecimalType | _: YearMonthIntervalType | _: DayTimeIntervalType                => true
+    case other => other.typeName.startsWith("time(")
+  }
+
+  private def invalid(ddl: String, reason: String): EpochalException =
+    Conditions.SchemaInvalid("format" -> source, "schema" -> ddl, "reason" -> reason)
+
+  private def conflict(ddl: String, declared: StructType): EpochalException =
+    Conditions.OptionConflict(
+      "format" -> source,
+      "options" -> s"schema=$ddl, .schema(\"${declared.toDDL}\")",
+      "suggestion" -> "Give the schema once.")
 }

@@ -2,6 +2,8 @@ package io.epochal.kit.spark
 
 import scala.util.Try
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.{SparkConf, SparkEnv}
 
 /** The configuration that the driver was started with. No session reads or changes it: neither a client of Spark Connect
@@ -61,5 +63,14 @@ private[epochal] object DriverConf {
 
     def isUp(): Boolean =
       loaded.exists(found => Try(found.getClass.getMethod(field).invoke(found)).toOption.exists(_ != null))
+  }
+}
+
+/** Hadoop's configuration as Spark itself uses it for a query's checkpoint: with what the session sets. */
+object SessionHadoop {
+
+  def configuration: Configuration = SparkSession.active match {
+    case session: classic.SparkSession => session.sessionState.newHadoopConf()
+    case other                         => other.sparkContext.hadoopConfiguration
   }
 }

@@ -1,7 +1,8 @@
 package io.epochal.kit.spark
 
-import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.core.util.JsonParserDelegate
+import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import org.apache.spark.sql.catalyst.InternalRow
 
 /** Reads values of JSON for Spark's converters, and refuses those that would become others: a number beyond the range of its
   * type, which Java reads as infinite, and half of a surrogate pair, which UTF-8 has no bytes for.
@@ -57,3 +58,59 @@ private[spark] object ExactParser {
 
 /** A value that its type cannot hold as it is written. */
 final private[spark] class InexactValueException extends RuntimeException(null, null, false, false)
+
+/** Tells numbers that a DECIMAL column may be meant to hold from those that exist to waste time: what is made of `9e99999999`, or of
+  * millions of digits, takes minutes, though no column has room for it. To be asked before any arithmetic.
+  */
+private[spark] object DecimalText {
+
+  /** No DECIMAL has more than 38 digits; values beyond the limit round to zero or overflow. */
+  private val MaxExponent = 1000
+  private val MaxLength = 2000
+  private val ExponentDigits = 4
+
+  /** @param parser
+    *   stands at the value
+    */
+  def isBounded(parser: JsonParser): Boolean = parser.currentToken match {
+    case JsonToken.VALUE_NUMBER_FLOAT | JsonToken.VALUE_STRING =>
+      val length = parser.getTextLength
+      length <= MaxLength && isBounded(new Characters(parser.getTextCharacters, parser.getTextOffset, length))
+    case _ => true // Jackson limits the digits of whole numbers.
+  }
+
+  def isBounded(text: String): Boolean = text.length <= MaxLength && isBounded(text: CharSequence)
+
+  /** Whether an exponent, where there is one, is small; what is no number is for others to refuse. */
+  private def isBounded(text: CharSequence): Boolean = {
+    var i = text.length - 1
+    while (i >= 0 && text.charAt(i) != 'e' && text.charAt(i) != 'E') i -= 1
+    if (i < 0) true
+    else {
+      i += 1
+      if (i < text.length && (text.charAt(i) == '-' || text.charAt(i) == '+')) i += 1
+      while (i < text.length && text.charAt(i) == '0') i += 1
+      val from = i
+      var exponent = 0
+      while (i < text.length && i - from < ExponentDigits && Character.isDigit(text.charAt(i))) {
+        exponent = exponent * 10 + Character.digit(text.charAt(i), 10)
+        i += 1
+      }
+      exponent <= MaxExponent && (i == text.length || !Character.isDigit(text.charAt(i)))
+    }
+  }
+
+  final private class Characters(all: Array[Char], from: Int, override val length: Int) extends CharSequence {
+    override def charAt(index: Int): Char = all(from + index)
+    override def subSequence(begin: Int, end: Int): CharSequence = new Characters(all, from + begin, end - begin)
+  }
+}
+
+/** A record that was read once more, value by value.
+  *
+  * @param row
+  *   what fits; columns whose value does not fit are NULL
+  * @param reason
+  *   what does not fit, by names and types: no value is in it. None where everything fits
+  */
+final case class Examined(row: InternalRow, reason: Option[String])

@@ -1,12 +1,14 @@
 package io.epochal.kit.spark
 
-import java.io.Writer
+import java.io.{CharArrayWriter, Writer}
 
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonGenerator}
 import org.apache.spark.sql.types.StructType
+
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Rows as JSON objects, one after the other and with nothing between them, written by Spark's own generator as `to_json`
   * does, times in UTC and to the microsecond.
@@ -43,4 +45,21 @@ final class JsonRowWriter(schema: StructType, ignoreNullFields: Boolean, out: Wr
     }
 
   private def fresh(): JacksonGenerator = new JacksonGenerator(schema, out, options)
+}
+
+/** Rows as JSON with NULLs, one at a time, as [[JsonRowWriter]] writes them. Make one in the task. */
+final class RowJson(schema: StructType) {
+
+  private val out = new CharArrayWriter
+  private lazy val writer = new JsonRowWriter(schema, ignoreNullFields = false, out)
+
+  /** One object. A row that Spark cannot write gives one that says why. */
+  def apply(row: BinaryRow): String =
+    try {
+      out.reset()
+      writer.write(row.internal)
+      out.toString
+    } catch {
+      case NonFatal(error) => s"""{"epochal_unwritable":"${error.getClass.getName}"}"""
+    }
 }

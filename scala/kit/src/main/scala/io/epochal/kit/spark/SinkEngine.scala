@@ -9,6 +9,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.write.{SupportsTruncate, WriteBuilder}
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 
 import io.epochal.core.error.EpochalException
@@ -82,3 +84,10 @@ final private class RunEnd(context: SparkContext, runId: String, action: () => U
     new DaemonThreads("epochal-query-end").newThread(() => action()).start()
   }
 }
+
+/** A write builder that takes part in all three output modes.
+  *
+  * Append and update build alike: [[RunningQuery]] tells which it is. Complete, and a batch write in overwrite mode, call
+  * `truncate()` first.
+  */
+trait EveryOutputMode extends WriteBuilder with SupportsTruncate with SupportsStreamingUpdateAsAppend

@@ -5,13 +5,20 @@ import java.io.{
   ByteArrayOutputStream,
   DataInputStream,
   DataOutputStream,
+  EOFException,
+  File,
   FileNotFoundException,
+  FileOutputStream,
   IOException,
   ObjectInputStream,
   ObjectOutputStream
 }
 import java.nio.ByteBuffer
-import java.nio.file.NoSuchFileException
+import java.nio.channels.FileChannel
+import java.nio.file.StandardOpenOption.READ
+import java.nio.file.{FileAlreadyExistsException, Files, NoSuchFileException, Path => LocalPath}
+
+import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
@@ -165,7 +172,7 @@ final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
 final private class HadoopInput(in: FSDataInputStream, override val length: Long) extends FileInput {
 
   override def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit = {
-    if (position + length > this.length) throw new java.io.EOFException(s"it has ${this.length} bytes")
+    if (position + length > this.length) throw new EOFException(s"it has ${this.length} bytes")
     if (in.getPos != position) in.seek(position)
     in.readFully(into, from, length)
   }
@@ -173,4 +180,67 @@ final private class HadoopInput(in: FSDataInputStream, override val length: Long
   override def close(): Unit =
     try in.close()
     catch { case _: IOException => () }
+}
+
+/** Files in a directory of a local disk, durable: `sync` makes a file's bytes survive a loss of power, and its name too.
+  *
+  * Not guaranteed where the disk or its driver lies about a sync.
+  */
+final private[store] class LocalFiles(directory: LocalPath) {
+
+  /** @throws java.nio.file.FileAlreadyExistsException
+    *   where there is one: of two that create it at once, one does
+    */
+  def create(name: String): FileOutput = {
+    Files.createDirectories(directory)
+    val file = directory.resolve(name).toFile
+    if (!file.createNewFile()) throw new FileAlreadyExistsException(file.toString)
+    new LocalOutput(file)
+  }
+
+  /** @throws java.io.IOException
+    *   where the directory is there and cannot be read
+    */
+  def names(): Seq[String] = Option(directory.toFile.list()) match {
+    case Some(names)                        => names.toSeq
+    case None if Files.notExists(directory) => Nil
+    case None                               => throw new IOException(s"the files in $directory cannot be listed")
+  }
+
+  /** The first of this directory makes those above it durable as well, which may have been made for it: as far as they can be
+    * read.
+    */
+  private lazy val above: Unit = {
+    val parents = Iterator.iterate(directory.toAbsolutePath.getParent)(_.getParent).takeWhile(_ != null)
+    parents.take(LocalFiles.Above).foreach(parent => Try(LocalFiles.forceDirectory(parent)))
+  }
+
+  // A stream, and no channel: an interruption of the thread does not close it.
+  final private class LocalOutput(file: File) extends FileOutput {
+    private val out = new FileOutputStream(file)
+    private var named = false
+
+    override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
+
+    override def sync(): Unit = {
+      out.getFD.sync()
+      if (!named) {
+        LocalFiles.forceDirectory(directory)
+        above
+        named = true
+      }
+    }
+
+    override def close(): Unit = out.close()
+  }
+}
+
+private object LocalFiles {
+
+  /** From a journal's directory up to that of the checkpoint. */
+  private val Above = 4
+
+  /** Windows has no such thing: there the file system does so by itself. */
+  def forceDirectory(directory: LocalPath): Unit =
+    if (File.separatorChar == '/') Using.resource(FileChannel.open(directory, READ))(_.force(true))
 }

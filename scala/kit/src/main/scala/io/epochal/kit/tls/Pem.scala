@@ -1,12 +1,14 @@
 package io.epochal.kit.tls
 
 import java.io.ByteArrayInputStream
+import java.nio.charset.StandardCharsets.UTF_8
 import java.security.cert.{CertificateException, CertificateFactory, X509Certificate}
 import java.security.spec.{InvalidKeySpecException, PKCS8EncodedKeySpec}
-import java.security.{GeneralSecurityException, KeyFactory, PrivateKey}
+import java.security.{GeneralSecurityException, KeyFactory, KeyStore, PrivateKey, PublicKey, Signature}
 import java.util.Base64
 import javax.crypto.spec.PBEKeySpec
 import javax.crypto.{Cipher, EncryptedPrivateKeyInfo, SecretKeyFactory}
+import javax.net.ssl.KeyManagerFactory
 
 import scala.util.Try
 
@@ -76,4 +78,65 @@ private[epochal] object Pem {
         block.group(1) -> der.getOrElse(throw new PemException(s"its ${block.group(1)} is not in Base64"))
       }
       .toVector
+}
+
+/** A private key with its certificate, and those that lead to its authority: who one end of a TLS connection is. */
+private[epochal] object CertifiedKey {
+
+  /** @param chain
+    *   certificates in PEM, the key's own first
+    * @param key
+    *   PKCS#8 in PEM
+    * @param password
+    *   of an encrypted key
+    * @throws PemException
+    *   what is wrong with the texts
+    */
+  def fromPem(chain: String, key: String, password: Option[String]): KeyManagerFactory = {
+    val certificates = Pem.certificates(chain)
+    val privateKey = Pem.privateKey(key, password)
+    if (!belong(privateKey, certificates.head)) throw new PemException("the key is not that of the first certificate")
+    val store = emptyStore
+    store.setKeyEntry("own", privateKey, Array.emptyCharArray, certificates.toArray)
+    managers(store, Array.emptyCharArray)
+  }
+
+  /** @param store
+    *   whose keys are all under one password
+    */
+  def managers(store: KeyStore, password: Array[Char]): KeyManagerFactory = {
+    val factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm)
+    factory.init(store, password)
+    factory
+  }
+
+  def emptyStore: KeyStore = {
+    val store = KeyStore.getInstance("PKCS12")
+    store.load(null, null)
+    store
+  }
+
+  /** Whether what one signs the other verifies. */
+  private def belong(key: PrivateKey, certificate: X509Certificate): Boolean = {
+    val algorithm = key.getAlgorithm match {
+      case "RSA"               => "SHA256withRSA"
+      case "EC"                => "SHA256withECDSA"
+      case "EdDSA" | "Ed25519" => "EdDSA"
+      case other               => s"SHA256with$other"
+    }
+    val text = "epochal".getBytes(UTF_8)
+    def signed: Array[Byte] = {
+      val signer = Signature.getInstance(algorithm)
+      signer.initSign(key)
+      signer.update(text)
+      signer.sign()
+    }
+    def verified(by: PublicKey): Boolean = {
+      val verifier = Signature.getInstance(algorithm)
+      verifier.initVerify(by)
+      verifier.update(text)
+      verifier.verify(signed)
+    }
+    Try(verified(certificate.getPublicKey)).getOrElse(false)
+  }
 }

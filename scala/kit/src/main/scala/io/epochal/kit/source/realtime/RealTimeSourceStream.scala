@@ -1,11 +1,21 @@
 package io.epochal.kit.source.realtime
 
+import java.lang.{Long => JavaLong}
 import java.time.Clock
 
-import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, ReadLimit, SupportsRealTimeMode}
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset,
+  PartitionOffset,
+  ReadLimit,
+  SupportsRealTimeMode,
+  SupportsRealTimeRead
+}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.vectorized.ColumnarBatch
 
-import io.epochal.kit.source.{ContinuousSource, InitialOffset, SourceStream}
+import io.epochal.kit.source.{ContinuousSource, EndlessReader, EndlessReaderFactory, InitialOffset, SourceStream}
 import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
@@ -45,4 +55,56 @@ final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: Initia
   /** Of both modes: a partition tells in which one it was planned. */
   override def createReaderFactory(): PartitionReaderFactory =
     QueryStop.guard(new RealTimeReaders(source.readerFactory, source.endlessReaders))
+}
+
+/** A partition that a real-time batch reads. */
+final private class RealTimePartition(val endless: InputPartition) extends InputPartition {
+  override def preferredLocations(): Array[String] = endless.preferredLocations()
+}
+
+final private class RealTimeReaders(batch: PartitionReaderFactory, endless: EndlessReaderFactory)
+    extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case real: RealTimePartition => new RealTimeReader(endless.createReader(real.endless))
+    case planned                 => batch.createReader(planned)
+  }
+
+  override def supportColumnarReads(partition: InputPartition): Boolean = partition match {
+    case _: RealTimePartition => false
+    case planned              => batch.supportColumnarReads(planned)
+  }
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
+    batch.createColumnarReader(partition)
+}
+
+/** Reads until the batch's time is over. Spark asks for a row in a way of its own in each version: 4.1 by one argument, later ones by
+  * two; neither has both, so one of them overrides nothing.
+  */
+final private class RealTimeReader(reader: EndlessReader)
+    extends PartitionReader[InternalRow]
+    with SupportsRealTimeRead[InternalRow] {
+
+  override def next(): Boolean = reader.next(Long.MaxValue)
+
+  /** Spark 4.1. */
+  def nextWithTimeout(timeoutMillis: JavaLong): RecordStatus = status(reader.next(math.max(0L, timeoutMillis)))
+
+  /** Spark 4.2 and later, which say beside it when they asked: now. */
+  override def nextWithTimeout(startMillis: JavaLong, timeoutMillis: JavaLong): RecordStatus =
+    nextWithTimeout(timeoutMillis)
+
+  override def get(): InternalRow = reader.get()
+
+  override def getOffset: PartitionOffset = reader.offset
+
+  override def close(): Unit = reader.close()
+
+  private def status(found: Boolean) = if (found) RealTimeReader.Row else RealTimeReader.NoRow
+}
+
+private object RealTimeReader {
+  private val Row = RecordStatus.newStatusWithoutArrivalTime(true)
+  private val NoRow = RecordStatus.newStatusWithoutArrivalTime(false)
 }

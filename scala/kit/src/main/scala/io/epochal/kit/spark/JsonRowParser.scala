@@ -3,18 +3,19 @@ package io.epochal.kit.spark
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
-import scala.util.Using
+import scala.util.control.NonFatal
+import scala.util.{Try, Using}
 
-import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonToken}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
-import org.apache.spark.sql.types.{DataType, DecimalType, StructType}
+import org.apache.spark.sql.types.{ArrayType, DataType, DecimalType, MapType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.kit.json.{Json, JsonScan}
 
-/** Rows from JSON. Types, formats and the session's settings mean what they mean in `spark.read.json`: every value is read by
+/** Parses records of JSON into rows. Types, formats and the session's settings mean what they mean in `spark.read.json`: every value is read by
   * Spark's own parser, but where it is written so plainly that there is no doubt what that makes of it ([[PlainValue]]).
   * The loop over a record's fields is ours.
   *
@@ -28,20 +29,20 @@ import io.epochal.kit.json.{Json, JsonScan}
   * @param unknown
   *   the column of these that takes the fields without a column, as a JSON object
   */
-final class JsonRows(
+final class JsonRowParser(
     schema: StructType,
     timeZone: String,
     apart: Set[String] = Set.empty,
     unknown: Option[String] = None
 ) {
-  import JsonRows._
+  import JsonRowParser._
 
   private val spark =
     new BoundedParser(schema, new JSONOptions(Map.empty[String, String], timeZone, "_corrupt_record"))
   private val converters: Array[JsonParser => AnyRef] = schema.fields.map(field => spark.makeConverter(field.dataType))
   private val plain: Array[PlainValue] = schema.fields.map(field => PlainValue.of(field.dataType))
   private val names: Array[String] = schema.fieldNames.map(name => if (apart(name)) null else name)
-  private val quoted: Array[Array[Byte]] = names.map(JsonRows.quoted)
+  private val quoted: Array[Array[Byte]] = names.map(JsonRowParser.quoted)
   private val columns = new java.util.HashMap[UTF8String, Integer]
   names.zipWithIndex.foreach { case (name, column) =>
     if (name != null) columns.put(UTF8String.fromString(name), column)
@@ -88,7 +89,8 @@ final class JsonRows(
     new GenericInternalRow(values)
   }
 
-  /** The record once more, with what is wrong with it.
+  /** Parses the record again, value by value, to describe what does not fit: the column, its type, and the kind of value found. Slow:
+    * each value gets a parser of its own, so that one that does not fit spoils no other.
     *
     * @param record
     *   its bytes and no others, in UTF-8
@@ -96,11 +98,13 @@ final class JsonRows(
   def examine(record: Array[Byte]): Examined = {
     if (unknownFields != null) unknownFields.clear()
     val values = new Array[Any](names.length)
-    val reason = new JsonMisfits(exactly).of(record) { (name, parser) =>
-      val column = columnOf(name, 0)
-      if (column == Absent) without(parser)
-      Option.when(column >= 0)(schema(column).dataType -> ((value: AnyRef) => values(column) = value))
-    }
+    val reason =
+      if (!isJson(record)) Some("it is not JSON")
+      else
+        parsing(record) { parser =>
+          if (parser.nextToken() == JsonToken.START_OBJECT) fitting(parser, values)
+          else Some(s"it is ${Json.describe(parser.currentToken)}, not an object")
+        }.flatten
     if (unknownFields != null) values(unknownColumn) = unknownFields.take()
     Examined(new GenericInternalRow(values), reason)
   }
@@ -154,20 +158,59 @@ final class JsonRows(
     } else {
       scan.at = from
       val sure = scan.value()
-      if (sure) values(column) = converted(column, Arrays.copyOfRange(scan.bytes, from, scan.at))
+      if (sure) values(column) = convert(converters(column), Arrays.copyOfRange(scan.bytes, from, scan.at))
       sure
     }
   }
 
-  private def converted(column: Int, value: Array[Byte]): AnyRef =
+  private def convert(converter: JsonParser => AnyRef, value: Array[Byte]): AnyRef =
     Using.resource(Json.factory.createParser(value)) { parser =>
       parser.nextToken()
-      converters(column)(new ExactParser(parser))
+      converter(new ExactParser(parser))
     }
 
-  private def exactly(kind: DataType): JsonParser => AnyRef = {
-    val converter = spark.makeConverter(kind)
-    parser => converter(new ExactParser(parser))
+  /** Takes the values that fit, NULL in place of the others.
+    *
+    * @return
+    *   the first misfit
+    */
+  private def fitting(parser: JsonParser, values: Array[Any]): Option[String] = {
+    var first = Option.empty[String]
+    while (parser.nextToken() == JsonToken.FIELD_NAME) {
+      val name = parser.currentName
+      val column = columnOf(name, 0)
+      parser.nextToken()
+      if (column == Absent) without(parser)
+      else {
+        val (kind, value) = (schema(column).dataType, bytes(parser))
+        val found = attempt(kind, value)
+        values(column) = found.orNull
+        if (found.isEmpty) first = first.orElse(Some(misfit(name, kind, value)))
+      }
+    }
+    first
+  }
+
+  private def attempt(kind: DataType, value: Array[Byte]): Option[AnyRef] =
+    try Some(convert(spark.makeConverter(kind), value))
+    catch { case NonFatal(_) => None }
+
+  private def misfit(place: String, kind: DataType, value: Array[Byte]): String = {
+    val inner = kind match {
+      case struct: StructType =>
+        members(value, JsonToken.START_OBJECT).flatMap { case (name, member) =>
+          struct.fields.find(_.name == name).map(field => (s"$place.$name", field.dataType, member))
+        }
+      case ArrayType(element, _) =>
+        members(value, JsonToken.START_ARRAY).map { case (_, member) => (s"$place.element", element, member) }
+      case MapType(_, of, _) =>
+        members(value, JsonToken.START_OBJECT).map { case (_, member) => (s"$place.value", of, member) }
+      case _ => Nil
+    }
+    inner.find { case (_, of, member) => attempt(of, member).isEmpty } match {
+      case Some((deeper, of, member)) => misfit(deeper, of, member)
+      case None => s"the column '$place' is ${kind.sql}, and the record has ${described(value)} there that does not fit"
+    }
   }
 
   private def without(parser: JsonParser): Unit =
@@ -183,7 +226,7 @@ final class JsonRows(
     }
 }
 
-private object JsonRows {
+private object JsonRowParser {
 
   /** Spark's parser, which refuses numbers that DECIMAL columns of any depth are never meant to hold. */
   final private class BoundedParser(schema: StructType, options: JSONOptions)
@@ -211,4 +254,53 @@ private object JsonRows {
   /** A name as it is mostly written; null where it has to be written in another way. */
   private def quoted(name: String): Array[Byte] =
     if (name == null || name.exists(c => c < ' ' || c == '"' || c == '\\')) null else s"\"$name\"".getBytes(UTF_8)
+
+  private def parsing[A](text: Array[Byte])(body: JsonParser => A): Option[A] =
+    try Some(Using.resource(Json.factory.createParser(text))(body))
+    catch { case _: JsonProcessingException => None }
+
+  /** The value that the parser stands at, which is then at its last token. */
+  private def bytes(parser: JsonParser): Array[Byte] = {
+    val begin = parser.currentTokenLocation()
+    parser.skipChildren()
+    parser.finishToken()
+    val text = begin.contentReference().getRawContent.asInstanceOf[Array[Byte]]
+    Arrays.copyOfRange(text, begin.getByteOffset.toInt, parser.currentLocation().getByteOffset.toInt)
+  }
+
+  /** What is in an object, or in an array (without names); nothing, where the value is something else. */
+  private def members(value: Array[Byte], kind: JsonToken): Seq[(String, Array[Byte])] =
+    parsing(value) { parser =>
+      if (parser.nextToken() != kind) Vector.empty
+      else
+        Iterator
+          .continually(parser.nextToken())
+          .takeWhile(token => token != JsonToken.END_OBJECT && token != JsonToken.END_ARRAY)
+          .map { token =>
+            val name = parser.currentName
+            if (token == JsonToken.FIELD_NAME) parser.nextToken()
+            (name, bytes(parser))
+          }
+          .toVector
+    }.getOrElse(Nil)
+
+  private def described(value: Array[Byte]): String = parsing(value) { parser =>
+    parser.nextToken() match {
+      case JsonToken.VALUE_STRING if parser.getTextLength == 0            => "an empty string"
+      case JsonToken.VALUE_STRING if ExactParser.isBroken(parser.getText) => "a string with half of a surrogate pair"
+      case JsonToken.VALUE_NUMBER_INT                                     => "a whole number"
+      case JsonToken.VALUE_NUMBER_FLOAT if isTooLarge(parser)             => "a number that is too large"
+      case JsonToken.VALUE_NUMBER_FLOAT                                   => "a number with a fraction"
+      case other                                                          => Json.describe(other)
+    }
+  }.getOrElse("something")
+
+  private def isTooLarge(parser: JsonParser): Boolean = Try(new ExactParser(parser).getDoubleValue).isFailure
+
+  /** One value, and nothing after it. */
+  private def isJson(text: Array[Byte]): Boolean = parsing(text) { parser =>
+    parser.nextToken()
+    parser.skipChildren()
+    parser.nextToken() == null
+  }.contains(true)
 }

@@ -31,9 +31,7 @@ trait CsvFields {
   * @param names
   *   of the fields
   */
-final class CsvLayout private[spark] (
-    private[spark] val columns: Array[Int],
-    private[spark] val names: Array[String])
+final class CsvLayout private[spark] (private[spark] val columns: Array[Int], private[spark] val names: Array[String])
 
 /** Rows from CSV. Texts are read by Spark's own converters, with the session's settings, as `spark.read.csv` does; a STRING
   * column takes them as they stand.
@@ -46,7 +44,7 @@ final class CsvLayout private[spark] (
   * @param unknown
   *   the column of these that takes the fields without a column, as a JSON object of texts
   */
-final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], unknown: Option[String]) {
+final class CsvRowParser(schema: StructType, timeZone: String, apart: Set[String], unknown: Option[String]) {
 
   /** Columns that are no fields may have types that CSV has no values for. */
   private val readable = StructType(
@@ -70,7 +68,7 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     fieldNames.find(name => names.count(_ == name) != 1) match {
       case Some(name) if names.contains(name) => Left(s"has the column '$name' twice")
       case Some(name) =>
-        Left(s"has no column '$name'; its columns are ${names.take(CsvRows.NamesShown).mkString(", ")}")
+        Left(s"has no column '$name'; its columns are ${names.take(CsvRowParser.NamesShown).mkString(", ")}")
       case None =>
         val columns = names.map(name => if (apart(name)) -1 else schema.fieldNames.indexOf(name))
         Right(new CsvLayout(columns.toArray, names.toArray))
@@ -135,6 +133,6 @@ final class CsvRows(schema: StructType, timeZone: String, apart: Set[String], un
     } catch { case NonFatal(_) => false }
 }
 
-private object CsvRows {
+private object CsvRowParser {
   private val NamesShown = 12
 }
