@@ -12,7 +12,7 @@ import io.epochal.jdbc.table.AddedColumns
 import io.epochal.jdbc.transport.{Leftovers, Transports}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.RowFormat
-import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
+import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
 import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction, TransactionOutcome}
 
 /** A table that a run, or a batch write, has found and bound its columns to.
@@ -34,7 +34,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport = {
     def asked = if (database.options.transport == TransportChoice.Auto) files else None
     database.bulk match {
-      case None       => Transport.throughDriver(tasks, limit, asked)
+      case None       => DriverTransport.shared(tasks, limit, asked)
       case Some(bulk) => Transports.bulk(database, bulk, run, tasks, limit)
     }
   }

@@ -5,15 +5,13 @@ import java.util.UUID
 import scala.util.Try
 import scala.util.control.NonFatal
 
-import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.core.error.Condition
 import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, Dialect}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.sink.row.RowFormat
 import io.epochal.kit.sink.transport.{
   BufferedOutput,
   BulkMessage,
-  InlineTransport,
-  Shipment,
   TaskAttempt,
   TaskMessage,
   TaskOutput,
@@ -38,9 +36,6 @@ final private[jdbc] case class BulkTransport(
 ) extends Transport {
 
   override def open(format: RowFormat, attempt: TaskAttempt): TaskOutput = new BulkOutput(this, format, attempt)
-
-  override def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
-    InlineTransport.receive(messages, epoch)
 
   override def toString: String = s"${load.name} in ${options.connection.place}"
 }

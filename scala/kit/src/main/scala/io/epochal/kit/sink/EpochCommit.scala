@@ -1,10 +1,12 @@
 package io.epochal.kit.sink
 
+import scala.util.control.NonFatal
+
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty}
+import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerEmpty, ServerIdentity}
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.Shipment
 
@@ -52,7 +54,7 @@ final private[sink] class EpochCommit(
   }
 
   private def transact(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(target, attempt.epoch.toString, inLedger = true).run(s"the commit of epoch ${attempt.epoch}") {
+    new CommitDoubt(target, attempt.epoch.toString, inLedger = true).inTransaction(s"the commit of epoch ${attempt.epoch}") {
       (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
         val row = transaction.ledgerRow().getOrElse(throw lost(attempt))
@@ -123,4 +125,101 @@ final private[sink] class EpochCommit(
 
 private object EpochCommit {
   private val log = LoggerFactory.getLogger(classOf[EpochCommit])
+}
+
+/** Remembers that the response to a COMMIT was lost, until somebody has found out what became of it (K7).
+  *
+  * @param inLedger
+  *   whether the ledger tells of it. Of a batch nothing in the system but the transaction's id tells, so the server is remembered
+  *   that gave it
+  */
+final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedger: Boolean) {
+  private var open = false
+  private var current: Option[String] = None
+  private var lost: Option[String] = None
+  private var server: Option[ServerIdentity] = None
+
+  def isOpen: Boolean = open
+
+  /** Runs `body` in a transaction, and again after a transient failure, then perhaps in doubt. */
+  def inTransaction[A](step: String)(body: (SinkTransaction, CommitDoubt) => A): A =
+    try
+      target.transaction(step) { transaction =>
+        current = transaction.id
+        body(transaction, this)
+      }
+    catch {
+      case ours: EpochalException if !open || !target.couldNotAsk(ours) => throw ours
+      case NonFatal(error) if open => throw unknown(String.valueOf(error.getMessage), error)
+    }
+
+  def commit(transaction: SinkTransaction): Unit = {
+    if (!inLedger && transaction.id.isDefined) server = Some(transaction.server)
+    Failpoints.reach(Failpoint.BeforeCommit)
+    try {
+      transaction.commit()
+      Failpoints.reach(Failpoint.AfterCommit)
+    } catch {
+      case NonFatal(error) if target.losesConnection(error) =>
+        open = true
+        lost = current
+        throw error
+    }
+  }
+
+  /** Whether the server that responds now is the one that the lost transaction was open on, with no fail-over between. One
+    * that was promoted gives the same ids to transactions of its own.
+    */
+  def isSameServer(transaction: SinkTransaction): Boolean =
+    server.exists(before => before.timeline.isDefined && before == transaction.server)
+
+  /** What the system knows of the lost transaction; a transient error while it is still under way. */
+  def outcome(transaction: SinkTransaction): Option[TransactionOutcome] = lost.flatMap(transaction.outcome)
+
+  /** It is known that nothing was committed: what follows is a transaction like the first. */
+  def settle(): Unit = open = false
+
+  def unknown(reason: String, cause: Throwable): EpochalException =
+    Conditions.CommitUnknown.because(cause)("url" -> target.place, "epoch" -> epoch, "reason" -> reason)
+}
+
+/** Commits a batch write: all of its rows in one transaction, without the ledger.
+  *
+  * A batch has no epoch by which it could be known again, so a call that is repeated writes again. Within one call, a
+  * response lost during COMMIT is settled by the transaction's id, on the same server and timeline; where the system does
+  * not know it any more, or has none, the call fails with COMMIT_UNKNOWN rather than writing twice.
+  */
+final private[sink] class BatchCommit(target: SinkTarget, settings: SinkSettings, whole: Boolean) {
+
+  def commit(shipment: Shipment): Unit = {
+    BadRows.check(settings.badRowLimit, shipment.deadLetters, BatchCommit.Epoch)
+    new CommitDoubt(target, BatchCommit.Epoch, inLedger = false).inTransaction("the batch write") { (transaction, doubt) =>
+      val landed = doubt.isOpen && committed(transaction, doubt)
+      if (!landed) {
+        try transaction.applyBatch(shipment, whole)
+        finally shipment.release()
+        doubt.commit(transaction)
+      }
+    }
+  }
+
+  private def committed(transaction: SinkTransaction, doubt: CommitDoubt): Boolean =
+    doubt.outcome(transaction) match {
+      case None => throw doubt.unknown("it keeps no record of the transaction", null)
+      case Some(_) if !doubt.isSameServer(transaction) =>
+        throw doubt.unknown("another server responds now, or the same one after a fail-over", null)
+      case Some(TransactionOutcome.Committed) => true
+      case Some(_) =>
+        doubt.settle()
+        false
+    }
+}
+
+private[epochal] object BatchCommit {
+
+  /** Stands for the epoch in messages. */
+  val Epoch: String = Condition.BatchWrite
+
+  /** Begins the id of each batch write, where a stream has its sink id. */
+  val IdPrefix = "batch:"
 }

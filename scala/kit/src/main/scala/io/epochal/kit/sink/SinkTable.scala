@@ -2,18 +2,24 @@ package io.epochal.kit.sink
 
 import java.util
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.reflect.ClassTag
 
 import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder, WriterCommitMessage}
 import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
 import io.epochal.kit.spark.SinkEngine
+import io.epochal.kit.sink.transport.RowFiles
 
 /** What Spark finds by the name of a sink's format: reads the options once, checked before a query starts, and hides the secret
   * ones.
@@ -83,6 +89,64 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine) e
 
   final override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
 
-  final override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new TransactionalWriteBuilder(
+  final override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new TransactionalWrite(
     WriteRequest(sink, claims, info.schema, info.queryId, sinkMetrics, engine))
+}
+
+private[epochal] object Messages {
+
+  /** What the tasks of a sink told its driver. */
+  def of[M <: WriterCommitMessage: ClassTag](messages: Array[WriterCommitMessage]): Seq[M] = messages.toSeq.map {
+    case message: M => message
+    case other      => throw new IllegalStateException(s"not a message of this sink: $other")
+  }
+}
+
+/** Claims the ledger once for every run (K5).
+  *
+  * Spark makes a sink's write objects anew for each micro-batch, and its table once for each start: so what a run has
+  * claimed is remembered here, with the table. A run that was fenced finds its old generation and never claims again.
+  */
+final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
+  import Claims._
+
+  private val claims = mutable.Map.empty[Run, ClaimedRun]
+
+  def of(schema: StructType, run: Run, files: => Option[RowFiles]): ClaimedRun = synchronized {
+    claims.getOrElseUpdate(
+      run, {
+        Failpoints.reach(Failpoint.BeforeClaim)
+        engine.afterRun(run.runId)(sink.ended())
+        val claimed = sink.claim(run, schema)(decide(run, _))
+        log.info(
+          s"${sink.format}: run {} of sink '{}' claimed generation {} (last epoch {})",
+          run.runId,
+          run.sinkId,
+          Long.box(claimed.row.generation),
+          claimed.row.last.fold("none")(_.epoch.toString))
+        Failpoints.reach(Failpoint.AfterClaim)
+        val mine = files
+        mine.foreach(_.removeOthers())
+        ClaimedRun(claimed.row, claimed.target, mine)
+      })
+  }
+
+  private def decide(run: Run, found: LedgerState): Either[EpochalException, LedgerRow] = {
+    val onNewQuery = sink.settings.onNewQuery
+    val claim = Claim(run.sinkId, run.queryId, run.runId, found.target, found.server, onNewQuery, found.known)
+    Claim.decide(claim, found.current, found.others)
+  }
+}
+
+private object Claims {
+  private val log = LoggerFactory.getLogger(classOf[Claims])
+}
+
+/** @param files
+  *   where its tasks may put rows that are too many for their messages
+  */
+final private[sink] case class ClaimedRun(row: LedgerRow, target: SinkTarget, files: Option[RowFiles]) {
+
+  /** Micro-batches: whether the ledger still tells of rows that were stored in the middle of epochs; None: nobody has looked. */
+  @volatile var hasProgress: Option[Boolean] = None
 }

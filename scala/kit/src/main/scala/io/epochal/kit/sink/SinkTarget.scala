@@ -6,7 +6,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.{Boundary, LedgerRow, Progress, ProgressCommit, ServerIdentity}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.RowFormat
-import io.epochal.kit.sink.transport.{RowFiles, Shipment, Transport}
+import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
 
 /** What a run writes to: found, or made, and bound to the query's columns. */
 trait SinkTarget {
@@ -28,7 +28,7 @@ trait SinkTarget {
     *   where tasks may put more; None: there is no such place
     */
   def transport(tasks: Int, limit: Long, files: => Option[RowFiles]): Transport =
-    Transport.throughDriver(tasks, limit, files)
+    DriverTransport.shared(tasks, limit, files)
 
   /** Whether tasks can store rows in the middle of an epoch (K12); else only micro-batches can be written. */
   def flushes: Boolean = false

@@ -1,16 +1,17 @@
 package io.epochal.kit.sink
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.metric.CustomTaskMetric
-import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
+import io.epochal.kit.spark.memory.BinaryRow
+import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat, TaskBadRows}
 import io.epochal.kit.sink.transport.{TaskAttempt, TaskReport, Transport}
-import io.epochal.kit.spark.memory.BinaryRow
 
 /** Travels to the tasks.
   *
@@ -86,4 +87,50 @@ final private class SinkWriter(
 
   override def abort(): Unit = ()
   override def close(): Unit = output.close()
+}
+
+final class RowsEncoded extends SumMetric("epochalRows", "rows encoded for the database")
+final class BytesEncoded extends SumMetric("epochalBytes", "bytes encoded for the database")
+
+/** Estimated from a sample of the rows. */
+final class EncodeMillis extends SumMetric("epochalEncodeMillis", "milliseconds spent encoding (estimate)")
+
+/** What one task counts; Spark adds the tasks up and shows the sums with the plan. */
+final private[epochal] class TaskMetrics(clock: () => Long = () => System.nanoTime()) {
+  import TaskMetrics._
+
+  private val start = clock()
+  private var nanos = 0L
+  private var samples = 0L
+
+  /** Whether to measure the row that comes after so many: one in `Every`, and not the first, which loads classes. */
+  def isSampled(rowsBefore: Long): Boolean = (rowsBefore & (Every - 1)) == First
+
+  /** The time that the encoding of one such row took. */
+  def sample(nanos: Long): Unit = {
+    this.nanos += nanos
+    samples += 1
+  }
+
+  /** Of all rows, estimated: never more than the task's own time, though a pause may have fallen on a row that was measured. */
+  def encodeNanos(rows: Long): Long =
+    if (samples == 0) 0L else math.min((nanos.toDouble / samples.toDouble * rows.toDouble).toLong, clock() - start)
+
+  def values(rows: Long, bytes: Long): Array[CustomTaskMetric] = Array(
+    TaskMetrics.rows.ofTask(rows),
+    TaskMetrics.bytes.ofTask(bytes),
+    encodeMillis.ofTask(encodeNanos(rows) / 1000000))
+}
+
+private[epochal] object TaskMetrics {
+
+  /** A power of two. */
+  private[epochal] val Every = 128L
+  private val First = 16L
+
+  private val rows = new RowsEncoded
+  private val bytes = new BytesEncoded
+  private val encodeMillis = new EncodeMillis
+
+  val supported: Array[CustomMetric] = Array(rows, bytes, encodeMillis)
 }

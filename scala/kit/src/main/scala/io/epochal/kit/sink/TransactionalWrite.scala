@@ -51,11 +51,13 @@ final private[sink] case class WriteRequest(
     new HadoopFileStore(directory, engine.hadoop).below(RowFiles.Directory)
 }
 
-/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
-final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) extends EveryOutputMode {
+/** Rows on their way into the target, as Spark builds the write. It builds one for every micro-batch, so nothing may happen here
+  * that should happen once.
+  */
+final private[epochal] class TransactionalWrite(request: WriteRequest) extends EveryOutputMode with Write {
   private var whole = false
 
-  /** Complete mode, or a batch write in overwrite mode. */
+  /** Complete mode, or a batch write in overwrite mode: the rows are all that the target is to hold. */
   override def truncate(): WriteBuilder = {
     whole = true
     this
@@ -63,32 +65,27 @@ final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) ex
 
   override def build(): Write = {
     if (whole) request.sink.refusesWhole.foreach(throw _)
-    new TransactionalWrite(request, whole)
+    this
   }
-}
 
-/** @param whole
-  *   the rows are all that the target is to hold
-  */
-final private class TransactionalWrite(request: WriteRequest, whole: Boolean) extends Write {
   override def description(): String = request.sink.description
-  override def toStreaming: StreamingWrite = new StreamingWriteOfTrigger(request, whole)
+  override def toStreaming: StreamingWrite = new TransactionalStreamingWrite(request, whole)
   override def toBatch: BatchWrite = new TransactionalBatchWrite(request, whole)
   override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
 
-/** The driver's part, by the trigger, which is known once the query runs. */
-final private class StreamingWriteOfTrigger(request: WriteRequest, whole: Boolean) extends StreamingWrite {
+/** The driver's part of a query's epochs. How they are committed depends on the trigger, which is known once the query runs. */
+final private[sink] class TransactionalStreamingWrite(val request: WriteRequest, val whole: Boolean)
+    extends StreamingWrite {
   import request._
 
-  private val sinkId = sink.settings.sinkId.getOrElse(queryId)
-  private lazy val query = engine.runningQuery(queryId).fold(throw _, identity)
-  private def claimed: ClaimedRun = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
-  private lazy val write: StreamingWrite = query.trigger match {
-    case TriggerMode.MicroBatch => new MicroBatchWrite(request, whole, sinkId, query, claimed)
-    case _                      => new FlushingWrite(request, whole, sinkId, query, claimed)
-  }
-  @volatile private var made = false
+  val sinkId: String = sink.settings.sinkId.getOrElse(queryId)
+  lazy val query: RunningQuery = engine.runningQuery(queryId).fold(throw _, identity)
+
+  /** Made by the first epoch of the run. */
+  lazy val claimed: ClaimedRun = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
+
+  @volatile private var strategy: CommitStrategy = _
 
   /** Beside the checkpoint, or in a directory that users name. A copied checkpoint has the query's id, and may write under
     * another sink id: their files are kept apart.
@@ -98,37 +95,50 @@ final private class StreamingWriteOfTrigger(request: WriteRequest, whole: Boolea
     RowFiles(runs.below(Sha256.hex(s"${sink.place}\n$queryId\n$sinkId", 8)), query.runId)
   }
 
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = {
-    made = true
-    write.createStreamingWriterFactory(info)
+  /** Called before any task runs. */
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
+    strategy = if (query.trigger == TriggerMode.MicroBatch) new MicroBatchCommit(this) else new FlushingCommit(this)
+    strategy.begin(info.numPartitions)
   }
 
   /** Task attempts race without a referee: only those named in the messages count. */
   override def useCommitCoordinator(): Boolean = false
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = write.commit(epoch, messages)
-  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = if (made) write.abort(epoch, messages)
+
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    QueryStop.guard(strategy.commit(epoch, messages))
+
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    if (strategy != null) strategy.abort(epoch)
+
   override def toString: String = sink.description
 }
 
-/** The driver's part of one micro-batch: claim (the first of the run only), then commit. */
-final private class MicroBatchWrite(
-    request: WriteRequest,
-    whole: Boolean,
-    sinkId: String,
-    query: RunningQuery,
-    claim: => ClaimedRun)
-    extends StreamingWrite {
+/** How the epochs of a trigger are committed. */
+private[sink] trait CommitStrategy {
+
+  /** Before the tasks of an epoch, or of a continuous run: what travels to them. */
+  def begin(tasks: Int): StreamingDataWriterFactory
+
+  def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit
+
+  /** Called also after a commit that failed, before all tasks have ended: so only the ledger decides what is undone (K6). A
+    * failure here would hide the reason; the next run settles what remains.
+    */
+  def abort(epoch: Long): Unit
+}
+
+/** One micro-batch: claim (the first of the run only), then rows and ledger row in one transaction. */
+final private class MicroBatchCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
+  import write._
   import request._
 
-  private lazy val claimed = claim
   private var transport: Transport = _
 
-  /** Called before any task runs. */
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
+  override def begin(tasks: Int): StreamingDataWriterFactory = {
     sink.refuses(WriteKind(whole, Some(query.outputMode))).foreach(throw _)
     metrics.show(sink.settings.sinkId)
     if (claimed.hasProgress.isEmpty) claimed.hasProgress = Some(hasProgress)
-    transport = chosen(claimed.target, info.numPartitions, claimed.files)
+    transport = chosen(claimed.target, tasks, claimed.files)
     writerFactory(claimed.target, transport)
   }
 
@@ -144,13 +154,10 @@ final private class MicroBatchWrite(
     try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
     catch {
       case NonFatal(error) =>
-        MicroBatchWrite.log.warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
+        MicroBatchCommit.log.warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
     }
 
-  /** Task attempts race without a referee: only those named in the messages count. */
-  override def useCommitCoordinator(): Boolean = false
-
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
     val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString).fold(throw _, identity)
     val attempt = EpochAttempt(
       queryId,
@@ -171,20 +178,15 @@ final private class MicroBatchWrite(
     metrics.committed(sinkId, attempt, shipment, claimed.target.describe(shipment, messages.length), outcome)
   }
 
-  /** Called also after a commit that failed, before all tasks have ended, and with messages missing: so only the ledger
-    * decides what is undone (K6). A failure here would hide the reason; the next run settles what remains.
-    */
-  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+  override def abort(epoch: Long): Unit =
     if (transport != null) {
       claimed.target.abandoned()
       claimed.files.foreach(_.removeUpTo(epoch))
     }
-
-  override def toString: String = sink.description
 }
 
-private object MicroBatchWrite {
-  private val log = LoggerFactory.getLogger(classOf[MicroBatchWrite])
+private object MicroBatchCommit {
+  private val log = LoggerFactory.getLogger(classOf[MicroBatchCommit])
 }
 
 final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolean) extends BatchWrite {

@@ -2,7 +2,7 @@ package io.epochal.kit.sink.transport
 
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ContentDigest
 import io.epochal.kit.sink.row.{ChunkedBytes, DeadLetter, EncodedRows, RowEncoder, RowFormat}
 
@@ -13,16 +13,8 @@ trait Transport extends Serializable {
   def open(format: RowFormat, attempt: TaskAttempt): TaskOutput
 
   /** In the driver: what the attempts named in the messages put out, checked as far as it can be without the system. */
-  def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment]
-}
-
-object Transport {
-
-  /** By the driver alone: rows travel in messages. Tasks share the bytes that may travel so evenly, that no skew makes the whole
-    * pass the limit; what exceeds a task's share goes into a file, where there is a place for it.
-    */
-  def throughDriver(tasks: Int, limit: Long, files: Option[RowFiles]): Transport =
-    files.fold[Transport](InlineTransport(limit))(FileTransport(limit / math.max(tasks, 1), _))
+  def receive(messages: Seq[TaskMessage], epoch: String): Either[EpochalException, Shipment] =
+    Shipment.of(messages, epoch)
 }
 
 /** One attempt of one task.
@@ -87,6 +79,51 @@ final case class Shipment(
 
   /** For the progress: how rows came through the driver. */
   def driverWay: String = if (files.isEmpty) "inline" else "inline+files"
+}
+
+object Shipment {
+
+  /** Puts the messages of an epoch together; a message that arrived with other bytes is an error.
+    *
+    * @param read
+    *   the rows of a file
+    */
+  private[transport] def of(
+      messages: Seq[TaskMessage],
+      epoch: String,
+      read: FileMessage => RowFileChunks = message => throw new IllegalStateException(s"no files: $message")
+  ): Either[EpochalException, Shipment] = {
+    val ordered = messages.sortBy(_.attempt.partition)
+    ordered.collectFirst { case message: InlineMessage if !message.isWhole => message } match {
+      case Some(bad) =>
+        Left(
+          Conditions.CommitMessageCorrupted(
+            "epoch" -> epoch,
+            "partition" -> bad.attempt.partition,
+            "found" -> "other bytes",
+            "sent" -> s"${bad.bytes} bytes with CRC32C ${bad.crc}"))
+      case None =>
+        val here = ordered.collect {
+          case message: InlineMessage => (message, message.chunks.toSeq.zip(message.lengths))
+          case message: FileMessage   => (message, read(message))
+        }
+        val chunks = here.map(_._2: Iterable[(Array[Byte], Int)])
+        Right(
+          Shipment(
+            messages.foldLeft(ContentDigest.empty)(_ + _.digest),
+            EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks)),
+            ordered.collect { case message: BulkMessage => message },
+            ordered.flatMap(_.deadLetters),
+            messages.map(_.report.encodeNanos).sum,
+            chunks.collect { case file: RowFileChunks => file }
+          ))
+    }
+  }
+
+  /** One after the other, each read when its turn comes. */
+  final private class Chained(parts: Seq[Iterable[(Array[Byte], Int)]]) extends Iterable[(Array[Byte], Int)] {
+    override def iterator: Iterator[(Array[Byte], Int)] = parts.iterator.flatMap(_.iterator)
+  }
 }
 
 /** What a task knows when it has no more rows, whatever way they go.
