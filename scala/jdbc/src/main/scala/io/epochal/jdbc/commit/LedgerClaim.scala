@@ -1,13 +1,20 @@
 package io.epochal.jdbc.commit
 
 import java.sql.Connection
+import java.time.Duration
 import java.util.Locale
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.LedgerRow
-import io.epochal.jdbc.database.{BulkRun, Database, Trust}
+import io.epochal.core.thread.DaemonThreads
+import io.epochal.jdbc.database.{BulkRun, ConnectionPool, Database, Transaction, Trust}
+import io.epochal.jdbc.sql.{Blocker, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
 /** Claims a sink in its ledger, for one run, and finds or makes its table (K5). */
@@ -104,4 +111,102 @@ final private[jdbc] class LedgerClaim(
       ledger.createLock(transaction.connection)
       transaction.commit()
     }
+}
+
+/** Looks, while a claim waits for a lock, for whom it waits (K15).
+  *
+  * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
+  * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
+  * transaction is rolled back, and the run it belongs to, should it wake, is fenced. No other session is ever ended; the
+  * error names it. Nor is any for a claim that the ledger will refuse: the run that it waits for is the rightful one.
+  *
+  * A claim that succeeds sooner than `grace` costs no check: a predecessor that is well gets that long to end its transaction.
+  */
+final private[jdbc] class ClaimWatch(
+    database: Database,
+    ledger: LedgerTable,
+    schema: String,
+    run: Run,
+    decide: LedgerState => Either[EpochalException, LedgerRow]) {
+  import ClaimWatch._
+
+  private val dialect = database.dialect
+  @volatile private var found = Seq.empty[Blocker]
+  @volatile private var refused = Option.empty[EpochalException]
+
+  /** Those that were seen last and could not be ended. */
+  def blockers: Seq[Blocker] = found
+
+  /** Why the ledger, as it was seen last, would refuse the claim. */
+  def refusal: Option[EpochalException] = refused
+
+  /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
+  def over[A](connection: Connection)(body: => A): A = dialect.session(connection) match {
+    case None => body
+    case Some(session) =>
+      val done = new CountDownLatch(1)
+      new DaemonThreads("epochal-claim").newThread(() => watch(session, done)).start()
+      try body
+      finally done.countDown()
+  }
+
+  private def watch(session: Long, done: CountDownLatch): Unit = {
+    def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
+    var goesOn = wait(grace)
+    while (goesOn) {
+      try check(session, done)
+      catch {
+        case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", redacted(error))
+      }
+      goesOn = wait(Pause)
+    }
+  }
+
+  private def check(session: Long, done: CountDownLatch): Unit =
+    ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
+      Transaction.run(connection, dialect, Pause) { _ =>
+        ledger.row(connection, run.sinkId).foreach { row =>
+          val successor = Writer.of(schema, run.sinkId, row.generation)
+          val decision = decided(connection, row)
+          refused = decision.flatMap(_.left.toOption)
+          val (ours, others) = dialect
+            .blockers(connection, session, successor)
+            .partition(blocker =>
+              decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
+          if (done.getCount > 0) {
+            ours.foreach { blocker =>
+              log.warn(
+                "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
+                run.sinkId: Any,
+                blocker.description)
+              dialect.end(connection, blocker)
+            }
+            found = others
+          }
+        }
+      }
+    }
+
+  /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
+  private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
+    dialect
+      .find(connection, database.options.table)
+      .map { table =>
+        val known = ledger.known(connection, run.sinkId, run.queryId)
+        val others = ledger.others(connection, run.sinkId, table.target)
+        decide(LedgerState(table.target, row.server, Some(row), known, others))
+      }
+
+  private def redacted(error: Throwable): String = database.options.connection.redact(String.valueOf(error.getMessage))
+
+  private def grace: Duration = {
+    val third = database.options.lockTimeout.dividedBy(3)
+    if (third.compareTo(LongestGrace) < 0) third else LongestGrace
+  }
+}
+
+private object ClaimWatch {
+  private val log = LoggerFactory.getLogger(classOf[ClaimWatch])
+  private val LongestGrace = Duration.ofSeconds(10)
+  private val Pause = Duration.ofSeconds(1)
 }

@@ -133,3 +133,10 @@ final case class BoundTable(
   /** The columns of the rows as tasks encode them: the table's, then whether the row deletes. */
   def incoming: Seq[String] = columnNames ++ operation.map(_.name)
 }
+
+/** Whom the sink trusts with the tables that it keeps beside a target (K19).
+  *
+  * @param owners
+  *   roles that the user names, beside those who could act as the sink's own role anyway
+  */
+final case class Trust(target: QualifiedName, owners: Seq[String])

@@ -1,32 +1,21 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{
-  Connection,
-  SQLException,
-  SQLNonTransientConnectionException,
-  SQLRecoverableException,
-  SQLTransientException
-}
-import java.time.format.DateTimeFormatter
+import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException, SQLRecoverableException, SQLSyntaxErrorException, SQLTransientException}
 import java.time.{Duration, Instant, ZoneOffset}
-import java.util.Locale
+import java.time.format.DateTimeFormatter
+import java.util.{Locale, ServiceLoader}
+
+import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{
-  BoundTable,
-  ColumnType,
-  Dialect,
-  JdbcDriver,
-  LastDialect,
-  LedgerDialect,
-  Loaded,
-  TargetTable
-}
-import io.epochal.jdbc.insert.RowBytes
+import io.epochal.jdbc.database.{BoundTable, ColumnType, Dialect, Dialects, JdbcDriver, LastDialect, LedgerDialect, Loaded, TargetTable, WriteMode}
+import io.epochal.jdbc.dialect.JdbcDialect
+import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
@@ -141,3 +130,76 @@ private[generic] object GenericLedger extends LedgerDialect {
 
 /** For every JDBC URL that no other dialect takes. */
 final class AnyDialect extends GenericDialect with LastDialect
+
+/** A dialect of another team over what JDBC promises of any database. */
+final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends GenericDialect {
+
+  override def name: String = author.name
+  override def driver(url: String): Option[JdbcDriver] = author.driver(url).toScala.map(JdbcDriver(_))
+  override def handles(url: String): Boolean = author.handles(url)
+  override def quote(name: String): String = author.quote(name)
+  override def declare(dataType: DataType): Option[String] =
+    author.columnType(dataType).toScala.orElse(super.declare(dataType))
+  override def maxConnections: Int = author.maxConnections
+
+  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+    val id = super.begin(connection, lockTimeout)
+    author.begin(connection, lockTimeout)
+    id
+  }
+
+  override def verdict(error: SQLException): Verdict =
+    if (author.isTransient(error)) Verdict.Retry else super.verdict(error)
+
+  override def losesConnection(error: SQLException): Boolean =
+    author.losesConnection(error) || super.losesConnection(error)
+}
+
+/** Those that a class loader sees. */
+final class AuthoredDialects extends Dialects {
+  override def found(loader: ClassLoader): Seq[Dialect] =
+    ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)).toSeq
+}
+
+/** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
+  * the driver's batches.
+  */
+private[generic] object GenericLoad {
+
+  // What every database takes.
+  private val MaxParameters = 999
+
+  def apply(
+      dialect: Dialect,
+      connection: Connection,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int
+  ): Loaded = table.mode match {
+    case WriteMode.Append => Loaded.Rows(insert(dialect, connection, table, rows, batchSize), rows.rows)
+    case _ =>
+      throw JdbcOptions.unsupported("replace rows", "the dialect of this database has no statement for it", "Append.")
+  }
+
+  private def insert(
+      dialect: Dialect,
+      connection: Connection,
+      table: BoundTable,
+      rows: EncodedRows,
+      batchSize: Int
+  ): Long = {
+    val target = dialect.quote(table.table.name)
+    val inserts = new InsertBatches(GenericRules, dialect.quote, MaxParameters)
+    var stored = false
+    try inserts.multiRow(connection, target, table, rows, batchSize, () => stored = true)
+    catch {
+      case error: SQLException if !stored && unknown(error) =>
+        inserts.batches(connection, target, table, rows, batchSize)
+    }
+  }
+
+  /** Comes with the first statement. Later it has another reason (a statement too long), and rows are stored already. */
+  private def unknown(error: SQLException): Boolean =
+    error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
+      Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))
+}

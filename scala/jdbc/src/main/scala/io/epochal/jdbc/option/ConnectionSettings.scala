@@ -1,10 +1,14 @@
 package io.epochal.jdbc.option
 
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.SQLException
+import java.util.Locale
 
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
+import io.epochal.core.error.Redaction.Mask
 import io.epochal.kit.access.Secret
 
 /** How to connect. Prints without user, password and properties.
@@ -51,4 +55,128 @@ final case class ConnectionSettings(
 object ConnectionSettings {
   // Shorter values (true, 30, on) are settings; masking them would make texts unreadable.
   private val ShortestSecret = 5
+}
+
+/** A JDBC URL as it may be shown. Each driver has a form of its own for users and passwords, so nothing is cut out: only what
+  * is known to be harmless is kept (hosts, ports, the database, the path of a file), and what is not understood is masked.
+  *
+  * | URL | shown |
+  * |---|---|
+  * | `jdbc:postgresql://me:pw@db:5432/shop?password=pw` | `jdbc:postgresql://db:5432/shop` |
+  * | `jdbc:sqlserver://db:1433;databaseName=shop;password={p;w}` | `jdbc:sqlserver://db:1433;databaseName=shop` |
+  * | `jdbc:db2://db:50000/shop:user=me;password=pw;` | `jdbc:db2://db:50000/shop` |
+  * | `jdbc:oracle:thin:me/pw@db:1521:shop` | `jdbc:oracle:thin:@db:1521:shop` |
+  * | `jdbc:h2:mem:shop;PASSWORD=pw` | `jdbc:h2:mem:shop` |
+  * | `jdbc:teradata://db/DATABASE=shop,PASSWORD=pw` | `jdbc:teradata://db/`, then the mask |
+  * | `jdbc:unknown:me:pw` | `jdbc:unknown:`, then the mask |
+  */
+private[jdbc] object JdbcUrl {
+
+  private val Scheme = "(?i)(jdbc:[a-z0-9+_.-]+:)(.*)".r
+
+  // What may be shown, without capturing groups.
+  private val Host = """(?:[\w.-]+(?:\\[\w$-]+)?|\[[0-9a-fA-F:.%]+\])(?::\d+)?"""
+  private val Hosts = s"(?:$Host(?:,$Host)*)?"
+  private val Path = """(?:/[\w.$~%-]*)*"""
+
+  /** Parameters: all of them have a name. What begins otherwise may be the rest of a password. */
+  private val Parameters = """(?s)(?:[?;#:][\w. -]+=.*|[?;#])?"""
+
+  private val AtHost = s"((?:[a-z]+:)*//$Hosts$Path)($Parameters)".r
+  private val AtOracle = s"""((?:tcps?:)?(?://)?$Host(?:[:/][\\w.$$-]+)*)($Parameters)""".r
+  private val HostOnly = s"((?:[a-z]+:)*//$Host/).*".r
+  private val File = s"(?s)([^;?#]*)($Parameters)".r
+  private val Name = s"([\\w.-]+)($Parameters)".r
+
+  /** Those of a database in this process, or in a file: nobody logs in within the path. */
+  private val OfFiles = Set("jdbc:sqlite:", "jdbc:h2:", "jdbc:hsqldb:", "jdbc:derby:", "jdbc:duckdb:")
+  private val OfNames = Set("jdbc:postgresql:")
+
+  private val Shown = Set("databasename", "database", "servername", "instancename", "portnumber", "port")
+  private val Harmless = """[\w.$\\-]+""".r
+
+  def shown(url: String): String = url.trim match {
+    case Scheme(scheme, rest) => scheme + described(scheme.toLowerCase(Locale.ROOT), rest)
+    case _                    => Mask
+  }
+
+  private def described(scheme: String, rest: String): String = (rest, rest.lastIndexOf('@')) match {
+    case (AtHost(place, parameters), _) => place + harmless(parameters)
+    case (File(path, _), _) if OfFiles(scheme) && !(path.contains("//") && path.contains('@')) => path
+    case (Name(name, _), _) if OfNames(scheme)                                                 => name
+    case (HostOnly(place), -1)                                                                 => place + Mask
+    case (_, -1)                                                                               => Mask
+    case (_, at) if rest.take(at).exists("?;#=".contains(_))                                   => Mask
+    case (_, at) if rest.contains("//") && rest.indexOf("//") < at =>
+      val start = rest.indexOf("//") + 2
+      rest.take(start) + rest.drop(at + 1) match {
+        case AtHost(place, parameters) => place + harmless(parameters)
+        case _                         => Mask
+      }
+    case (_, at) if scheme == "jdbc:oracle:" =>
+      val driver = "^[a-z0-9]+:".r.findFirstIn(rest.take(at + 1)).filter(Drivers).getOrElse("")
+      rest.drop(at + 1) match {
+        case AtOracle(place, _) => s"$driver@$place"
+        case _                  => s"$driver@$Mask"
+      }
+    case _ => Mask
+  }
+
+  /** Of Oracle's. */
+  private val Drivers = Set("thin:", "oci:", "oci8:")
+
+  private def harmless(parameters: String): String =
+    if (!parameters.startsWith(";")) ""
+    else
+      pairs(parameters).collect {
+        case (name, value) if Shown(name.toLowerCase(Locale.ROOT)) && Harmless.matches(value) => s";$name=$value"
+      }.mkString
+
+  private val Pair = """(?s)([\w.]+)=(\{(?:[^}]|\}\})*\}?|[^;]*)""".r
+
+  private def pairs(text: String): Seq[(String, String)] =
+    Pair.findAllMatchIn(text).map(m => (m.group(1), m.group(2))).toSeq
+
+  /** What of a URL must not be seen in a text of a driver: each piece between separators, whatever they mean to that driver,
+    * unless its name or its place says that it is harmless.
+    */
+  def secrets(url: String): Seq[String] = {
+    val known = shown(url).split(Separators).toSet
+    url
+      .split(Separators)
+      .toSeq
+      .map { piece =>
+        val (name, value) = piece.span(_ != '=')
+        if (value.isEmpty) piece else if (isHarmless(name)) "" else value.drop(1)
+      }
+      .flatMap(piece => Seq(piece, piece.replaceAll("[{}\"]", "")) ++ Try(URLDecoder.decode(piece, UTF_8)).toOption)
+      .distinct
+      .filterNot(known)
+  }
+
+  private val Separators = "[?&;#,()@/: ]"
+
+  private def isHarmless(name: String): Boolean = {
+    val key = name.toLowerCase(Locale.ROOT)
+    Shown(key) || Settings(key) || key.startsWith("ssl")
+  }
+
+  /** Who logs in, and how, is no secret: errors must be able to tell. Whatever is not here counts as one. */
+  private val Settings = Set(
+    "user",
+    "username",
+    "applicationname",
+    "currentschema",
+    "schema",
+    "targetservertype",
+    "usessl",
+    "encrypt",
+    "trustservercertificate",
+    "connecttimeout",
+    "sockettimeout",
+    "logintimeout",
+    "servertimezone",
+    "characterencoding",
+    "host"
+  )
 }

@@ -84,3 +84,110 @@ final private class ByteaValue(column: Int) extends CopyValue(column) {
     out.putBytes(base, UnsafeLayout.address(base, origin, slot), length)
   }
 }
+
+/** Days since 2000. The first and last values that fit mean infinity there. */
+final private class DateValue(column: Int) extends CopyValue(column) {
+  import TimeValues._
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val days = Memory.getInt(base, slot).toLong - DaysTo2000
+    if (days < FirstDay || days > LastDay)
+      refuse("PostgreSQL has no such date (it ends in the years -4713 and 5874897)")
+    out.reserve(8)
+    out.putInt(4)
+    out.putInt(days.toInt)
+  }
+}
+
+/** Microseconds since 2000.
+  *
+  * @param fraction
+  *   digits of a second that the column keeps; the server would round the rest away
+  */
+final private class TimestampValue(column: Int, fraction: Int) extends CopyValue(column) {
+  import TimeValues._
+
+  private val unit = microsOf(fraction)
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val micros = Memory.getLong(base, slot)
+    if (micros < FirstMicros) refuse("PostgreSQL has no timestamp before the year -4713")
+    if (unit > 1 && micros % unit != 0) refuse(tooFine(fraction))
+    out.reserve(12)
+    out.putInt(8)
+    out.putLong(micros - MicrosTo2000)
+  }
+}
+
+/** Microseconds of the day. */
+final private class TimeValue(column: Int, fraction: Int) extends CopyValue(column) {
+  import TimeValues._
+
+  private val unit = microsOf(fraction) * 1000
+
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val nanos = Memory.getLong(base, slot)
+    if (nanos % unit != 0) refuse(tooFine(fraction))
+    out.reserve(12)
+    out.putInt(8)
+    out.putLong(nanos / 1000)
+  }
+}
+
+/** PostgreSQL's interval: int64 microseconds, int32 days, int32 months, of which none turns into another.
+  *
+  * @param fraction
+  *   digits of a second that the column keeps
+  */
+abstract private class IntervalValue(column: Int, fraction: Int) extends CopyValue(column) {
+  import TimeValues._
+
+  private val unit = microsOf(fraction)
+
+  final protected def put(micros: Long, days: Int, months: Int, out: ChunkedBytes): Unit = {
+    if (unit > 1 && micros % unit != 0) refuse(tooFine(fraction))
+    out.reserve(20)
+    out.putInt(16)
+    out.putLong(micros)
+    out.putInt(days)
+    out.putInt(months)
+  }
+}
+
+/** All of it as time: a day of Spark's has 24 hours always, one of PostgreSQL's has not. */
+final private class DayTimeIntervalValue(column: Int, fraction: Int) extends IntervalValue(column, fraction) {
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
+    put(Memory.getLong(base, slot), 0, 0, out)
+}
+
+final private class YearMonthIntervalValue(column: Int) extends IntervalValue(column, 6) {
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit =
+    put(0L, 0, Memory.getInt(base, slot), out)
+}
+
+/** The greatest and least of all three fields together mean infinity from PostgreSQL 17 on. */
+final private class CalendarIntervalValue(column: Int, fraction: Int) extends IntervalValue(column, fraction) {
+  override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
+    val at = UnsafeLayout.address(base, origin, slot)
+    val months = UnsafeLayout.intervalMonths(base, at)
+    val days = UnsafeLayout.intervalDays(base, at)
+    val micros = UnsafeLayout.intervalMicros(base, at)
+    if (months == Int.MaxValue && days == Int.MaxValue && micros == Long.MaxValue ||
+      months == Int.MinValue && days == Int.MinValue && micros == Long.MinValue)
+      refuse("PostgreSQL would take it for infinity")
+    put(micros, days, months, out)
+  }
+}
+
+private object TimeValues {
+  val DaysTo2000 = 10957L
+  val MicrosTo2000: Long = DaysTo2000 * 86400L * 1000000L
+  val FirstDay = -2451545L
+  val LastDay = 2145031948L
+  val FirstMicros: Long = -211813488000000000L + MicrosTo2000
+
+  /** The smallest step of a column that keeps so many digits of a second. */
+  def microsOf(fraction: Int): Long = math.pow(10, (6 - fraction).toDouble).toLong
+
+  def tooFine(fraction: Int): String = s"it has more than the $fraction digits of a second that the column keeps"
+}

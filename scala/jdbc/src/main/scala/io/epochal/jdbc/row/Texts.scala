@@ -99,3 +99,61 @@ final private[jdbc] class StoredText(nul: NulCharacter) extends TakenText {
     pointToChanged()
   }
 }
+
+/** What becomes of the character U+0000 in a text, which databases cannot keep. */
+sealed abstract class NulCharacter(val name: String) extends Serializable {
+
+  /** The bytes to be stored in its place. */
+  def replacement: Array[Byte]
+
+  def apply(text: String): String
+}
+
+object NulCharacter {
+
+  /** The value is a bad row. */
+  case object Error extends NulCharacter("error") {
+    override val replacement: Array[Byte] = Array.emptyByteArray
+    override def apply(text: String): String = text
+  }
+
+  /** It is left out. */
+  case object Strip extends NulCharacter("strip") {
+    override val replacement: Array[Byte] = Array.emptyByteArray
+    override def apply(text: String): String = text.replace("\u0000", "")
+  }
+
+  /** U+FFFD stands in its place. */
+  case object Replace extends NulCharacter("replace") {
+    override val replacement: Array[Byte] = "\ufffd".getBytes("UTF-8")
+    override def apply(text: String): String = text.replace('\u0000', '\ufffd')
+  }
+
+  val all: Seq[NulCharacter] = Seq(Error, Strip, Replace)
+}
+
+/** Bytes in one array that grows and is used again. */
+final private[jdbc] class ByteBuffer {
+  private var array = new Array[Byte](64)
+  private var position = 0
+
+  /** Only the first `length` of them count. */
+  def bytes: Array[Byte] = array
+  def length: Int = position
+
+  def clear(): Unit = position = 0
+
+  def put(byte: Byte): Unit = {
+    if (position == array.length) array = java.util.Arrays.copyOf(array, grown(1))
+    array(position) = byte
+    position += 1
+  }
+
+  def put(more: Array[Byte]): Unit = {
+    if (more.length > array.length - position) array = java.util.Arrays.copyOf(array, grown(more.length))
+    System.arraycopy(more, 0, array, position, more.length)
+    position += more.length
+  }
+
+  private def grown(bytes: Int): Int = Math.addExact(position, math.max(position, bytes))
+}

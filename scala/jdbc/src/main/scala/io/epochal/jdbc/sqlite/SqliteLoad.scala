@@ -3,7 +3,9 @@ package io.epochal.jdbc.sqlite
 import java.sql.Connection
 
 import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
-import io.epochal.jdbc.insert.InsertBatches
+import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
+import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table by INSERTs of many rows each. */
@@ -24,4 +26,69 @@ private[sqlite] object SqliteLoad {
         SqliteMerge(connection, table, upsert, rows.rows)(
           inserts.multiRow(connection, Incoming, table, rows, batchSize))
     }
+}
+
+/** SQLite's ON CONFLICT would let the last of several rows with one key win, whichever that is: so they are told apart
+  * before.
+  */
+private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, SqliteLoad.Incoming) {
+  import SqliteLoad.Incoming
+
+  private val Winners = "temp.epochal_winners"
+
+  override protected def create(connection: Connection, table: BoundTable): Unit = {
+    val operation = table.operation.map(o => s", 0 AS ${quote(o.name)}").getOrElse("")
+    Sql.update(
+      connection,
+      s"CREATE TABLE $Incoming AS SELECT ${list(table.columnNames)}$operation FROM ${target(table)} WHERE 0"
+    ): Unit
+  }
+
+  /** A temporary table has none of the target's collations. */
+  override protected def keyList(upsert: WriteMode.Upsert): String = upsert.keys
+    .map(key => upsert.loose.get(key).fold(quote(key))(loose => s"${quote(key)} ${SqliteCatalog.collated(loose)}"))
+    .mkString(", ")
+
+  override protected def drop(connection: Connection): Unit = Sql.update(connection, s"DROP TABLE $Incoming"): Unit
+
+  override protected def merge(
+      connection: Connection,
+      table: BoundTable,
+      upsert: WriteMode.Upsert,
+      rows: Long,
+      distinct: Long
+  ): Loaded = {
+    val keys = keyList(upsert)
+    Sql.update(connection, s"CREATE TABLE $Winners AS SELECT * FROM ${winners(table, upsert)}"): Unit
+    val (deleted, found, kept) = upsert.operation match {
+      case None            => (0L, 0L, distinct)
+      case Some(operation) => delete(connection, table, keys, quote(operation.name))
+    }
+    val stored = store(connection, table, upsert, keys)
+    Sql.update(connection, s"DROP TABLE $Winners"): Unit
+    Loaded.Rows(deleted + stored, found + kept)
+  }
+
+  /** Rows deleted, rows that were there to be deleted, and rows that are to be stored. */
+  private def delete(connection: Connection, table: BoundTable, keys: String, deletes: String): (Long, Long, Long) = {
+    val gone = s"${target(table)} WHERE ($keys) IN (SELECT $keys FROM $Winners WHERE $deletes)"
+    val found = one(connection, s"SELECT count(*) FROM $gone")
+    val deleted = Sql.update(connection, s"DELETE FROM $gone")
+    Sql.update(connection, s"DELETE FROM $Winners WHERE $deletes"): Unit
+    (deleted, found, one(connection, s"SELECT count(*) FROM $Winners"))
+  }
+
+  private def store(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, keys: String): Long = {
+    val names = list(table.columnNames)
+    val updates = upsert.updated.map(c => s"${quote(c)} = excluded.${quote(c)}").mkString(", ")
+    Sql.update(
+      connection,
+      sql"""INSERT INTO ${target(table)} AS t ($names)
+         |SELECT $names FROM $Winners WHERE true ORDER BY $keys
+         |ON CONFLICT ($keys) DO UPDATE SET $updates"""
+    )
+  }
+
+  private def target(table: BoundTable): String = SqliteDialect.quote(table.table.name)
+  private def quote(name: String): String = SqliteDialect.quote(name)
 }
