@@ -22,8 +22,10 @@ class JarHook(BuildHookInterface[Any]):
         if jar is None:
             raise FileNotFoundError(f"{jars[-1]} is missing: run 'make jar' first")
         if self.target_name == "sdist":
-            # Licence, notice and readme are links here, which would lead nowhere in the archive.
+            # Links would lead nowhere in the archive.
             found = {str(Path(path).resolve()): to for path, to in build_data["force_include"].items()}
-            build_data["force_include"] = {**found, str(jar): f"jars/{name}"}
+            texts = "src/epochal/conditions.json"
+            links = {str((root / texts).resolve()): texts}
+            build_data["force_include"] = {**found, **links, str(jar): f"jars/{name}"}
         else:
             build_data["force_include"][str(jar)] = f"epochal/jars/{name}"

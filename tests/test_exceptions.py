@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import re
 
 import pytest
 
@@ -11,7 +10,6 @@ import epochal
 from epochal._forms import JDBC, REST, REST_SINK
 from epochal._names import helper, in_python, started
 from epochal.errors import _TYPES, from_spark, named
-from support.places import ROOT
 
 pytestmark = pytest.mark.usefixtures("no_earlier_calls")
 
@@ -75,13 +73,6 @@ def test_an_error_survives_pickling() -> None:
     error = epochal.DataLossError("DATA_LOSS", "gone", "look")
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.hint) == (type(error), str(error), "look")
-
-
-def test_every_condition_of_the_jar_has_an_exception() -> None:
-    scala = (ROOT / "scala/core/src/main/scala/io/epochal/core/error").glob("*Conditions.scala")
-    conditions = {name for file in scala for name in re.findall(r'Condition\(\s*"([A-Z_]+)"', file.read_text("utf-8"))}
-    assert len(conditions) > 60
-    assert conditions - set(_TYPES) == set()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -26,8 +27,7 @@ NAME = re.compile(r"`([A-Z]+(?:_[A-Z]+)+)`")
 
 
 def declared() -> set[str]:
-    sources = (ROOT / "scala/core/src/main/scala/io/epochal/core/error").glob("*Conditions.scala")
-    return {name for path in sources for name in re.findall(r'Condition\(\s*"([A-Z_]+)"', path.read_text("utf-8"))}
+    return set(json.loads((ROOT / "python/src/epochal/conditions.json").read_text("utf-8")))
 
 
 def rows() -> list[list[str]]:

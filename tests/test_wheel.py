@@ -52,6 +52,8 @@ def test_the_wheel_carries_the_one_jar_of_its_version(wheel: Path) -> None:
         jars = [name for name in opened.namelist() if name.endswith(".jar")]
         assert jars == [f"epochal/jars/{JAR.name}"]
         assert opened.read(jars[0]) == JAR.read_bytes()
+        with zipfile.ZipFile(JAR) as jar:
+            assert opened.read("epochal/conditions.json") == jar.read("io/epochal/core/error/conditions.json")
 
 
 def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -40,11 +40,15 @@ frames of your own code and the message; ``EPOCHAL_TRACEBACK=full`` shows every 
 from __future__ import annotations
 
 import difflib
+import json
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
+from typing import Final
 
-from epochal import _names, _spark_says
+from epochal import _errors, _names, _spark_says
 from epochal._errors import (
     CheckpointError,
     ConfigurationError,
@@ -108,64 +112,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_TYPES: dict[str, type[EpochalError]] = {
-    condition: kind
-    for kind, conditions in {
-        OptionError: """
-            OPTION_UNKNOWN OPTION_REQUIRED OPTION_INVALID OPTION_CONFLICT SECRET_UNREADABLE TLS_INVALID
-            SIGNER_INVALID OPTION_NOT_ALLOWED DEAD_LETTERS_UNWRITABLE LISTENER_EXPOSED
-        """,
-        SchemaError: """
-            SCHEMA_REQUIRED SCHEMA_INFERENCE_FAILED SCHEMA_CHANGED SCHEMA_INVALID SCHEMA_MISMATCH
-            SCHEMA_UNSUPPORTED
-        """,
-        ModeError: "TRIGGER_UNSUPPORTED MODE_UNSUPPORTED ORDER_NOT_REPEATABLE",
-        CheckpointError: """
-            OFFSET_VERSION_UNSUPPORTED OFFSET_INVALID SOURCE_CHANGED CHECKPOINT_NOT_FOUND JOURNAL_UNWRITABLE
-            JOURNAL_NOT_SHARED JOURNAL_FENCED
-        """,
-        RepairError: "REPAIR_REFUSED",
-        DataLossError: "DATA_LOSS LIST_SHIFTED",
-        SourceError: "PORT_UNAVAILABLE FEED_FAILED INTAKE_STOPPED LINE_TOO_LONG",
-        HttpError: """
-            HTTP_UNREACHABLE HTTP_TIMEOUT HTTP_TOO_SLOW HTTP_LIMIT_EXCEEDED HTTP_STATUS OAUTH_REFUSED
-            HTTP_RESPONSE_TOO_LARGE HTTP_BODY_INVALID RESPONSE_FILE_FAILED
-        """,
-        RecordError: """
-            PAGINATION_MISMATCH PAGINATION_LOOP CONTINUATION_MISSING LIST_INCOMPLETE TOO_MANY_PAGES LINK_REFUSED
-            RECORDS_NOT_FOUND CSV_HEADER_MISMATCH RECORD_INVALID
-        """,
-        DatabaseError: """
-            DATABASE_UNREACHABLE LOGIN_REFUSED DATABASE_ERROR TOO_MANY_CONNECTIONS SINK_BLOCKED OBJECT_UNTRUSTED
-            DRIVER_MISSING COMMIT_UNKNOWN DATABASE_FILE_REPLACED
-        """,
-        TableError: """
-            TABLE_MISSING COLUMN_MISSING COLUMN_REQUIRED COLUMN_TYPE_MISMATCH TYPE_UNSUPPORTED
-            KEY_COLUMNS_REQUIRED KEY_NOT_UNIQUE KEY_COMPARISON_MISMATCH
-        """,
-        RowError: """
-            DUPLICATE_KEYS BAD_ROW TOO_MANY_BAD_ROWS ROWS_DROPPED STAGING_LOST ROW_FILE_LOST ROW_TOO_LARGE
-            ROW_REFUSED TOO_MANY_REFUSED_ROWS ROW_RESULTS_INVALID COMMIT_MESSAGE_CORRUPTED
-        """,
-        EpochChangedError: """
-            EPOCH_PARTITIONING_CHANGED EPOCH_OFFSETS_CHANGED EPOCH_CONTENT_CHANGED ROWS_NOT_REPEATED
-        """,
-        EpochError: "EPOCH_TOO_LARGE ROWS_OWED PROGRESS_LOST",
-        EpochGapError: "EPOCH_GAP",
-        EpochRegressedError: "EPOCH_REGRESSED",
-        SinkIdentityError: """
-            QUERY_CHANGED REPLACEMENT_INCOMPLETE LEDGER_EMPTY TARGET_SHARED TARGET_CHANGED TRIGGER_CHANGED
-            LEDGER_VERSION_UNSUPPORTED LEDGER_DAMAGED LEDGER_NOT_FOUND SINK_NOT_FOUND REPAIR_UNSUPPORTED
-        """,
-        SinkFencedError: "SINK_FENCED EPOCH_LOGGED_BY_OTHER",
-        SinkError: "QUERY_NOT_FOUND FLUSH_OVERTAKEN RUN_FAILED",
-        ServerError: "CONNECTOR_FAILED",
-        EpochalError: "CONNECTOR_INVALID",
-        SessionWithoutJarError: "SESSION_WITHOUT_JAR",
-        VersionMismatchError: "VERSION_MISMATCH SPARK_UNSUPPORTED",
-    }.items()
-    for condition in conditions.split()
-}
+#: By condition, of the jar's and of this package's own.
+_TYPES: Final[Mapping[str, type[EpochalError]]] = {
+    name: getattr(_errors, texts["python"])
+    for name, texts in json.loads(Path(__file__).with_name("conditions.json").read_text("utf-8")).items()
+} | {"SESSION_WITHOUT_JAR": SessionWithoutJarError, "VERSION_MISMATCH": VersionMismatchError}
 
 _MESSAGE = re.compile(r"\[EPOCHAL\.([A-Z_]+)\] (.*?) Hint: ([^\n]*)", re.DOTALL)
 _NOT_FOUND = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]*?\b(epochal-[\w-]*)")

@@ -24,11 +24,11 @@ object Documents {
 
   private def errors: String = {
     def cell(template: String): String = template.replace("<", "*").replace(">", "*").replace("|", "\\|")
-    val rows = Conditions.all.map(c => s"| `${c.name}` | ${cell(c.problem)} | ${cell(c.hint)} |")
+    val rows = Conditions.all.map(c => s"| `${c.name}` | ${cell(c.text.problem)} | ${cell(c.text.hint)} |")
     val head = Seq(
       "# Error conditions",
       "",
-      "Generated from the declarations in the code by `make docs`. Every error of Epochal reads",
+      "Generated from `conditions.json` by `make docs`. Every error of Epochal reads",
       "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; a condition's name, once released, keeps its meaning.",
       "",
       "| condition | problem | hint |",

@@ -1,5 +1,10 @@
 package io.epochal.core.error
 
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.ObjectMapper
+
 /** A kind of failure with a stable name: what went wrong and what to do about it, as templates over named values.
   *
   * Calling a condition with its values makes the exception. The message always reads
@@ -7,20 +12,17 @@ package io.epochal.core.error
   *
   * @param name
   *   stable upper-case name, part of the public contract
-  * @param problem
-  *   one sentence with `<value>` placeholders
-  * @param hint
-  *   what the user can do, with the same placeholders
-  * @param batchHint
-  *   the hint where a batch is written, if it is another one
+  * @param own
+  *   its texts, where `conditions.json` does not have them
   */
-final case class Condition(name: String, problem: String, hint: String, batchHint: Option[String] = None) {
+final class Condition private (val name: String, own: Option[ConditionText]) extends Serializable {
 
-  /** The placeholders of the templates. */
-  val parameters: Set[String] =
-    Condition.Placeholder.findAllMatchIn(problem + hint + batchHint.getOrElse("")).map(_.group(1)).toSet
+  def text: ConditionText = own.getOrElse(ConditionText.of(name))
 
-  /** The name alone says which condition it is: a hint may be another one where more is known. */
+  /** The same condition where more is known about what to do. */
+  def withHint(hint: String): Condition = new Condition(name, Some(text.copy(hint = hint)))
+
+  /** The name alone says which condition it is. */
   override def equals(other: Any): Boolean = other match {
     case condition: Condition => condition.name == name
     case _                    => false
@@ -28,20 +30,23 @@ final case class Condition(name: String, problem: String, hint: String, batchHin
 
   override def hashCode(): Int = name.hashCode
 
+  override def toString: String = name
+
   def apply(values: (String, Any)*): EpochalException = because(null)(values: _*)
 
   /** The same with the failure underneath; its text is not repeated in the message. */
   def because(cause: Throwable)(values: (String, Any)*): EpochalException = {
     val texts = values.map { case (key, value) => key -> String.valueOf(value) }.toMap
-    val missing = parameters -- texts.keySet
+    val missing = text.parameters -- texts.keySet
     require(missing.isEmpty, s"condition $name lacks the values ${missing.mkString(", ")}")
     EpochalException(this, texts, cause)
   }
 
   private[error] def render(values: Map[String, String]): String =
-    s"${renderProblem(values)} Hint: ${fill(if (isBatch(values)) batchHint.getOrElse(hint) else hint, values)}"
+    s"${renderProblem(values)} Hint: ${fill(if (isBatch(values)) text.batchHint.getOrElse(text.hint) else text.hint, values)}"
 
-  private[error] def renderProblem(values: Map[String, String]): String = s"[EPOCHAL.$name] ${fill(problem, values)}"
+  private[error] def renderProblem(values: Map[String, String]): String =
+    s"[EPOCHAL.$name] ${fill(text.problem, values)}"
 
   private def isBatch(values: Map[String, String]): Boolean = values.get("epoch").exists(Condition.Batches)
 
@@ -56,10 +61,16 @@ final case class Condition(name: String, problem: String, hint: String, batchHin
 }
 
 object Condition {
-  private val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
+
+  /** One whose texts are in `conditions.json`. */
+  def apply(name: String): Condition = new Condition(name, None)
+
+  /** One of a connector of another team. */
+  def apply(name: String, problem: String, hint: String): Condition =
+    new Condition(name, Some(ConditionText(problem, hint)))
 
   /** A placeholder, with the noun that it counts: `<rows> rows` is filled as `1 row` too. */
-  private val Filled = s"$Placeholder( (?:attempt|byte|epoch|page|record|row)s\\b)?".r
+  private val Filled = s"${ConditionText.Placeholder}( (?:attempt|byte|epoch|page|record|row)s\\b)?".r
 
   /** Stands for the epoch's number where a batch is written, which has none. */
   val BatchWrite = "(batch write)"
@@ -89,4 +100,39 @@ object Condition {
 
   /** Of a value in a message, in characters: a server may have chosen it. */
   private val MaxLength = 20000
+}
+
+/** The templates of a condition.
+  *
+  * @param problem
+  *   one sentence with `<value>` placeholders
+  * @param hint
+  *   what the user can do, with the same placeholders
+  * @param batchHint
+  *   the hint where a batch is written, if it is another one
+  */
+final case class ConditionText(problem: String, hint: String, batchHint: Option[String] = None) {
+
+  /** The placeholders of the templates. */
+  lazy val parameters: Set[String] =
+    ConditionText.Placeholder.findAllMatchIn(problem + hint + batchHint.getOrElse("")).map(_.group(1)).toSet
+}
+
+object ConditionText {
+  private[error] val Placeholder = "<([A-Za-z][A-Za-z0-9]*)>".r
+
+  /** Read with the first error. */
+  private lazy val declared: Seq[(String, ConditionText)] =
+    Using.resource(getClass.getResourceAsStream("conditions.json")) { in =>
+      new ObjectMapper().readTree(in).properties.asScala.toSeq.map { field =>
+        val texts = field.getValue
+        val batchHint = Option(texts.get("batchHint")).map(_.asText)
+        field.getKey -> ConditionText(texts.get("problem").asText, texts.get("hint").asText, batchHint)
+      }
+    }
+  private lazy val byName = declared.toMap
+
+  private[error] def names: Seq[String] = declared.map(_._1)
+
+  private[error] def of(name: String): ConditionText = byName(name)
 }

@@ -4,12 +4,14 @@ import org.scalatest.funsuite.AnyFunSuite
 
 final class ConditionsSuite extends AnyFunSuite {
 
-  test("names are unique, upper case, and all conditions are listed") {
-    val names = Conditions.all.map(_.name)
-    assert(names.distinct == names)
-    assert(names.forall(_.matches("[A-Z][A-Z_]+")))
-    val declared = Conditions.getClass.getDeclaredMethods.count(_.getReturnType == classOf[Condition])
-    assert(declared == names.size, "a condition is declared but not in Conditions.all")
+  test("conditions.json has a text for each condition of the code, under the same name, and no others") {
+    val declared = Conditions.getClass.getDeclaredMethods.toSeq
+      .filter(method => method.getReturnType == classOf[Condition] && method.getParameterCount == 0)
+      .map(method => method.getName -> method.invoke(Conditions).asInstanceOf[Condition].name)
+    assert(declared.map(_._2).sorted == Conditions.all.map(_.name).sorted)
+    declared.foreach { case (value, name) =>
+      assert(name.matches("[A-Z][A-Z_]+") && value.equalsIgnoreCase(name.replace("_", "")))
+    }
   }
 
   test("a message carries the name, the problem with the real values, and the hint") {
@@ -35,7 +37,7 @@ final class ConditionsSuite extends AnyFunSuite {
   test("no text has words that are not the field's") {
     val words = "(?i)\\b(answer\\w*|look\\w*|turns?|told|tells?|dealt|anew|passing|somebody)\\b".r
     Conditions.all.foreach { condition =>
-      val text = s"${condition.problem} ${condition.hint} ${condition.batchHint.getOrElse("")}"
+      val text = s"${condition.text.problem} ${condition.text.hint} ${condition.text.batchHint.getOrElse("")}"
       assert(words.findFirstIn(text).isEmpty, condition)
     }
   }
@@ -61,8 +63,8 @@ final class ConditionsSuite extends AnyFunSuite {
     val ofStreams = Seq("EPOCH_", "LEDGER_", "TRIGGER_", "PROGRESS_")
     def isOfStreams(condition: Condition): Boolean =
       condition != Conditions.EpochTooLarge && ofStreams.exists(condition.name.startsWith(_))
-    Conditions.all.filter(c => c.parameters("epoch") && !isOfStreams(c)).foreach { condition =>
-      val values = condition.parameters.toSeq.map(_ -> "x").toMap + ("epoch" -> Condition.BatchWrite)
+    Conditions.all.filter(c => c.text.parameters("epoch") && !isOfStreams(c)).foreach { condition =>
+      val values = condition.text.parameters.toSeq.map(_ -> "x").toMap + ("epoch" -> Condition.BatchWrite)
       val message = condition(values.toSeq: _*).getMessage
       val text = message.dropWhile(_ != ']').toLowerCase
       assert(!text.contains("epoch") && !text.contains("start the query") && !text.contains("(batch write)"), message)

@@ -1,0 +1,84 @@
+"""``conditions.json``, the texts of all errors, against the code of the jar and the classes of the package."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import epochal
+from epochal import errors
+from support.places import ROOT
+
+CORE = ROOT / "scala/core/src/main"
+CONDITIONS: dict[str, dict[str, str]] = json.loads(
+    (CORE / "resources/io/epochal/core/error/conditions.json").read_text("utf-8")
+)
+NAMES = {name.replace("_", "").lower(): name for name in CONDITIONS}
+PLACEHOLDER = re.compile(r"<([A-Za-z]\w*)>")
+#: A string, or a parenthesis.
+TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\])*"|[()]', re.DOTALL)
+USE = re.compile(r"\bConditions\.([A-Z]\w+)")
+CAUSE = re.compile(r"\s*\.because(?=\()")
+
+
+class Use(NamedTuple):
+    """A condition in the code of the jar.
+
+    Attributes:
+        arguments: of the call that makes an exception; None where it is only compared.
+    """
+
+    place: str
+    condition: str
+    arguments: str | None
+
+
+def in_parentheses(text: str, start: int) -> str:
+    depth = 0
+    for token in TOKEN.finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0:
+            return text[start + 1 : token.start()]
+    raise AssertionError(f"no end of {text[start : start + 80]}")
+
+
+def uses() -> Iterator[Use]:
+    for file in sorted(ROOT.glob("scala/*/src/main/scala/**/*.scala")):
+        text = file.read_text("utf-8")
+        for found in USE.finditer(text):
+            end = found.end()
+            if cause := CAUSE.match(text, end):
+                end = cause.end() + len(in_parentheses(text, cause.end())) + 2
+            called = text[end : end + 1] == "(" and "->" in (arguments := in_parentheses(text, end))
+            yield Use(file.name, NAMES[found[1].lower()], arguments if called else None)
+
+
+def test_every_call_supplies_the_placeholders_of_the_texts() -> None:
+    calls = [use for use in uses() if use.arguments is not None]
+    assert len(calls) > 100
+    for place, condition, arguments in calls:
+        given = set(re.findall(r'"(\w+)"\s*->', arguments or ""))
+        texts = CONDITIONS[condition]
+        needed = set(PLACEHOLDER.findall(texts["problem"] + texts["hint"] + texts.get("batchHint", "")))
+        assert needed <= given, f"{place} makes {condition} without {needed - given}"
+
+
+def test_every_condition_is_used() -> None:
+    java = "".join(file.read_text("utf-8") for file in ROOT.glob("scala/*/src/main/java/**/*.java"))
+    used = {use.condition for use in uses()} | {name for name in CONDITIONS if f"EPOCHAL.{name}]" in java}
+    assert set(CONDITIONS) == used
+
+
+def test_every_condition_has_its_exception() -> None:
+    assert len(CONDITIONS) > 100
+    for name, texts in CONDITIONS.items():
+        found = errors.from_spark(RuntimeError(f"[EPOCHAL.{name}] Something. Hint: Wait."))
+        assert type(found) is getattr(epochal, texts["python"])
+        assert found.condition == name
+
+
+def test_the_package_reads_the_file_of_the_jar() -> None:
+    package = ROOT / "python/src/epochal/conditions.json"
+    assert package.samefile(CORE / "resources/io/epochal/core/error/conditions.json")
