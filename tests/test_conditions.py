@@ -75,8 +75,8 @@ def test_every_condition_has_its_exception() -> None:
     assert len(CONDITIONS) > 100
     for name, texts in CONDITIONS.items():
         found = errors.from_spark(RuntimeError(f"[EPOCHAL.{name}] Something. Hint: Wait."))
-        assert type(found) is getattr(epochal, texts["python"])
-        assert found.condition == name
+        assert found is not None
+        assert (found.condition, type(found)) == (name, getattr(epochal, texts["python"]))
 
 
 def test_the_package_reads_the_file_of_the_jar() -> None:
