@@ -10,7 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.source.time.KeptMark
+import io.epochal.kit.source.KeptMark
 
 /** A checkpoint, as its files say.
   *

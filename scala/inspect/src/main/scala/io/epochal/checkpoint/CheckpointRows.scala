@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{BooleanType, IntegerType, LongType, StringType, StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.kit.source.time.EventTimeMark
+import io.epochal.kit.source.EventTime
 
 /** The columns of `epochal-checkpoint`; `docs/checkpoints.md` says what they mean.
   *
@@ -75,7 +75,7 @@ private[checkpoint] object CheckpointRows {
       checkpoint: Checkpoint,
       epoch: Option[LoggedEpoch],
       source: Option[(String, Option[String])]): Option[Long] = {
-    val logged = source.flatMap { case (_, offset) => offset }.flatMap(EventTimeMark.read)
+    val logged = source.flatMap { case (_, offset) => offset }.flatMap(EventTime.read)
     val isLast = epoch.map(_.number) == checkpoint.epochs.lastOption.map(_.number)
     val kept = source.filter(_ => isLast).flatMap { case (name, _) => checkpoint.marks.get(name) }
     (logged ++ kept).maxOption

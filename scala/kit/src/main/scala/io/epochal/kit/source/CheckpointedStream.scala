@@ -1,38 +1,108 @@
 package io.epochal.kit.source
 
-import org.apache.spark.sql.connector.read.streaming.{Offset, SparkDataStream}
+import java.time.Clock
 
-import io.epochal.kit.spark.QueryStop
+import org.apache.spark.sql.connector.read.PartitionReaderFactory
+import org.apache.spark.sql.connector.read.streaming.{Offset, PartitionOffset, SparkDataStream}
+
+import io.epochal.kit.spark.{QueryMetrics, QueryStop}
 
 /** What Spark holds of a position: compared, logged and handed back as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset
 
-/** What streams of all modes do: offsets, the first of which is kept in the checkpoint, and release.
+/** What streams of all modes do: offsets, the first of which is kept in the checkpoint, with their event time, readers, gauges and release.
   *
   * A stopped query interrupts whatever waits for an origin or the checkpoint: see [[QueryStop]].
+  *
+  * @param eventTime
+  *   None: the user named no column
   */
-abstract class CheckpointedStream[P](source: Source[P], initial: InitialOffset) extends SparkDataStream {
+abstract class CheckpointedStream[P] private[source] (
+    source: Source[P],
+    initial: InitialOffset,
+    clock: Clock,
+    eventTime: Option[EventTime])
+    extends SparkDataStream {
 
+  final private[source] val lag = new StreamLag(source.supply, clock)
+  private var gauged = false
   private lazy val first = deserializeOffset(initial.orElse(source.toJson(source.first)))
 
   /** Spark asks at the first start, and again when batch 0 is replayed. */
   final override def initialOffset(): Offset = QueryStop.guard(first)
 
-  final override def deserializeOffset(json: String): SourceOffset[P] =
-    offset(source.fromJson(json).fold(throw _, identity))
+  final override def deserializeOffset(json: String): SourceOffset[P] = {
+    val position = source.fromJson(json).fold(throw _, identity)
+    val mark = eventTime.flatMap(_ => EventTime.read(json))
+    SourceOffset(position, EventTime.write(source.toJson(position), mark))
+  }
 
   /** May come twice, and before the batch that ends there can no longer be replayed. */
   override def commit(end: Offset): Unit = QueryStop.guard(source.supply.release(position(end)))
 
-  final override def stop(): Unit = source.supply.close()
+  final override def stop(): Unit =
+    try eventTime.foreach(_.close())
+    finally source.supply.close()
 
   final override def toString: String = source.name
 
-  protected def offset(position: P): SourceOffset[P] = SourceOffset(position, source.toJson(position))
+  /** With the event time of what was delivered by now. */
+  final protected def offset(position: P): SourceOffset[P] = {
+    val json = source.toJson(position)
+    SourceOffset(position, eventTime.fold(json)(_.mark(json)))
+  }
 
   /** Spark hands back our own offsets, or, after a restart, what it read from its log. */
-  protected def position(offset: Offset): P = offset match {
+  final protected def position(offset: Offset): P = offset match {
     case ours: SourceOffset[P @unchecked] => ours.position
     case logged                           => deserializeOffset(logged.json).position
   }
+
+  /** The position of an offset that was logged: its event time counts. */
+  final protected def reached(offset: Offset): P = {
+    eventTime.foreach(_.reached(offset.json))
+    position(offset)
+  }
+
+  final protected def readers: PartitionReaderFactory =
+    eventTime.fold(source.readerFactory)(_.readers(source.readerFactory))
+
+  final protected def endlessReaders(endless: ContinuousSource[P]): EndlessReaderFactory =
+    eventTime.fold(endless.endlessReaders)(_.readers(endless.endlessReaders))
+
+  final protected def merged(endless: ContinuousSource[P], offsets: Array[PartitionOffset]): P =
+    endless.merge(eventTime.fold(offsets.toSeq)(_.merged(offsets.toSeq)))
+
+  /** A batch of this run begins after `start`. From the first one on, in the query's thread, Spark's metrics system has the numbers of a
+    * progress at any time.
+    */
+  final protected def begin(start: P): Unit = {
+    lag.begin(start)
+    if (!gauged) {
+      gauged = true
+      val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
+      val names = gauges(Some(Lag(Some(0L), exact = true, None))).keySet ++ source.laterMetrics ++
+        eventTime.map(_ => EventTime.Lag)
+      QueryMetrics.show(part, names)(gauges(lag.now).getOrElse(_, Double.NaN))
+    }
+  }
+
+  /** Entries of the progress, beside those of the lag. */
+  final protected def ownMetrics(rowsBehind: Option[Long]): Map[String, String] =
+    source.metrics(rowsBehind) ++ eventTime.fold(Map.empty[String, String])(_.metrics)
+
+  private def gauges(found: Option[Lag]): Map[String, Double] = {
+    val behind = found.flatMap(_.rows)
+    Map(
+      "totalRows" -> lag.totalRows.toDouble,
+      "rowsBehind" -> behind.fold(Double.NaN)(_.toDouble),
+      "rowsBehindExact" -> found.fold(Double.NaN)(known => if (known.exact) 1.0 else 0.0),
+      "secondsBehind" -> found.flatMap(_.seconds).fold(Double.NaN)(_.toDouble),
+      "secondsSincePoll" -> lag.secondsSincePoll
+    ) ++ ownMetrics(behind).flatMap { case (name, text) => number(text).map(name -> _) }
+  }
+
+  /** `true` is 1, `false` is 0; other texts are no metrics. */
+  private def number(text: String): Option[Double] =
+    text.toDoubleOption.orElse(text.toBooleanOption.map(if (_) 1.0 else 0.0))
 }

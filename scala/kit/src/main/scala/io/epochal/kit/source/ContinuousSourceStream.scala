@@ -29,12 +29,10 @@ final class ContinuousSourceStream[P](
     source: ContinuousSource[P],
     initial: InitialOffset,
     clock: Clock,
+    eventTime: Option[EventTime] = None,
     forgetUncommitted: () => Unit = () => ())
-    extends CheckpointedStream(source, initial)
+    extends CheckpointedStream(source, initial, clock, eventTime)
     with ContinuousStream {
-
-  private val lag = new StreamLag(source.supply, clock)
-  private val gauges = new SourceGauges(source, initial, lag)
 
   /** Ends that were logged and not committed. */
   private var waiting = 0
@@ -48,18 +46,17 @@ final class ContinuousSourceStream[P](
       waiting = 0
       reconfiguring = false
     }
-    lag.begin(position(start))
-    gauges.show()
-    source.endlessPartitions(position(start))
+    begin(position(start))
+    source.endlessPartitions(reached(start))
   }
 
   override def createContinuousReaderFactory(): ContinuousPartitionReaderFactory =
-    QueryStop.guard(new ContinuousReaders(source.endlessReaders))
+    QueryStop.guard(new ContinuousReaders(endlessReaders(source)))
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = synchronized {
     if (reconfiguring) throw new IllegalStateException("the partitions are planned anew: this epoch runs again")
     waiting += 1
-    offset(source.merge(offsets.toSeq))
+    offset(merged(source, offsets))
   }
 
   override def commit(end: Offset): Unit = {

@@ -1,7 +1,8 @@
 package io.epochal.kit.source
 
-import org.apache.spark.sql.connector.read.PartitionReaderFactory
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 
 /** What a connector says of a source, on the driver, to have a [[SourceStream]] of it: who it is, how its positions are written,
@@ -40,4 +41,69 @@ trait Source[P] extends PositionCodec[P] {
 
   /** Names of numbers in `metrics` that are not there yet when the first batch begins. */
   def laterMetrics: Set[String] = Set.empty
+}
+
+/** What is known of an origin's end, in rows counted from 0: it has those below `exists`, and none at `ends` or above.
+  *
+  * @param ends
+  *   Long.MaxValue while nothing is known
+  */
+final case class Extent(exists: Long, ends: Long = Long.MaxValue) {
+  def exact: Boolean = exists == ends
+}
+
+/** Where the rows of a stream come from, on the driver: finds the end, and splits what lies before it.
+  *
+  * One thread at a time, but `known` and `latest`, which are for all.
+  *
+  * @tparam P
+  *   a position in the stream, an immutable value; exclusive, as offsets are
+  */
+trait Supply[P] extends AutoCloseable {
+
+  /** How many rows after a position can be delivered, and no more than `most`. Never below 0.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   DATA_LOSS where the origin has lost rows that it had, and whatever asking it gives
+    */
+  def available(start: P, most: Long): Long
+
+  /** How many rows after a position come to so many bytes together, for limits of bytes; of rows that have no size, all. */
+  def rowsWithin(start: P, bytes: Long): Long = Long.MaxValue
+
+  /** The position after `rows` of those that are available after `start`. What lies before it can be read again from now on. */
+  def take(start: P, rows: Long): P
+
+  /** The rows between two positions, shared out. Depends on nothing but the two: the same rows whenever it is asked. */
+  def partitions(start: P, end: P): Array[InputPartition]
+
+  /** How many rows lie before a position, as `known` counts them. */
+  def rowsBefore(position: P): Long
+
+  /** What the last poll found; None before the first. */
+  def known: Option[Extent]
+
+  /** The position at the end of what is known. */
+  def latest: Option[P]
+
+  /** Whether the last poll found no row and is to be logged all the same, so that what it passed is not passed again. */
+  def paused: Boolean = false
+
+  /** Trigger.AvailableNow: the run ends where a poll first sees the end, so that is looked for at once where it can be. */
+  def freezeEnd(): Unit = ()
+
+  /** Says that what lies before a position was delivered. It may be said twice, and Spark may still replay the last batch. */
+  def release(end: P): Unit
+
+  override def close(): Unit = ()
+}
+
+/** How a source's positions are logged. */
+trait PositionCodec[P] {
+
+  /** An offset of this source, as `core.offset.OffsetFormat` writes it. */
+  def toJson(position: P): String
+
+  /** Left where it is no offset of this source: OFFSET_INVALID, OFFSET_VERSION_UNSUPPORTED, SOURCE_CHANGED. */
+  def fromJson(json: String): Either[EpochalException, P]
 }

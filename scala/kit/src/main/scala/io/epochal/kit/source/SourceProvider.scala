@@ -14,7 +14,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
-import io.epochal.kit.source.time.EventTimeColumn
 
 /** What Spark finds by the name of a format: reads the options once, checked before a query starts, and hides the secret ones.
   *

@@ -1,6 +1,9 @@
 package io.epochal.kit.source
 
+import java.lang.reflect.InvocationTargetException
 import java.time.Clock
+
+import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkContext
@@ -46,10 +49,11 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val inRealTime = RunningQuery.triggerOfThisThread.contains(TriggerMode.RealTime)
     epochs.filter(_.isContinuous).foreach(_ => throw continuousCheckpoint)
     if (inRealTime) epochs.foreach(refuseUnfinished(_, TriggerMode.RealTime, initial.realTimeRuns.began))
-    watched(initial) match {
-      case endless: ContinuousSource[_] => RealTime.stream(endless, initial, clock)
+    val found = source(initial)
+    found match {
+      case endless: ContinuousSource[P] => RealTime.stream(endless, initial, clock, eventTime(found, initial))
       case _ if inRealTime              => throw noRealTime
-      case other                        => new SourceStream(other, initial, clock)
+      case _                            => new SourceStream(found, initial, clock, eventTime(found, initial))
     }
   }
 
@@ -58,9 +62,10 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     val epochs = logged(checkpoint)
     epochs.foreach(refuseUnfinished(_, TriggerMode.Continuous))
     val initial = initialOffset(checkpoint)
-    watched(initial) match {
-      case continuous: ContinuousSource[_] =>
-        new ContinuousSourceStream(continuous, initial, clock, () => epochs.foreach(forgetUncommitted))
+    source(initial) match {
+      case endless: ContinuousSource[P] =>
+        def forget(): Unit = epochs.foreach(forgetUncommitted)
+        new ContinuousSourceStream(endless, initial, clock, eventTime(endless, initial), forget _)
       case _ => super.toContinuousStream(checkpoint)
     }
   }
@@ -85,8 +90,12 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     }
 
   /** A batch read has no offsets, and needs no event time. */
-  private def watched(checkpoint: InitialOffset): Source[_] =
-    EventTimeSource.of(source(checkpoint), schema, checkpoint, spark, clock)
+  private def eventTime(source: Source[P], checkpoint: InitialOffset): Option[EventTime] =
+    source.eventTimeColumn.flatMap(EventTimeColumn.of(_, schema)).map { column =>
+      val highest = new HighestEventTime
+      spark.register(highest)
+      new EventTime(column, new KeptMark(checkpoint.beside(KeptMark.Directory)), clock, highest)
+    }
 
   /** Of the query, whose checkpoint has a directory for each source. */
   private def logged(checkpoint: String): Option[LoggedEpochs] =
@@ -115,4 +124,28 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       "instead" -> instead)
 
   private def initialOffset(checkpoint: String) = new InitialOffset(checkpoint, SessionHadoop.configuration)
+}
+
+/** Real-time mode is there from Spark 4.1 on. What names its interfaces is in `kit.source.realtime`, and is loaded only where they
+  * exist: this is the one place that knows.
+  */
+private[source] object RealTime {
+  private val Interface = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
+  private val Stream = "io.epochal.kit.source.realtime.RealTimeSourceStream"
+
+  private lazy val stream: Option[Class[_]] = {
+    val loader = getClass.getClassLoader
+    Try(Class.forName(Interface, false, loader)).toOption.map(_ => Class.forName(Stream, true, loader))
+  }
+
+  /** The stream of a source in micro-batches and, where Spark has it, in real-time mode. */
+  def stream[P](
+      source: ContinuousSource[P],
+      initial: InitialOffset,
+      clock: Clock,
+      eventTime: Option[EventTime]): SourceStream[P] =
+    stream.fold(new SourceStream(source, initial, clock, eventTime)) { found =>
+      try found.getConstructors.head.newInstance(source, initial, clock, eventTime).asInstanceOf[SourceStream[P]]
+      catch { case e: InvocationTargetException => throw e.getCause }
+    }
 }

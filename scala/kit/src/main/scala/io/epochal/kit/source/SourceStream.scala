@@ -1,6 +1,6 @@
 package io.epochal.kit.source
 
-import java.time.{Clock, Instant}
+import java.time.{Clock, Duration, Instant}
 import java.util
 import java.util.Optional
 
@@ -8,16 +8,21 @@ import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.connector.read.streaming.{
+  CompositeReadLimit,
   MicroBatchStream,
   Offset,
-  ReadLimit,
+  ReadAllAvailable,
+  ReadLimit => SparkReadLimit,
+  ReadMaxBytes,
+  ReadMaxRows,
+  ReadMinRows,
   ReportsSourceMetrics,
   SupportsTriggerAvailableNow
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.limit.{Admission, Backlog}
+import io.epochal.core.limit.{Admission, Backlog, ReadLimit}
 import io.epochal.kit.metric.LogPace
 import io.epochal.kit.spark.QueryStop
 
@@ -35,15 +40,17 @@ import io.epochal.kit.spark.QueryStop
   * Under Trigger.AvailableNow a run ends where a poll first sees the end; until then, and up to there, limits hold. A source that
   * can be read in real time has a stream that does that as well: see [[RealTime]].
   */
-class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
-    extends CheckpointedStream(source, initial)
+class SourceStream[P](
+    source: Source[P],
+    initial: InitialOffset,
+    clock: Clock,
+    private[source] val eventTime: Option[EventTime] = None)
+    extends CheckpointedStream(source, initial, clock, eventTime)
     with MicroBatchStream
     with SupportsTriggerAvailableNow
     with ReportsSourceMetrics {
 
   private val supply = source.supply
-  private val lag = new StreamLag(supply, clock)
-  private val gauges = new SourceGauges(source, initial, lag)
   private val pace = new LogPace
   private var lastBatch = clock.instant()
   private var availableNow = false
@@ -56,19 +63,19 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
     supply.freezeEnd()
   }
 
-  override def getDefaultReadLimit: ReadLimit = ReadLimits.toSpark(source.limit)
+  override def getDefaultReadLimit: SparkReadLimit = ReadLimits.toSpark(source.limit)
 
   /** What Spark logs from here on is planned. */
   private lazy val planning: Unit = initial.realTimeRuns.end()
 
-  override def latestOffset(start: Offset, sparkLimit: ReadLimit): Offset = QueryStop.guard {
+  override def latestOffset(start: Offset, sparkLimit: SparkReadLimit): Offset = QueryStop.guard {
     planning
     begin(position(start))
     PollReport.during(source)(endOfBatch(start, sparkLimit))
   }
 
-  private def endOfBatch(start: Offset, sparkLimit: ReadLimit): Offset = {
-    val from = position(start)
+  private def endOfBatch(start: Offset, sparkLimit: SparkReadLimit): Offset = {
+    val from = reached(start)
     val limit = ReadLimits.fromSpark(sparkLimit)
     source.polls.poll.begin()
     val waiting = available(from, Admission.ceiling(limit))
@@ -90,7 +97,7 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
   /** For the progress: where the source stands, whatever the limits let in. */
-  override def reportLatestOffset(): Offset = supply.latest.map(offset).orNull
+  override def reportLatestOffset(): Offset = supply.latest.map(at => SourceOffset(at, source.toJson(at))).orNull
 
   /** `rowsBehind` counts to the last row seen; while batches are cut by a limit a supply may look no further, and
     * `rowsBehindExact` is false: there are that many rows at the least, and where not one is known the number is left out.
@@ -100,7 +107,7 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
     val consumed = latestConsumed.toScala.map(position)
     consumed.foreach(lag.reached)
     val found = consumed.flatMap(_ => lag.now)
-    val all = found.fold(Map.empty[String, String])(entries) ++ source.metrics(found.flatMap(_.rows))
+    val all = found.fold(Map.empty[String, String])(entries) ++ ownMetrics(found.flatMap(_.rows))
     if (pace.isDue())
       SourceStream.log.info(s"${source.name}: ${all.toSeq.sorted.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     all.asJava
@@ -109,16 +116,10 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = QueryStop.guard {
     begin(position(start))
     source.polls.ahead.begin()
-    supply.partitions(position(start), position(end))
+    supply.partitions(position(start), reached(end))
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(source.readerFactory)
-
-  /** A batch of this run begins after `start`. */
-  final protected def begin(start: P): Unit = {
-    lag.begin(start)
-    gauges.show()
-  }
+  override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
   /** A batch that nobody polled for has ended here, and the origin was asked how far it is. */
   final protected def looked(end: P): Unit = lag.polled(end, clock.instant())
@@ -137,4 +138,26 @@ class SourceStream[P](source: Source[P], initial: InitialOffset, clock: Clock)
 
 private object SourceStream {
   private val log = LoggerFactory.getLogger(classOf[SourceStream[_]])
+}
+
+/** Between Spark's read limits and ours. */
+private object ReadLimits {
+
+  def toSpark(limit: ReadLimit): SparkReadLimit = limit match {
+    case ReadLimit.Unlimited            => SparkReadLimit.allAvailable()
+    case ReadLimit.MaxRows(rows)        => SparkReadLimit.maxRows(rows)
+    case ReadLimit.MinRows(rows, delay) => SparkReadLimit.minRows(rows, delay.toMillis)
+    case ReadLimit.MaxBytes(bytes)      => SparkReadLimit.maxBytes(bytes)
+    case ReadLimit.Composite(limits)    => SparkReadLimit.compositeLimit(limits.map(toSpark).toArray)
+  }
+
+  /** A kind of limit that counts something else (files) lets everything in. */
+  def fromSpark(limit: SparkReadLimit): ReadLimit = limit match {
+    case _: ReadAllAvailable           => ReadLimit.Unlimited
+    case max: ReadMaxRows              => ReadLimit.MaxRows(max.maxRows)
+    case min: ReadMinRows              => ReadLimit.MinRows(min.minRows, Duration.ofMillis(min.maxTriggerDelayMs))
+    case max: ReadMaxBytes             => ReadLimit.MaxBytes(max.maxBytes)
+    case composite: CompositeReadLimit => ReadLimit.all(composite.getReadLimits.toSeq.map(fromSpark))
+    case _                             => ReadLimit.Unlimited
+  }
 }

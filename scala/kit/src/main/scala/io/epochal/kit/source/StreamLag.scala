@@ -2,8 +2,6 @@ package io.epochal.kit.source
 
 import java.time.{Clock, Duration, Instant}
 
-import io.epochal.kit.spark.QueryMetrics
-
 /** How far a stream has come, and how far it is behind the end. The query's thread writes it, any thread reads it. */
 final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   @volatile private var lastPoll = clock.instant()
@@ -58,31 +56,3 @@ final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   *   since this run last stood at the end: an upper bound; None: it never did
   */
 final private[source] case class Lag(rows: Option[Long], exact: Boolean, seconds: Option[Long])
-
-/** What Spark's metrics system has of a stream: the numbers of a progress, at any time, in every mode. */
-final private[source] class SourceGauges[P](source: Source[P], initial: InitialOffset, lag: StreamLag[P]) {
-  private var shown = false
-
-  /** From the first batch on, in the query's thread. */
-  def show(): Unit = if (!shown) {
-    shown = true
-    val part = Seq("source", initial.source, source.name.takeWhile(_ != '['))
-    val names = values(Some(Lag(Some(0L), exact = true, None))).keySet ++ source.laterMetrics
-    QueryMetrics.show(part, names)(values(lag.now).getOrElse(_, Double.NaN))
-  }
-
-  private def values(found: Option[Lag]): Map[String, Double] = {
-    val behind = found.flatMap(_.rows)
-    Map(
-      "totalRows" -> lag.totalRows.toDouble,
-      "rowsBehind" -> behind.fold(Double.NaN)(_.toDouble),
-      "rowsBehindExact" -> found.fold(Double.NaN)(known => if (known.exact) 1.0 else 0.0),
-      "secondsBehind" -> found.flatMap(_.seconds).fold(Double.NaN)(_.toDouble),
-      "secondsSincePoll" -> lag.secondsSincePoll
-    ) ++ source.metrics(behind).flatMap { case (name, text) => number(text).map(name -> _) }
-  }
-
-  /** `true` is 1, `false` is 0; other texts are no metrics. */
-  private def number(text: String): Option[Double] =
-    text.toDoubleOption.orElse(text.toBooleanOption.map(if (_) 1.0 else 0.0))
-}

@@ -15,7 +15,14 @@ import org.apache.spark.sql.connector.read.streaming.{
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-import io.epochal.kit.source.{ContinuousSource, EndlessReader, EndlessReaderFactory, InitialOffset, SourceStream}
+import io.epochal.kit.source.{
+  ContinuousSource,
+  EndlessReader,
+  EndlessReaderFactory,
+  EventTime,
+  InitialOffset,
+  SourceStream
+}
 import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
@@ -24,8 +31,12 @@ import io.epochal.kit.spark.QueryStop
   *
   * Names interfaces of Spark 4.1: only `kit.source.RealTime` makes it.
   */
-final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: InitialOffset, clock: Clock)
-    extends SourceStream(source, initial, clock)
+final class RealTimeSourceStream[P] private[source] (
+    source: ContinuousSource[P],
+    initial: InitialOffset,
+    clock: Clock,
+    eventTime: Option[EventTime])
+    extends SourceStream(source, initial, clock, eventTime)
     with SupportsRealTimeMode {
 
   private var realTime = false
@@ -40,13 +51,12 @@ final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: Initia
     if (realTime) start else super.latestOffset(start, sparkLimit)
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = QueryStop.guard {
-    val from = position(start)
-    begin(from)
-    source.endlessPartitions(from).map(new RealTimePartition(_))
+    begin(position(start))
+    source.endlessPartitions(reached(start)).map(new RealTimePartition(_))
   }
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = {
-    val end = source.merge(offsets.toSeq)
+    val end = merged(source, offsets)
     source.lookAhead(end)
     looked(end)
     offset(end)
@@ -54,7 +64,7 @@ final class RealTimeSourceStream[P](source: ContinuousSource[P], initial: Initia
 
   /** Of both modes: a partition tells in which one it was planned. */
   override def createReaderFactory(): PartitionReaderFactory =
-    QueryStop.guard(new RealTimeReaders(source.readerFactory, source.endlessReaders))
+    QueryStop.guard(new RealTimeReaders(readers, endlessReaders(source)))
 }
 
 /** A partition that a real-time batch reads. */

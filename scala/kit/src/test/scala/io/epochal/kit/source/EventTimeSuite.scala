@@ -17,10 +17,9 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, SourceOptions}
-import io.epochal.kit.source.time.{EventTimeColumn, EventTimeMark, HighestEventTime, KeptMark}
 
 /** What becomes of event times between rows and offsets, without a session. */
-final class EventTimeSourceSuite extends AnyFunSuite {
+final class EventTimeSuite extends AnyFunSuite {
 
   private val group = OptionGroup("test", "", SourceOptions.all)
   private val schema = StructType.fromDDL("id INT, At TIMESTAMP, day DATE, wall TIMESTAMP_NTZ, text STRING")
@@ -51,15 +50,15 @@ final class EventTimeSourceSuite extends AnyFunSuite {
     }
   }
 
-  private def using(times: Option[Long]*)(body: (Times, () => SourceStream[MarkedPosition[Long]]) => Any): Unit = {
+  private def using(times: Option[Long]*)(body: (Times, () => SourceStream[Long]) => Any): Unit = {
     val checkpoint = Files.createTempDirectory("epochal-event-time")
     val source = new Times(times.toBuffer)
     val column = EventTimeColumn(0, isDate = false)
     def stream() = new SourceStream(
-      EventTimeSource
-        .watched(source, column, new HighestEventTime, kept(checkpoint), new ManualClock(noon.plusSeconds(60))),
+      source,
       new InitialOffset(checkpoint.toString, new Configuration()),
-      new ManualClock(noon)
+      new ManualClock(noon),
+      Some(new EventTime(column, kept(checkpoint), new ManualClock(noon.plusSeconds(60))))
     )
     try body(source, () => stream()): Unit
     finally org.apache.commons.io.FileUtils.deleteDirectory(checkpoint.toFile)
@@ -106,13 +105,13 @@ final class EventTimeSourceSuite extends AnyFunSuite {
 
   test("the mark is written beside the source's fields, before 1970 too, and read again") {
     Seq(micros, -1L, 0L).foreach { mark =>
-      val json = EventTimeMark.write("""{"v":1,"rows":3}""", Some(mark))
-      assert(json.startsWith("""{"v":1,"rows":3,"eventTime":"""") && EventTimeMark.read(json).contains(mark))
+      val json = EventTime.write("""{"v":1,"rows":3}""", Some(mark))
+      assert(json.startsWith("""{"v":1,"rows":3,"eventTime":"""") && EventTime.read(json).contains(mark))
     }
-    assert(EventTimeMark.write("""{"rows":3}""", Some(micros)) == """{"rows":3,"eventTime":"2026-01-01T12:00:00Z"}""")
-    assert(EventTimeMark.write("{}", None) == "{}")
+    assert(EventTime.write("""{"rows":3}""", Some(micros)) == """{"rows":3,"eventTime":"2026-01-01T12:00:00Z"}""")
+    assert(EventTime.write("{}", None) == "{}")
     Seq("{}", """{"eventTime":7}""", """{"eventTime":"noon"}""", "eventTime").foreach { text =>
-      assert(EventTimeMark.read(text).isEmpty, text)
+      assert(EventTime.read(text).isEmpty, text)
     }
   }
 
@@ -209,15 +208,6 @@ final class EventTimeSourceSuite extends AnyFunSuite {
     assert(readers == Seq(MarkedPartitionOffset(RowCount(3), 9), MarkedPartitionOffset(RowCount(1), 3)))
     val nothing = new EndlessEventTimeReaders(_ => new EndlessTimes(Nil), column).createReader(TimesPartition(0, 0))
     assert(nothing.offset == MarkedPartitionOffset(RowCount(0), EventTimeColumn.Absent))
-  }
-
-  test("what a source may say for itself is asked of it: the source with marks has each of its methods") {
-    def own(of: Class[_]) = of.getDeclaredMethods.map(_.getName).toSet
-    def asked(of: Class[_]) = of.getDeclaredMethods.map(_.getName).filterNot(_.contains("$")).toSet
-    val source = own(classOf[EventTimeSource[_]])
-    assert(asked(classOf[Source[_]]).diff(source).isEmpty)
-    assert(asked(classOf[ContinuousSource[_]]).diff(own(classOf[EndlessEventTimeSource[_]])).isEmpty)
-    assert(asked(classOf[Supply[_]]).diff(own(classOf[EventTimeSupply[_]])).isEmpty)
   }
 }
 

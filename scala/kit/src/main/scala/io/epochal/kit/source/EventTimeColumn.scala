@@ -1,4 +1,4 @@
-package io.epochal.kit.source.time
+package io.epochal.kit.source
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{DataType, DateType, StructType, TimestampNTZType, TimestampType}

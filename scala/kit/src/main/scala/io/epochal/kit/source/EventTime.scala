@@ -1,0 +1,234 @@
+package io.epochal.kit.source
+
+import java.lang.{Long => JavaLong}
+import java.time.{Clock, Duration, Instant}
+import java.util.Locale
+import java.util.concurrent.atomic.AtomicLong
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.util.AccumulatorV2
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.journal.FileStore
+
+/** How far a stream has come in event time (S9): its mark is the highest event time of the rows that it has delivered. Offsets carry it
+  * beside the source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and so does the progress, with its lag.
+  *
+  * A micro-batch's offset is logged before its rows are read: it has the mark of the rows before that batch. Its progress has the mark
+  * with them. An epoch of a continuous or real-time query ends with the mark of its rows: their readers report it with their
+  * offsets. The mark never goes back, and NULLs do not count. A run that ends leaves its mark to the next one ([[KeptMark]]).
+  *
+  * Not guaranteed: that the mark is Spark's watermark, which the plan computes with the delay that a query names; that a run
+  * knows the mark of the last micro-batch of one before it that was killed. A row that is wrongly dated in
+  * the future stays the mark.
+  *
+  * @param highest
+  *   registered with Spark, where tasks run in other processes
+  */
+final private[source] class EventTime(
+    column: EventTimeColumn,
+    kept: KeptMark,
+    clock: Clock,
+    highest: HighestEventTime = new HighestEventTime) {
+
+  kept.read().foreach(highest.add(_))
+
+  /** The JSON of an offset, with the mark. */
+  def mark(json: String): String = EventTime.write(json, highest.known)
+
+  /** Goes on from the mark that an offset carries. */
+  def reached(json: String): Unit = EventTime.read(json).foreach(highest.add(_))
+
+  def metrics: Map[String, String] = highest.known.map(EventTime.instant).fold(Map.empty[String, String]) { mark =>
+    val seconds = Duration.between(mark, clock.instant()).toMillis / 1000.0
+    Map("eventTime" -> mark.toString, EventTime.Lag -> "%.3f".formatLocal(Locale.ROOT, seconds))
+  }
+
+  /** Readers that observe the event time of each row that they deliver. */
+  def readers(factory: PartitionReaderFactory): PartitionReaderFactory =
+    new EventTimeReaders(factory, column, highest)
+
+  def readers(factory: EndlessReaderFactory): EndlessReaderFactory = new EndlessEventTimeReaders(factory, column)
+
+  /** The source's own offsets of those that endless readers have reported. */
+  def merged(offsets: Seq[PartitionOffset]): Seq[PartitionOffset] = offsets.map {
+    case marked: MarkedPartitionOffset =>
+      highest.add(marked.highest)
+      marked.offset
+    case other => other
+  }
+
+  /** Leaves the mark to the next run. */
+  def close(): Unit = highest.known.foreach(kept.write)
+}
+
+private[epochal] object EventTime {
+  private val Field = "eventTime"
+
+  /** Seconds between the mark and now; below 0 where the mark is ahead of the clock. */
+  private[source] val Lag = "eventTimeLag"
+
+  private val mapper = new ObjectMapper
+  private val PerSecond = 1000000L
+
+  /** @param micros
+    *   since 1970; None: no row with an event time was delivered, and the text stays as it is
+    */
+  def write(json: String, micros: Option[Long]): String = micros.fold(json) { mark =>
+    mapper.readTree(json) match {
+      case fields: ObjectNode => mapper.writeValueAsString(fields.put(Field, instant(mark).toString))
+      case _                  => json
+    }
+  }
+
+  /** None also where the field is no event time. */
+  def read(json: String): Option[Long] =
+    if (!json.contains(Field)) None
+    else
+      for {
+        fields <- Try(mapper.readTree(json)).toOption
+        text <- Option(fields.get(Field)).filter(_.isTextual)
+        mark <- Try(micros(Instant.parse(text.textValue))).toOption
+      } yield mark
+
+  private def instant(micros: Long): Instant =
+    Instant.ofEpochSecond(Math.floorDiv(micros, PerSecond), Math.floorMod(micros, PerSecond) * 1000L)
+
+  private def micros(at: Instant): Long =
+    Math.addExact(Math.multiplyExact(at.getEpochSecond, PerSecond), at.getNano / 1000L)
+}
+
+/** The highest event time of the rows that were delivered, in microseconds since 1970. An accumulator: what a task has seen reaches
+  * the driver when it ends; what a failed attempt has seen does not.
+  */
+final private[source] class HighestEventTime extends AccumulatorV2[JavaLong, JavaLong] {
+  private val highest = new AtomicLong(EventTimeColumn.Absent)
+
+  /** One thread sees rows, others read. */
+  def see(micros: Long): Unit = if (micros > highest.get) highest.setOpaque(micros)
+
+  /** None: no row had one. */
+  def known: Option[Long] = Some(highest.get).filter(_ != EventTimeColumn.Absent)
+
+  override def add(micros: JavaLong): Unit = highest.accumulateAndGet(micros, math.max(_, _)): Unit
+
+  override def value: JavaLong = highest.get
+
+  override def merge(other: AccumulatorV2[JavaLong, JavaLong]): Unit = add(other.value)
+
+  override def isZero: Boolean = highest.get == EventTimeColumn.Absent
+
+  override def reset(): Unit = highest.set(EventTimeColumn.Absent)
+
+  override def copy(): HighestEventTime = {
+    val same = new HighestEventTime
+    same.add(value)
+    same
+  }
+}
+
+/** The mark at the end of a run, which no offset has: the offset of its last batch was logged before the rows of that batch were read.
+  *
+  * An empty file in the stream's part of the checkpoint, `event-time/<microseconds since 1970>`, of which the highest counts. It decides
+  * no rows: a run that is killed leaves none, and one that cannot be written or read is logged.
+  */
+final private[source] class KeptMark(store: FileStore) {
+
+  def read(): Option[Long] = quietly(Option.empty[Long])(KeptMark.highest(store.names()))
+
+  /** Keeps a mark in place of lower ones. */
+  def write(mark: Long): Unit = quietly(()) {
+    val before = store.names()
+    if (!KeptMark.highest(before).exists(_ >= mark)) {
+      store.create(mark.toString).close()
+      before.foreach(store.delete)
+    }
+  }
+
+  private def quietly[A](otherwise: A)(body: => A): A =
+    try body
+    catch {
+      case NonFatal(error) =>
+        KeptMark.log.warn(s"The event time of the run's last batch is not kept in $store: $error")
+        otherwise
+    }
+}
+
+private[epochal] object KeptMark {
+  private val log = LoggerFactory.getLogger(classOf[KeptMark])
+
+  /** In the stream's part of the checkpoint. */
+  val Directory = "event-time"
+
+  /** Of the names in it. */
+  def highest(names: Seq[String]): Option[Long] = names.flatMap(_.toLongOption).maxOption
+}
+
+final private class EventTimeReaders(
+    factory: PartitionReaderFactory,
+    column: EventTimeColumn,
+    highest: HighestEventTime
+) extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    new EventTimeReader(factory.createReader(partition), column, highest)
+}
+
+/** Spark calls `get` once for each row. */
+final private class EventTimeReader(
+    reader: PartitionReader[InternalRow],
+    column: EventTimeColumn,
+    highest: HighestEventTime
+) extends PartitionReader[InternalRow] {
+
+  override def next(): Boolean = reader.next()
+
+  override def get(): InternalRow = {
+    val row = reader.get()
+    highest.see(column.of(row))
+    row
+  }
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = reader.currentMetricsValues()
+
+  override def close(): Unit = reader.close()
+}
+
+/** The offset of an endless reader, with the highest event time of the rows that it has delivered.
+  *
+  * @param highest
+  *   microseconds since 1970, or `EventTimeColumn.Absent`
+  */
+final private case class MarkedPartitionOffset(offset: PartitionOffset, highest: Long) extends PartitionOffset
+
+final private class EndlessEventTimeReaders(readers: EndlessReaderFactory, column: EventTimeColumn)
+    extends EndlessReaderFactory {
+
+  override def createReader(partition: InputPartition): EndlessReader =
+    new EndlessEventTimeReader(readers.createReader(partition), column)
+}
+
+/** A row counts when it is delivered: Spark asks for the offset after it has taken the row. */
+final private class EndlessEventTimeReader(reader: EndlessReader, column: EventTimeColumn) extends EndlessReader {
+  private var highest = EventTimeColumn.Absent
+
+  override def next(timeoutMillis: Long): Boolean = reader.next(timeoutMillis)
+
+  override def get(): InternalRow = {
+    val row = reader.get()
+    highest = math.max(highest, column.of(row))
+    row
+  }
+
+  override def offset: PartitionOffset = MarkedPartitionOffset(reader.offset, highest)
+
+  override def close(): Unit = reader.close()
+}
