@@ -27,7 +27,12 @@ final private class IngestReaderFactory(
     case other => throw new IllegalArgumentException(s"not a partition of ${IngestOptions.Format}: $other")
   }
 
-  override def view(): FeedView = IngestTail.of(this)
+  override protected def remoteView(): FeedView = throw Conditions.ModeUnsupported(
+    "format" -> IngestOptions.Format,
+    "mode" -> "be read by a continuous or real-time query on a cluster",
+    "reason" -> "its end is known in the driver's process alone, and this task runs in another",
+    "suggestion" -> "Use a micro-batch trigger, or local mode."
+  )
 
   override def source: String = options.source
 

@@ -16,7 +16,7 @@ import io.epochal.ingest.http.HttpListener
 import io.epochal.ingest.intake.{JournalIntake, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver}
 import io.epochal.kit.record.{RecordReading, RecordRules}
-import io.epochal.kit.source.journal.{FedSource, FeedRows}
+import io.epochal.kit.source.journal.{FedSource, FeedRows, LiveFeeds}
 import io.epochal.kit.source.{InitialOffset, Supply}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -33,9 +33,9 @@ final private[ingest] class IngestSource(
     defaultPartitions: => Int
 ) extends FedSource[IngestPosition] {
   private val journal = intake.journal
-  private val place = factory.store.toString
+  private val tail = new IngestTail(journal, () => ended, factory.fenced)
 
-  LiveJournals.add(place, LiveJournal(journal, () => ended))
+  LiveFeeds.add(factory.store, tail)
 
   override def name: String = s"${IngestOptions.Format}[${options.source}]"
 
@@ -80,7 +80,7 @@ final private[ingest] class IngestSource(
   override def lookAhead(end: IngestPosition): Unit = Try(supply.available(end, 0)): Unit
 
   private def stop(): Unit = {
-    LiveJournals.remove(place, journal)
+    LiveFeeds.remove(factory.store, tail)
     // A stop that is interrupted is a stop all the same.
     val interrupted = Thread.interrupted()
     try {

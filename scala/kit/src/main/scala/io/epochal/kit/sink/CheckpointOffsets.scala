@@ -3,8 +3,8 @@ package io.epochal.kit.sink
 import java.io.FileNotFoundException
 import java.nio.charset.StandardCharsets.UTF_8
 
-import scala.util.{Try, Using}
 import scala.util.control.NonFatal
+import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}

@@ -54,8 +54,8 @@ final private[sink] class EpochCommit(
   }
 
   private def transact(attempt: EpochAttempt, shipment: Shipment): EpochOutcome =
-    new CommitDoubt(target, attempt.epoch.toString, inLedger = true).inTransaction(s"the commit of epoch ${attempt.epoch}") {
-      (transaction, doubt) =>
+    new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
+      .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
         val row = transaction.ledgerRow().getOrElse(throw lost(attempt))
         if (doubt.isOpen && landed(attempt, row, transaction, doubt))
@@ -83,7 +83,7 @@ final private[sink] class EpochCommit(
               doubt.commit(transaction)
               EpochOutcome.Repeated(contentDiffers = false)
           }
-    }
+      }
 
   private def apply(
       shipment: Shipment,
@@ -193,13 +193,14 @@ final private[sink] class BatchCommit(target: SinkTarget, settings: SinkSettings
 
   def commit(shipment: Shipment): Unit = {
     BadRows.check(settings.badRowLimit, shipment.deadLetters, BatchCommit.Epoch)
-    new CommitDoubt(target, BatchCommit.Epoch, inLedger = false).inTransaction("the batch write") { (transaction, doubt) =>
-      val landed = doubt.isOpen && committed(transaction, doubt)
-      if (!landed) {
-        try transaction.applyBatch(shipment, whole)
-        finally shipment.release()
-        doubt.commit(transaction)
-      }
+    new CommitDoubt(target, BatchCommit.Epoch, inLedger = false).inTransaction("the batch write") {
+      (transaction, doubt) =>
+        val landed = doubt.isOpen && committed(transaction, doubt)
+        if (!landed) {
+          try transaction.applyBatch(shipment, whole)
+          finally shipment.release()
+          doubt.commit(transaction)
+        }
     }
   }
 

@@ -9,10 +9,21 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.ledger.{Boundary, EpochAttempt, EpochDecision, LedgerRow, Position, Progress, ProgressCommit, ProgressStart, StartDecision, TriggerMode}
-import io.epochal.kit.spark.{EndlessQuery, QueryStop}
+import io.epochal.core.ledger.{
+  Boundary,
+  EpochAttempt,
+  EpochDecision,
+  LedgerRow,
+  Position,
+  Progress,
+  ProgressCommit,
+  ProgressStart,
+  StartDecision,
+  TriggerMode
+}
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
+import io.epochal.kit.spark.{EndlessQuery, QueryStop}
 
 /** The driver's part under a continuous or real-time trigger (K12): tasks store rows themselves, in the middle of an epoch; here
   * the ledger learns where each of them was when it ended.
@@ -27,8 +38,8 @@ import io.epochal.kit.sink.row.BadRows
   */
 final private[sink] class FlushingCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
   import FlushingCommit._
-  import write._
   import request._
+  import write._
 
   private lazy val progress = new ProgressCommits(claimed.target, sinkId, sink.settings)
   private var steering: EndlessQuery = _
@@ -163,8 +174,8 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
 
   /** After the tasks have ended an epoch. Should the response to the COMMIT be lost, it is found in the ledger (K7). */
   def end(attempt: EpochAttempt, ends: Map[Int, Position]): Unit =
-    new CommitDoubt(target, attempt.epoch.toString, inLedger = true).inTransaction(s"the commit of epoch ${attempt.epoch}") {
-      (transaction, doubt) =>
+    new CommitDoubt(target, attempt.epoch.toString, inLedger = true)
+      .inTransaction(s"the commit of epoch ${attempt.epoch}") { (transaction, doubt) =>
         Failpoints.reach(Failpoint.BeforeLedgerLock)
         val row = transaction.ledgerRow().getOrElse(throw lost(attempt.epoch))
         val known = transaction.progress.get.read(attempt.queryId)
@@ -174,7 +185,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
           Failpoints.reach(Failpoint.LedgerWritten)
           doubt.commit(transaction)
         }
-    }
+      }
 
   private def landed(attempt: EpochAttempt, ends: Map[Int, Position], row: LedgerRow, known: Progress): Boolean =
     EpochDecision.landed(attempt, row).fold(throw _, identity) &&

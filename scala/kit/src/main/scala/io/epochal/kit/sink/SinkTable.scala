@@ -18,8 +18,8 @@ import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Claim, LedgerRow}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.access.PlanRedaction
-import io.epochal.kit.spark.SinkEngine
 import io.epochal.kit.sink.transport.RowFiles
+import io.epochal.kit.spark.SinkEngine
 
 /** What Spark finds by the name of a sink's format: reads the options once, checked before a query starts, and hides the secret
   * ones.

@@ -2,16 +2,16 @@ package io.epochal.kit.sink
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
-import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.row.{BadRows, BadValue, RowFormat, TaskBadRows}
 import io.epochal.kit.sink.transport.{TaskAttempt, TaskReport, Transport}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Travels to the tasks.
   *

@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 import io.epochal.core.ledger.{ContentDigest, Position}
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.kit.spark.memory.BinaryRow
 
 /** Stores rows of a task partition in the middle of an epoch, together with how far the partition is (K12). Travels to the
   * tasks of one run; holds no state.

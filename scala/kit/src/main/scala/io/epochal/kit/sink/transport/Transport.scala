@@ -115,7 +115,9 @@ object Shipment {
             ordered.collect { case message: BulkMessage => message },
             ordered.flatMap(_.deadLetters),
             messages.map(_.report.encodeNanos).sum,
-            chunks.collect { case file: RowFileChunks => file }
+            chunks.collect { case file: RowFileChunks =>
+              file
+            }
           ))
     }
   }

@@ -10,9 +10,34 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.{Generation, Journal, JournalPlan, Segment, Slice}
-import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
+import io.epochal.core.journal.{FileStore, Generation, Journal, JournalPlan, Segment, Slice}
+import io.epochal.kit.source.{ContinuousSource, EndlessReader, EndlessReaderFactory}
 import io.epochal.kit.store.HadoopFileStore
+
+/** A source that receives its rows into a journal, in continuous and real-time queries as well: the driver receives on and on, and one
+  * task follows the end of the journal.
+  */
+trait FedSource[P] extends ContinuousSource[P] {
+
+  /** Receives from now on without being asked, behind a position from which a task reads on.
+    *
+    * @return
+    *   the row at which the task begins
+    */
+  protected def follow(start: P): Long
+
+  /** The position at a row that a task has read up to. */
+  protected def followedTo(row: Long): P
+
+  protected def feedRows: FeedRows
+
+  final override def endlessPartitions(start: P): Array[InputPartition] = Array(FeedPartition(follow(start)))
+
+  final override def endlessReaders: EndlessReaderFactory = new FeedReaders(feedRows)
+
+  final override def merge(offsets: Seq[PartitionOffset]): P =
+    followedTo(offsets.collect { case FeedOffset(row) => row }.max)
+}
 
 /** The rows of slices of a journal, in its order. After its end it reads on where there are more slices then. */
 trait JournalRows extends AutoCloseable {
@@ -28,8 +53,11 @@ trait JournalRows extends AutoCloseable {
 /** Makes rows of what a feed has received. Travels to the executors. */
 trait FeedRows extends Serializable {
 
-  /** Where a reader learns what there is: on an executor. */
-  def view(): FeedView = LiveFeeds.of(this)
+  /** What an endless reader follows, on an executor. */
+  final def view(): FeedView = LiveFeeds.of(store).getOrElse(remoteView())
+
+  /** The same where the feed is in another process. */
+  protected def remoteView(): FeedView = new LoggedFeed(this)
 
   /** The journal's directory. */
   def store: HadoopFileStore
@@ -73,23 +101,21 @@ trait FeedView {
 private object FeedView {
 
   /** What segments have behind a row. Planned by a journal of its own: one remembers the frames of all that it has planned. */
-  def plan(rows: FeedRows, segments: Seq[Segment], row: Long): Option[FeedPlan] = segments.lastOption.map { last =>
-    FeedPlan(new Journal(rows.store, rows.source).plan(segments, row, last.until), last.until)
-  }
+  def plan(store: FileStore, source: String, segments: Seq[Segment], row: Long): Option[FeedPlan] =
+    segments.lastOption.map { last =>
+      FeedPlan(new Journal(store, source).plan(segments, row, last.until), last.until)
+    }
 }
 
 /** The feeds of this JVM, by the directories of their journals: a reader in the same JVM is woken when there is more. */
-private object LiveFeeds {
-  private val feeds = new ConcurrentHashMap[String, JournalFeed[_, _]]
+private[epochal] object LiveFeeds {
+  private val feeds = new ConcurrentHashMap[String, FeedView]
 
-  def add(directory: String, feed: JournalFeed[_, _]): Unit = feeds.put(directory, feed): Unit
+  def add(store: FileStore, feed: FeedView): Unit = feeds.put(store.toString, feed): Unit
 
-  def remove(directory: String, feed: JournalFeed[_, _]): Unit = feeds.remove(directory, feed): Unit
+  def remove(store: FileStore, feed: FeedView): Unit = feeds.remove(store.toString, feed): Unit
 
-  def of(rows: FeedRows): FeedView =
-    Option(feeds.get(rows.store.toString)).fold[FeedView](new LoggedFeed(rows)) { live => (row, millis) =>
-      FeedView.plan(rows, live.await(row, millis), row)
-    }
+  def of(store: FileStore): Option[FeedView] = Option(feeds.get(store.toString))
 }
 
 /** The feed of a driver in another process: what its log says, looked at again and again (F2). */
@@ -102,7 +128,7 @@ final private class LoggedFeed(rows: FeedRows) extends FeedView {
     def isLast = newest.exists { case (generation, _) =>
       Generation.highest(FeedLog.generations(rows.store)) <= generation
     }
-    val plan = found.filter(_ => isLast).flatMap(FeedView.plan(rows, _, row))
+    val plan = found.filter(_ => isLast).flatMap(FeedView.plan(rows.store, rows.source, _, row))
     if (plan.isEmpty) {
       newest.flatMap(_._2.failure).foreach { reason =>
         throw Conditions.FeedFailed("source" -> rows.source, "reason" -> reason)

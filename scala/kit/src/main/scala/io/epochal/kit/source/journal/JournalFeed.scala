@@ -39,7 +39,8 @@ final private[journal] class JournalFeed[P, C](
     start: P,
     ahead: Option[Ahead[C]],
     receive: (JournalTail[P, C], Long, PollBudget) => Boolean
-) extends AutoCloseable {
+) extends FeedView
+    with AutoCloseable {
   import journal.positions
 
   private var base = start
@@ -68,6 +69,9 @@ final private[journal] class JournalFeed[P, C](
     thread.start()
   }
 
+  override def await(row: Long, millis: Long): Option[FeedPlan] =
+    FeedView.plan(journal.store, journal.source, received(row, millis), row)
+
   /** Waits until there is a row at `row`.
     *
     * @return
@@ -75,7 +79,7 @@ final private[journal] class JournalFeed[P, C](
     * @throws Throwable
     *   what ended the feed, where there is no such row and never will be
     */
-  def await(row: Long, millis: Long): Seq[Segment] = synchronized {
+  private def received(row: Long, millis: Long): Seq[Segment] = synchronized {
     val end = System.nanoTime() + millis * 1000000L
     var left = millis
     while (last <= row && failure.isEmpty && left > 0) {
@@ -236,7 +240,7 @@ final private[journal] class JournalFeed[P, C](
     if (!closed) wait(math.max(1L, feeding.pause.toMillis))
   }
 
-  private def fenced = Conditions.JournalFenced("source" -> journal.source, "path" -> journal.place)
+  private def fenced = Conditions.JournalFenced("source" -> journal.source, "path" -> journal.store)
 }
 
 private[journal] object JournalFeed {

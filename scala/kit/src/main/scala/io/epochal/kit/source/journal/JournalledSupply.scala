@@ -1,10 +1,12 @@
 package io.epochal.kit.source.journal
 
+import java.time.Duration
+
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.{PollBudget, Supply}
+import io.epochal.kit.source.{PollBudget, PositionCodec, Supply}
 
 /** The supply of an origin that cannot be asked twice: a connector says how to receive, and what it receives is journalled, planned
   * and read from the journal.
@@ -130,7 +132,7 @@ abstract class JournalledSupply[P, C](
     val begun = new JournalFeed(journal, feeding, start, received(start), receive(_, _, _))
     if (unswept.isEmpty) unswept = Some(begun.begun)
     begun.begin()
-    LiveFeeds.add(journal.place, begun)
+    LiveFeeds.add(journal.store, begun)
     begun
   }
 
@@ -201,7 +203,7 @@ abstract class JournalledSupply[P, C](
 
   private def discard(): Unit = {
     feed.foreach { ended =>
-      LiveFeeds.remove(journal.place, ended)
+      LiveFeeds.remove(journal.store, ended)
       ended.close()
     }
     feed = None
@@ -216,6 +218,26 @@ abstract class JournalledSupply[P, C](
     bounded = false
     reset()
   }
+}
+
+/** How a journalled supply may be read by tasks that have no end.
+  *
+  * @param log
+  *   of the feed
+  * @param pause
+  *   between two polls, where the first left nothing
+  */
+final case class Feeding[P](log: FeedLog, codec: PositionCodec[P], pause: Duration)
+
+/** A [[FedSource]] that asks its origin. */
+trait JournalledSource[P] extends FedSource[P] {
+
+  /** The supply, which has a [[Feeding]]. */
+  protected def journalled: JournalledSupply[P, _]
+
+  final override protected def follow(start: P): Long = journalled.follow(start)
+
+  final override protected def followedTo(row: Long): P = journalled.followedTo(row)
 }
 
 private object JournalledSupply {
