@@ -38,7 +38,7 @@ import io.epochal.kit.spark.{EndlessQuery, QueryStop}
   */
 final private[sink] class FlushingCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
   import FlushingCommit._
-  import request._
+  import write.request._
   import write._
 
   private lazy val progress = new ProgressCommits(claimed.target, sinkId, sink.settings)

@@ -129,7 +129,7 @@ private[sink] trait CommitStrategy {
 
 /** One micro-batch: claim (the first of the run only), then rows and ledger row in one transaction. */
 final private class MicroBatchCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
-  import request._
+  import write.request._
   import write._
 
   private var transport: Transport = _
