@@ -1,12 +1,12 @@
 package io.epochal.jdbc.database
 
 import java.io.IOException
-import java.nio.file.{Files, Path}
 import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{Files, Path}
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 import java.time.Duration
-import java.util.{Collections, WeakHashMap}
 import java.util.concurrent.{Executors, ScheduledExecutorService, ScheduledFuture, TimeUnit}
+import java.util.{Collections, WeakHashMap}
 
 import scala.annotation.tailrec
 import scala.collection.mutable

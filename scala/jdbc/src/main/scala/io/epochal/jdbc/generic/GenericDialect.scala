@@ -1,8 +1,16 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException, SQLRecoverableException, SQLSyntaxErrorException, SQLTransientException}
-import java.time.{Duration, Instant, ZoneOffset}
+import java.sql.{
+  Connection,
+  SQLException,
+  SQLFeatureNotSupportedException,
+  SQLNonTransientConnectionException,
+  SQLRecoverableException,
+  SQLSyntaxErrorException,
+  SQLTransientException
+}
 import java.time.format.DateTimeFormatter
+import java.time.{Duration, Instant, ZoneOffset}
 import java.util.{Locale, ServiceLoader}
 
 import scala.jdk.CollectionConverters._
@@ -13,7 +21,18 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{BoundTable, ColumnType, Dialect, Dialects, JdbcDriver, LastDialect, LedgerDialect, Loaded, TargetTable, WriteMode}
+import io.epochal.jdbc.database.{
+  BoundTable,
+  ColumnType,
+  Dialect,
+  Dialects,
+  JdbcDriver,
+  LastDialect,
+  LedgerDialect,
+  Loaded,
+  TargetTable,
+  WriteMode
+}
 import io.epochal.jdbc.dialect.JdbcDialect
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}

@@ -10,11 +10,21 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{BoundTable, BuiltInDialect, ColumnType, DatabaseFailure, Dialect, JdbcDriver, LedgerDialect, Loaded, TargetTable}
+import io.epochal.jdbc.database.{
+  BoundTable,
+  BuiltInDialect,
+  ColumnType,
+  DatabaseFailure,
+  Dialect,
+  JdbcDriver,
+  LedgerDialect,
+  Loaded,
+  TargetTable
+}
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.jdbc.sql.SqlText._
+import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 

@@ -7,8 +7,8 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
-import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 import io.epochal.kit.sink.flush.FlushSettings
+import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkSettings}
 
 /** What a query asked of the sink, checked.
   *
