@@ -198,7 +198,7 @@ $(SITE)/.requirements: python/requirements-site.txt
 jar: $(JAR) ## dist/epochal-spark_2.13-<version>.jar
 
 $(JAR): $(JAR_SOURCES)
-	scripts/sbt "app/assembly"
+	EPOCHAL_TESTS=none scripts/sbt "app/assembly"
 	@touch $@
 
 wheel: $(WHEEL) ## dist/epochal-<version>-py3-none-any.whl, which carries the jar

@@ -31,7 +31,7 @@ lazy val core = project
       IO.copyFile((LocalRootProject / baseDirectory).value / "version.txt", to, preserveLastModified = true)
       Seq(to)
     }.taskValue,
-    libraryDependencies ++= Seq(jackson % Provided, failsafe) ++ unitTesting.map(_ % Test)
+    libraryDependencies ++= Seq(jackson % Provided, failsafe) ++ inTests(unitTesting.map(_ % Test): _*)
   )
 
 /** The checks any connector can be put through, from any test framework. Who uses JUnit brings it. */
@@ -63,21 +63,23 @@ lazy val testsupport = project
 /** What every connector stands on. */
 lazy val kit = project
   .in(file("scala/kit"))
-  .dependsOn(core, testsupport % Test)
+  .dependsOn(core)
+  .dependsOn(inTests(testsupport % Test): _*)
   .settings(Common.settings, Publishing.library, StableApiCheck.settings)
   .settings(
     name := "epochal-kit",
     description := "What exactly-once connectors for Spark Structured Streaming are built on",
     Common.locales := Seq(Locales.Turkish),
     // What it throws when a query is stopped.
-    libraryDependencies ++= Seq(sparkSql % Provided, httpClient % Test)
+    libraryDependencies ++= (sparkSql % Provided) +: inTests(httpClient % Test)
   )
 
 // Each connector alone: none has another one on its class path, but for `random`, which tests take rows from.
 
 lazy val random = project
   .in(file("scala/random"))
-  .dependsOn(kit, testsupport % Test)
+  .dependsOn(kit)
+  .dependsOn(inTests(testsupport % Test): _*)
   .settings(Common.settings)
   .settings(
     name := "epochal-random",
@@ -88,7 +90,8 @@ lazy val random = project
 
 lazy val rest = project
   .in(file("scala/rest"))
-  .dependsOn(kit % "compile->compile;test->test", random % "test->test", testsupport % Test)
+  .dependsOn(kit % "compile->compile;test->test")
+  .dependsOn(inTests(random % "test->test", testsupport % Test): _*)
   .settings(Common.settings)
   .settings(
     name := "epochal-rest",
@@ -99,7 +102,8 @@ lazy val rest = project
 
 lazy val ingest = project
   .in(file("scala/ingest"))
-  .dependsOn(kit, testsupport % Test)
+  .dependsOn(kit)
+  .dependsOn(inTests(testsupport % Test): _*)
   .settings(Common.settings)
   .settings(
     name := "epochal-ingest",
@@ -110,7 +114,8 @@ lazy val ingest = project
 
 lazy val jdbc = project
   .in(file("scala/jdbc"))
-  .dependsOn(kit % "compile->compile;test->test", random % Test, testsupport % Test)
+  .dependsOn(kit % "compile->compile;test->test")
+  .dependsOn(inTests(random % Test, testsupport % Test): _*)
   .settings(Common.settings)
   .settings(
     name := "epochal-jdbc",
@@ -122,7 +127,8 @@ lazy val jdbc = project
 /** What looks at running queries and at checkpoints. */
 lazy val inspect = project
   .in(file("scala/inspect"))
-  .dependsOn(kit, random % Test, testsupport % Test)
+  .dependsOn(kit)
+  .dependsOn(inTests(random % Test, testsupport % Test): _*)
   .settings(Common.settings)
   .settings(
     name := "epochal-inspect",
@@ -135,13 +141,13 @@ lazy val inspect = project
 lazy val app = project
   .in(file("scala/app"))
   .dependsOn(random, rest % "compile->compile;test->test", ingest, jdbc % "compile->compile;test->test", inspect)
-  .dependsOn(testsupport % Test)
+  .dependsOn(inTests(testsupport % Test): _*)
   .settings(Common.settings, Packaging.settings(core, kit, random, rest, ingest, jdbc, inspect))
   .settings(
     name := "epochal-spark",
     moduleName := "epochal-app",
     publish / skip := true,
-    libraryDependencies ++= Seq(sparkSql % Provided, archunit % Test)
+    libraryDependencies ++= (sparkSql % Provided) +: inTests(archunit % Test)
   )
 
 /** That jar as it is published. There is nothing else to it, so its directory is one of the build. */

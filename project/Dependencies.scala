@@ -8,8 +8,19 @@ object Dependencies {
     val junit = "5.14.1"
   }
 
+  /** What only tests need. With EPOCHAL_TESTS=none it is not even downloaded: the jar alone is built. */
+  def inTests[A](needed: A*): Seq[A] = if (sys.env.get("EPOCHAL_TESTS").contains("none")) Nil else needed
+
+  // A third of what Spark brings, in bytes, is needed when it runs and not by the compiler.
+  private val notCompiledAgainst =
+    if (inTests(()).nonEmpty) Nil
+    else
+      Seq("org.rocksdb", "org.apache.orc", "org.apache.parquet", "com.ibm.icu", "io.netty", "org.apache.curator")
+        .map(ExclusionRule(_)) :+ ExclusionRule("org.apache.hadoop", "hadoop-client-runtime") :+
+        ExclusionRule("com.github.luben", "zstd-jni")
+
   // Provided by every Spark 4 distribution; never in our jar.
-  val sparkSql = "org.apache.spark" %% "spark-sql" % Versions.spark
+  val sparkSql = ("org.apache.spark" %% "spark-sql" % Versions.spark).excludeAll(notCompiledAgainst: _*)
   // Core's only use of Jackson is offset JSON; the running Spark supplies the classes. This is the oldest (Spark 4.0's).
   val jackson = "com.fasterxml.jackson.core" % "jackson-databind" % "2.18.6"
 
