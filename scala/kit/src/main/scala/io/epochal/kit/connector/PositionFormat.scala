@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import io.epochal.core.annotation.Stable
+import io.epochal.core.journal.Segment
 import io.epochal.core.offset.OffsetFormat
 
 /** How a position is written into Spark's checkpoint. What was written once is read for ever: a position that gets another form
@@ -103,20 +104,28 @@ object PositionFormat {
   }
 }
 
-/** A position with the number of rows before it, counted from where the query began. */
-final private[connector] case class CountedPosition[P](rows: Long, position: P)
+/** A position with the number of rows before it, counted from where the query began.
+  *
+  * @param journal
+  *   the segments that hold rows before it; None where nothing was received, as from an origin that is read again
+  */
+final private[connector] case class ConnectorPosition[P](rows: Long, position: P, journal: Option[Seq[Segment]] = None)
 
-/** The offset of a connector: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…}`. */
+/** The offset of a connector: `{"v":1,"format":"logs","source":"/var/log","rows":12,"position":…,"segments":[…]}`. */
 final private[connector] class ConnectorOffset[P](format: String, positions: PositionFormat[P])
-    extends OffsetFormat[CountedPosition[P]](format, positions.version) {
+    extends OffsetFormat[ConnectorPosition[P]](format, positions.version) {
 
-  override protected def write(counted: CountedPosition[P], fields: ObjectNode): Unit = {
-    fields.put("rows", counted.rows)
-    fields.set[JsonNode]("position", positions.write(counted.position)): Unit
+  override protected def write(at: ConnectorPosition[P], fields: ObjectNode): Unit = {
+    fields.put("rows", at.rows)
+    fields.set[JsonNode]("position", positions.write(at.position)): Unit
+    at.journal.foreach(Segment.writeAll(_, fields))
   }
 
-  override protected def read(version: Int, fields: ObjectNode): CountedPosition[P] = {
+  override protected def read(version: Int, fields: ObjectNode): ConnectorPosition[P] = {
     require(fields.hasNonNull("position"), "it has no \"position\"")
-    CountedPosition(count(fields, "rows"), positions.read(version, fields.get("position")))
+    ConnectorPosition(
+      count(fields, "rows"),
+      positions.read(version, fields.get("position")),
+      Option.when(fields.has("segments"))(Segment.readAll(fields)))
   }
 }

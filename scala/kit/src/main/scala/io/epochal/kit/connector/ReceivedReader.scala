@@ -4,72 +4,45 @@ import java.nio.ByteBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.journal.{FileStore, Slice}
+import io.epochal.core.journal.Slice
 import io.epochal.kit.source.journal.{FeedRows, JournalFrames, JournalPartition, JournalRows}
 import io.epochal.kit.spark.ValueRows
 import io.epochal.kit.store.HadoopFileStore
 
-/** Travels to the tasks, as [[ConnectorReaderFactory]] does. */
 final private[connector] case class ReceivedReaderFactory[C](
-    kind: Class[_ <: ReceivingConnector[C]],
-    raw: Map[String, String],
-    schema: StructType,
+    task: ConnectorInTask[ReceivingConnector[C]],
     source: String,
     store: HadoopFileStore)
     extends PartitionReaderFactory
     with FeedRows {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => reader(slices.iterator)
+    case JournalPartition(slices) => rows(slices.iterator)
     case other                    => throw new IllegalArgumentException(s"not a partition of a connector: $other")
   }
 
-  override def rows(slices: Iterator[Slice]): JournalRows = reader(slices)
+  override def rows(slices: Iterator[Slice]): ReceivedReader = {
+    val connector = task.connector
+    val settings = connector.settings(task.raw)
+    val decoder = connector.decoder(settings, task.schema)
+    val frames = new JournalFrames(slices, store, source, settings.lostRows(_, _, _))
+    new ReceivedReader(frames, new ValueRows(task.schema), decoder, connector.calls(settings))
+  }
 
   override def lost(from: Long, until: Long, reason: String): String =
-    made().settings(raw).lostRows(from, until, reason)
-
-  private def reader(slices: Iterator[Slice]): ReceivedReader = {
-    val connector = made()
-    val settings = connector.settings(raw)
-    val decoder = connector.decoder(settings, schema)
-    new ReceivedReader(slices, store, source, settings, schema, decoder, connector.calls(settings))
-  }
-
-  private def made() = kind.getDeclaredConstructor().newInstance()
-
-  override def toString: String = s"ReceivedReaderFactory(${kind.getName})"
-}
-
-private[connector] object ReceivedReaderFactory {
-
-  def apply[C](
-      connector: ReceivingConnector[C],
-      settings: Settings,
-      schema: StructType,
-      source: String,
-      store: HadoopFileStore): ReceivedReaderFactory[C] = {
-    val kind = connector.getClass.asInstanceOf[Class[ReceivingConnector[C]]]
-    new ReceivedReaderFactory(kind, settings.raw, schema, source, store)
-  }
+    task.connector.settings(task.raw).lostRows(from, until, reason)
 }
 
 /** The records of one task, from the journal. */
-final private class ReceivedReader(
-    slices: Iterator[Slice],
-    store: FileStore,
-    source: String,
-    settings: Settings,
-    schema: StructType,
+final private[connector] class ReceivedReader(
+    frames: JournalFrames,
+    values: ValueRows,
     decoder: RecordDecoder,
     calls: AuthorCalls)
     extends PartitionReader[InternalRow]
     with JournalRows {
 
-  private val frames = new JournalFrames(slices, store, source, settings.lostRows(_, _, _))
-  private val values = new ValueRows(schema)
   private var frame = ByteBuffer.allocate(0)
   private var left = 0
   private var current: InternalRow = _

@@ -7,39 +7,22 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.connector.read.{Batch, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.limit.ReadLimit
-import io.epochal.core.option.SourceOptions
+import io.epochal.core.error.EpochalException
+import io.epochal.core.journal.Segment
 import io.epochal.kit.source.journal.{
   FeedLog,
   FeedRows,
   Feeding,
+  JournalPositions,
   JournalTail,
   JournalledSource,
   JournalledSupply,
   ReadAhead,
   SourceJournal
 }
-import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, PollBudgets, Source, SourceScan}
-
-final private[connector] class ReceivingScan[C](
-    connector: ReceivingConnector[C],
-    settings: Settings,
-    schema: StructType)
-    extends SourceScan[ReceivedPosition[C]](s"${connector.shortName()}[${connector.sourceId(settings)}]", schema) {
-
-  override protected def batch: Batch = throw Conditions.ModeUnsupported(
-    "format" -> connector.shortName(),
-    "mode" -> "be read by a batch",
-    "reason" -> "what it receives is kept in the checkpoint of a stream",
-    "suggestion" -> "Use readStream with .trigger(availableNow=True).")
-
-  override protected def source(checkpoint: InitialOffset): Source[ReceivedPosition[C]] =
-    new ReceivedSource(connector, settings, schema, checkpoint, spark.defaultParallelism)
-}
+import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, PollBudgets}
 
 /** The driver's part of a connector that receives. */
 final private[connector] class ReceivedSource[C](
@@ -48,37 +31,28 @@ final private[connector] class ReceivedSource[C](
     schema: StructType,
     checkpoint: InitialOffset,
     parts: Int)
-    extends JournalledSource[ReceivedPosition[C]] {
+    extends ConnectorSource[C](connector, settings)
+    with JournalledSource[ConnectorPosition[C]] {
 
   private val calls = connector.calls(settings)
   private val receiver = calls("opened its origin")(connector.open(settings, schema))
-  private val offsets = new ReceivedOffset(connector.shortName(), connector.positions)
-  private val identity = connector.sourceId(settings)
   private val store = checkpoint.beside("journal")
   private val journal =
     new SourceJournal(store, identity, new ReceivedPositions[C], settings.lostRows(_, _, _), parts)
 
   override val polls: PollBudgets = new PollBudgets(ReceivedSource.Bounds)
-  override val name: String = s"${connector.shortName()}[$identity]"
-  override val limit: ReadLimit = SourceOptions.limit(settings.values)
-  override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
   private val feeding = Feeding(new FeedLog(store, identity), this, ReceivedSource.Pause)
   override val supply: ReceivedSupply[C] =
     new ReceivedSupply(receiver, calls, connector, journal, new ReadAhead(polls), feeding)
   override protected def journalled: ReceivedSupply[C] = supply
 
-  override def first: ReceivedPosition[C] =
-    ReceivedPosition(0L, None, calls("read its first position")(receiver.first()))
+  override def first: ConnectorPosition[C] =
+    ConnectorPosition(0L, calls("read its first position")(receiver.first()))
 
-  override def toJson(position: ReceivedPosition[C]): String = offsets.toJson(identity, position)
+  override def readerFactory: ReceivedReaderFactory[C] =
+    ReceivedReaderFactory(ConnectorInTask(connector, settings, schema), identity, store)
 
-  override def fromJson(json: String): Either[EpochalException, ReceivedPosition[C]] = offsets.fromJson(identity, json)
-
-  override def readerFactory: PartitionReaderFactory = readers
-
-  override protected def feedRows: FeedRows = readers
-
-  private def readers = ReceivedReaderFactory(connector, settings, schema, identity, store)
+  override protected def feedRows: FeedRows = readerFactory
 
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     Map("retries" -> calls.repeated.toString) ++ calls.once("gave its metrics")(receiver.metrics().asScala)
@@ -93,24 +67,38 @@ private object ReceivedSource {
   val Pause: Duration = Duration.ofMillis(50)
 }
 
+final private[connector] class ReceivedPositions[C] extends JournalPositions[ConnectorPosition[C], C] {
+  override def rows(at: ConnectorPosition[C]): Long = at.rows
+  override def segments(at: ConnectorPosition[C]): Option[Seq[Segment]] = at.journal
+  override def cursor(at: ConnectorPosition[C]): C = at.position
+
+  override def after(start: ConnectorPosition[C], rows: Long, segments: Seq[Segment], cursor: C): ConnectorPosition[C] =
+    ConnectorPosition(start.rows + rows, cursor, Some(segments))
+
+  override def at(like: ConnectorPosition[C], row: Long): ConnectorPosition[C] = like.copy(rows = row, journal = None)
+}
+
 /** What a receiver gives goes into the journal: a frame for each call, in which a record is int32 length, bytes. */
 final private[connector] class ReceivedSupply[C](
     receiver: Receiver[C],
     calls: AuthorCalls,
     connector: ReceivingConnector[C],
-    journal: SourceJournal[ReceivedPosition[C], C],
+    journal: SourceJournal[ConnectorPosition[C], C],
     ahead: ReadAhead,
-    feeding: Feeding[ReceivedPosition[C]])
-    extends JournalledSupply[ReceivedPosition[C], C](journal, ahead, Some(feeding)) {
+    feeding: Feeding[ConnectorPosition[C]])
+    extends JournalledSupply[ConnectorPosition[C], C](journal, ahead, Some(feeding)) {
 
   @volatile private var seen = Option.empty[Extent]
 
   /** Where an epoch has ended, and the receiver was not told yet. */
-  private val delivered = new AtomicReference[ReceivedPosition[C]]
+  private val delivered = new AtomicReference[ConnectorPosition[C]]
 
   override def known: Option[Extent] = seen
 
-  override protected def receive(tail: JournalTail[ReceivedPosition[C], C], most: Long, budget: PollBudget): Boolean = {
+  override protected def receive(
+      tail: JournalTail[ConnectorPosition[C], C],
+      most: Long,
+      budget: PollBudget): Boolean = {
     Option(delivered.getAndSet(null)).foreach(released)
     var atEnd = false
     while (!atEnd && tail.available < most && !budget.spent) {
@@ -134,14 +122,14 @@ final private[connector] class ReceivedSupply[C](
     !atEnd && budget.spent
   }
 
-  override def release(end: ReceivedPosition[C]): Unit = {
+  override def release(end: ConnectorPosition[C]): Unit = {
     super.release(end)
     // A receiver is asked by one thread at a time: that of a feed does it before it receives again.
     if (isFed) delivered.set(end) else released(end)
   }
 
-  private def released(end: ReceivedPosition[C]): Unit =
-    calls("released records")(receiver.release(end.cursor))
+  private def released(end: ConnectorPosition[C]): Unit =
+    calls("released records")(receiver.release(end.position))
 
   override protected def reset(): Unit = ()
 

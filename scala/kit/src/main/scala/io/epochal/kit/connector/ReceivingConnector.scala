@@ -2,11 +2,13 @@ package io.epochal.kit.connector
 
 import java.util
 
-import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.read.Batch
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Experimental
+import io.epochal.core.error.Conditions
 import io.epochal.core.option.OptionSpec
+import io.epochal.kit.source.{InitialOffset, Source}
 
 /** A source of another team whose origin cannot be asked twice. Its author says how records are received ([[Receiver]]) and how a row
   * is made of one; what is a [[SourceConnector]]'s from the kit is here, too, and the journal.
@@ -28,6 +30,16 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
 
   final override private[connector] def isContinuous: Boolean = true
 
-  final override private[connector] def scan(settings: Settings, schema: StructType): Scan =
-    new ReceivingScan(this, settings, schema)
+  final override private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch =
+    throw Conditions.ModeUnsupported(
+      "format" -> format,
+      "mode" -> "be read by a batch",
+      "reason" -> "what it receives is kept in the checkpoint of a stream",
+      "suggestion" -> "Use readStream with .trigger(availableNow=True).")
+
+  final override private[connector] def source(
+      settings: Settings,
+      schema: StructType,
+      checkpoint: InitialOffset,
+      parts: Int): Source[ConnectorPosition[C]] = new ReceivedSource(this, settings, schema, checkpoint, parts)
 }

@@ -13,9 +13,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionGroup, OptionSpec}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.sink.{AsynchronousProgress, SinkProvider}
+import io.epochal.kit.sink.{AsynchronousProgress, IdentityOptions, SinkProvider, SinkSettings}
 import io.epochal.kit.spark.SinkEngine
 
 /** A sink of another team: `format("…")` for streams, each row written exactly once, and for batch writes, each in one transaction.
@@ -99,4 +99,38 @@ abstract class SinkConnector(format: String, description: String, specs: util.Li
 
   private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
     Conditions.ModeUnsupported("format" -> format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
+}
+
+/** The options that every sink of a connector has. */
+private[connector] object SinkOptions {
+
+  val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
+    "inlineMaxBytes",
+    OptionType.bytes,
+    "Bytes of an epoch that may travel in commit messages; tasks whose share has more write files.",
+    Some(64L << 20))
+  val SpillDirectory: OptionSpec[String] = OptionSpec(
+    "spillDirectory",
+    OptionType.string,
+    "Directory, on a file system that driver and executors reach, for those files. Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
+    sample = Some("s3a://bucket/spill")
+  )
+
+  val all: Seq[OptionSpec[_]] = Seq(
+    IdentityOptions.SinkId,
+    IdentityOptions.NewQuery,
+    IdentityOptions.LedgerEmpty,
+    IdentityOptions.EpochMismatch,
+    InlineMaxBytes,
+    SpillDirectory) ++ RetryOptions.all
+
+  def settings(values: OptionValues): SinkSettings = SinkSettings(
+    values.get(IdentityOptions.SinkId),
+    values(IdentityOptions.NewQuery),
+    values(IdentityOptions.LedgerEmpty),
+    values(IdentityOptions.EpochMismatch),
+    values(InlineMaxBytes),
+    values.get(SpillDirectory),
+    badRowLimit = None
+  )
 }

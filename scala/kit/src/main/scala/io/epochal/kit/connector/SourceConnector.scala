@@ -2,11 +2,12 @@ package io.epochal.kit.connector
 
 import java.util
 
-import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.read.Batch
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.option.OptionSpec
+import io.epochal.kit.source.{InitialOffset, Source}
 
 /** A source of another team: `format("…")` for batch reads and streams. Its author says what the origin has and how it is read
   * ([[Origin]]); offsets in the checkpoint, their versions and their owner, limits, AvailableNow, the first offset, lag, metrics and
@@ -29,6 +30,13 @@ abstract class SourceConnector[P](format: String, description: String, specs: ut
 
   final override private[connector] def isContinuous: Boolean = tails
 
-  final override private[connector] def scan(settings: Settings, schema: StructType): Scan =
-    new ConnectorScan(this, settings, schema)
+  final override private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch =
+    new OriginBatch(this, settings, schema, parts)
+
+  final override private[connector] def source(
+      settings: Settings,
+      schema: StructType,
+      checkpoint: InitialOffset,
+      parts: Int): Source[ConnectorPosition[P]] =
+    if (tails) new TailSource(this, settings, schema, parts) else new OriginSource(this, settings, schema, parts)
 }

@@ -5,13 +5,14 @@ import java.util
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.read.Batch
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.annotation.Stable
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, RetryOptions, SourceOptions}
-import io.epochal.kit.source.{SourceProvider, SourceTable}
+import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** What every source of another team says of itself, wherever its rows come from: a [[SourceConnector]] reads them, and reads them
   * again where it must; a [[ReceivingConnector]] receives them once.
@@ -59,9 +60,15 @@ abstract class SourceDefinition[P] private[connector] (
   /** Whether a reader may ask for these columns (`.schema(…)`). The default: only the connector's own. */
   def accepts(schema: StructType, settings: Settings): Boolean = schema == this.schema(settings)
 
-  private[connector] def scan(settings: Settings, schema: StructType): Scan
-
   private[connector] def isContinuous: Boolean
+
+  private[connector] def batch(settings: Settings, schema: StructType, parts: Int): Batch
+
+  private[connector] def source(
+      settings: Settings,
+      schema: StructType,
+      checkpoint: InitialOffset,
+      parts: Int): Source[ConnectorPosition[P]]
 
   final override protected[connector] def options(raw: Map[String, String]): Either[EpochalException, Settings] =
     SettingsReader.read(group, raw).map { settings =>
@@ -71,7 +78,7 @@ abstract class SourceDefinition[P] private[connector] (
 
   final override protected def table(schema: StructType, settings: Settings): Table =
     if (accepts(schema, settings))
-      new SourceTable(format, schema, () => () => scan(settings, schema), isContinuous)
+      new SourceTable(format, schema, () => () => new ConnectorScan(this, settings, schema), isContinuous)
     else
       throw Conditions.SchemaUnsupported(
         "format" -> format,
@@ -81,10 +88,55 @@ abstract class SourceDefinition[P] private[connector] (
   final private[connector] def sourceId(settings: Settings): String =
     settings.values.get(SourceOptions.SourceId).getOrElse(identity(settings))
 
+  /** In plans and in Spark's progress. */
+  final private[connector] def nameOf(settings: Settings): String = s"$format[${sourceId(settings)}]"
+
   /** In a task, from what travelled there: it was checked on the driver. */
   final private[connector] def settings(raw: Map[String, String]): Settings =
     SettingsReader.read(group, raw).fold(throw _, found => found)
 
   final private[connector] def calls(settings: Settings): AuthorCalls =
     new AuthorCalls(format, settings.retry, isTransient)
+}
+
+final private class ConnectorScan[P](connector: SourceDefinition[P], settings: Settings, schema: StructType)
+    extends SourceScan[ConnectorPosition[P]](connector.nameOf(settings), schema) {
+
+  override protected def batch: Batch = connector.batch(settings, schema, spark.defaultParallelism)
+
+  override protected def source(checkpoint: InitialOffset): Source[ConnectorPosition[P]] =
+    connector.source(settings, schema, checkpoint, spark.defaultParallelism)
+}
+
+/** The driver's part of a connector, as the kit's stream asks for it. */
+abstract private[connector] class ConnectorSource[P](connector: SourceDefinition[P], settings: Settings)
+    extends Source[ConnectorPosition[P]] {
+
+  final protected val identity: String = connector.sourceId(settings)
+  private val offsets = new ConnectorOffset(connector.shortName(), connector.positions)
+
+  override val name: String = connector.nameOf(settings)
+  override val limit: ReadLimit = SourceOptions.limit(settings.values)
+  override def eventTimeColumn: Option[String] = settings.values.get(SourceOptions.EventTimeColumn)
+  override def toJson(position: ConnectorPosition[P]): String = offsets.toJson(identity, position)
+
+  override def fromJson(json: String): Either[EpochalException, ConnectorPosition[P]] =
+    offsets.fromJson(identity, json)
+}
+
+/** Travels to the tasks, where the connector is made anew: an author's class need not be serializable. */
+final private[connector] case class ConnectorInTask[C <: SourceDefinition[_]](
+    kind: Class[C],
+    raw: Map[String, String],
+    schema: StructType) {
+
+  def connector: C = kind.getDeclaredConstructor().newInstance()
+
+  override def toString: String = kind.getName
+}
+
+private[connector] object ConnectorInTask {
+
+  def apply[C <: SourceDefinition[_]](connector: C, settings: Settings, schema: StructType): ConnectorInTask[C] =
+    new ConnectorInTask(connector.getClass.asInstanceOf[Class[C]], settings.raw, schema)
 }

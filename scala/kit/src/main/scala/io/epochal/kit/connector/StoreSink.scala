@@ -1,14 +1,20 @@
 package io.epochal.kit.connector
 
+import java.nio.ByteBuffer
+
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{LedgerRow, LedgerText, ServerIdentity, Target}
+import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
+import io.epochal.kit.sink.transport.Shipment
 import io.epochal.kit.sink.{
   Claimed,
   LedgerState,
@@ -16,10 +22,12 @@ import io.epochal.kit.sink.{
   SinkMetrics,
   SinkSettings,
   SinkTarget,
+  SinkTransaction,
   TransactionalSink,
   TransactionalTable
 }
-import io.epochal.kit.spark.SinkEngine
+import io.epochal.kit.spark.memory.BinaryRow
+import io.epochal.kit.spark.{SinkEngine, ValueRows}
 
 /** The target of one query into a connector's system. */
 final private[connector] class StoreTable(
@@ -119,4 +127,92 @@ private[connector] object StoreSink {
 
   def entry(sinkId: String): String = s"$Sinks$sinkId"
   private def retired(sinkId: String, queryId: String): String = s"retired:$sinkId:$queryId"
+}
+
+/** What a run writes to, in a connector's system. */
+final private[connector] class StoreTarget(
+    sink: StoreSink,
+    override val name: String,
+    sinkId: String,
+    schema: StructType,
+    check: Option[RowCheck])
+    extends SinkTarget {
+
+  private val rows = BinaryRows(schema, check)
+
+  override def place: String = sink.place
+  override def rowFormat: RowFormat = rows
+
+  override def transaction[A](step: String)(body: SinkTransaction => A): A =
+    sink.transaction(s"ran $step", schema)(open => body(new StoreCommit(open)))
+
+  override def losesConnection(error: Throwable): Boolean = sink.losesConnection(error)
+
+  override def couldNotAsk(error: EpochalException): Boolean = error.condition == Conditions.ConnectorFailed
+
+  final private class StoreCommit(open: StoreTransaction) extends SinkTransaction {
+
+    override def server: ServerIdentity = sink.server
+
+    override def ledgerRow(): Option[LedgerRow] = sink.rowOf(open.lock(StoreSink.entry(sinkId)))
+
+    override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
+      write(shipment, whole, next.last.fold(Condition.BatchWrite)(_.epoch.toString))
+      Failpoints.reach(Failpoint.AfterLoad)
+      adopt(next)
+    }
+
+    override def takeOver(before: LedgerRow, next: LedgerRow): Unit = sink.retire(open, before)
+
+    override def adopt(next: LedgerRow): Unit = open.put(StoreSink.entry(sinkId), LedgerText.write(next))
+
+    override def applyBatch(shipment: Shipment, whole: Boolean): Unit = write(shipment, whole, Condition.BatchWrite)
+
+    override def commit(): Unit = open.commit()
+
+    private def write(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
+      val brought = rows.decode(shipment.rows)
+      val stored = open.write(brought.asJava, whole)
+      if (brought.hasNext) throw sink.invalid("write", "it has not read all rows")
+      if (stored != shipment.stored)
+        throw Conditions.RowsDropped(
+          "epoch" -> epoch,
+          "table" -> name,
+          "found" -> s"${shipment.stored} rows were sent, and $stored stored")
+    }
+  }
+}
+
+/** Rows in Spark's own binary form on their way to the driver: int64 number of bytes, big-endian, then the bytes. */
+final private[connector] case class BinaryRows(schema: StructType, check: Option[RowCheck]) extends RowFormat {
+
+  override def encoder(out: ChunkedBytes): RowEncoder = new RowEncoder {
+    private val values = new ValueRows(schema)
+
+    override def encode(row: BinaryRow): Unit = {
+      check.foreach(_.check(values.values(row.internal)))
+      out.reserve(BinaryRows.Head + row.sizeInBytes)
+      out.putLong(row.sizeInBytes.toLong)
+      out.putBytes(row.base, row.origin, row.sizeInBytes)
+    }
+  }
+
+  /** The rows, as values. Each chunk has whole rows. */
+  def decode(rows: EncodedRows): Iterator[Row] = {
+    val values = new ValueRows(schema)
+    val shown = BinaryRow.empty(schema.length)
+    rows.chunks.iterator.flatMap { case (bytes, count) =>
+      Iterator.unfold(0) { at =>
+        Option.when(at < count) {
+          val size = ByteBuffer.wrap(bytes, at, BinaryRows.Head).getLong.toInt
+          shown.pointTo(bytes, at + BinaryRows.Head, size)
+          (values.values(shown.internal), at + BinaryRows.Head + size)
+        }
+      }
+    }
+  }
+}
+
+private object BinaryRows {
+  private val Head = 8
 }

@@ -38,8 +38,8 @@ import io.epochal.kit.spark.{EndlessQuery, QueryStop}
   */
 final private[sink] class FlushingCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
   import FlushingCommit._
-  import write.request._
   import write._
+  import write.request._
 
   private lazy val progress = new ProgressCommits(claimed.target, sinkId, sink.settings)
   private var steering: EndlessQuery = _

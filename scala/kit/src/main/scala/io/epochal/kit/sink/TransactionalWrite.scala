@@ -129,8 +129,8 @@ private[sink] trait CommitStrategy {
 
 /** One micro-batch: claim (the first of the run only), then rows and ledger row in one transaction. */
 final private class MicroBatchCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
-  import write.request._
   import write._
+  import write.request._
 
   private var transport: Transport = _
 

@@ -26,8 +26,8 @@ final class ReceivingConnectorSuite extends SourceChecks {
     override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, 2, s"not-$machine")
     override def makeAvailable(rows: Int): Unit = Tickets.machine(machine).size.addAndGet(rows.toLong): Unit
     override def rowsBefore(offset: Offset): Long = offset match {
-      case SourceOffset(position: ReceivedPosition[_], _) => position.rows
-      case other                                          => fail(s"not an offset of ours: $other")
+      case SourceOffset(position: ConnectorPosition[_], _) => position.rows
+      case other                                           => fail(s"not an offset of ours: $other")
     }
     override def keepsRows: Boolean = false
     override def endIsKnownAtStart: Boolean = false

@@ -27,8 +27,8 @@ final class SourceConnectorSuite extends SourceChecks {
     override def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream = stream(checkpoint, 2, s"not-$feed")
     override def makeAvailable(rows: Int): Unit = Numbers.feed(feed).size.addAndGet(rows.toLong): Unit
     override def rowsBefore(offset: Offset): Long = offset match {
-      case SourceOffset(CountedPosition(rows, _), _) => rows
-      case other                                     => fail(s"not an offset of ours: $other")
+      case SourceOffset(ConnectorPosition(rows, _, _), _) => rows
+      case other                                          => fail(s"not an offset of ours: $other")
     }
   }
 
@@ -109,12 +109,12 @@ final class SourceConnectorSuite extends SourceChecks {
     val connector = new Numbers
     val settings = connector.settings(Map("feed" -> feed))
     val source = new TailSource(connector, settings, connector.schema(settings), 2)
-    val partitions = source.endlessPartitions(CountedPosition(5L, Long.box(1L))).map(Serialization.copy(_))
+    val partitions = source.endlessPartitions(ConnectorPosition(5L, Long.box(1L))).map(Serialization.copy(_))
     assert(partitions.length == 1)
     val reader = Serialization.copy(source.endlessReaders).createReader(partitions.head)
     try {
       assert(reader.next(Long.MaxValue) && reader.get().getLong(0) == 1 && reader.next(0) && !reader.next(0))
-      assert(source.merge(Seq(Serialization.copy(reader.offset))) == CountedPosition(7L, Long.box(3L)))
+      assert(source.merge(Seq(Serialization.copy(reader.offset))) == ConnectorPosition(7L, Long.box(3L)))
     } finally reader.close()
   }
 

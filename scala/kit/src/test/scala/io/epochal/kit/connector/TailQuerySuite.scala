@@ -72,7 +72,7 @@ final class TailQuerySuite extends StreamTest {
     assert(!source.needsReconfiguration && source.endlessPartitions(source.first).length == 1)
     Numbers.feed(feed).parts = 2
     assert(source.needsReconfiguration)
-    source.lookAhead(CountedPosition(1L, Lanes.at("lane 0" -> 1L)))
+    source.lookAhead(ConnectorPosition(1L, Lanes.at("lane 0" -> 1L)))
     assert(source.supply.known.map(_.exists).contains(8L) && source.supply.latest.exists(_.rows == 8L))
     source.supply.close()
   }

@@ -1,5 +1,7 @@
 package io.epochal.kit.connector
 
+import java.io.{FileNotFoundException, IOException}
+import java.nio.file.FileSystemException
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
@@ -71,14 +73,17 @@ private object AuthorCalls {
 }
 
 /** An origin that is open, and the calls of it. */
-final private[connector] class OriginCalls[P](origin: Origin[P], author: AuthorCalls) extends AutoCloseable {
+final private[connector] class OriginCalls[P](val origin: Origin[P], author: AuthorCalls) extends AutoCloseable {
 
   def apply[A](step: String)(body: Origin[P] => A): A = author(step)(body(origin))
 
   def once[A](step: String)(body: => A): A = author.once(step)(body)
 
-  /** Calls once: there is no time to repeat it. */
-  def now[A](step: String)(body: Origin[P] => A): A = author.once(step)(body(origin))
+  /** The origin of a connector that says that it can be followed. */
+  def tail: TailOrigin[P] = origin match {
+    case tail: TailOrigin[P] => tail
+    case _                   => throw invalid("open", "its tails() is true, and its origin is no TailOrigin")
+  }
 
   def invalid(member: String, reason: String): EpochalException = author.invalid(member, reason)
 
@@ -90,14 +95,19 @@ final private[connector] class OriginCalls[P](origin: Origin[P], author: AuthorC
 
 private[connector] object OriginCalls {
 
-  /** The origin of a connector that says that it can be followed. */
-  def tail[P](origin: Origin[P], calls: OriginCalls[P]): TailOrigin[P] = origin match {
-    case tail: TailOrigin[P] => tail
-    case _                   => throw calls.invalid("open", "its tails() is true, and its origin is no TailOrigin")
-  }
-
   def open[P](connector: SourceConnector[P], settings: Settings, schema: StructType): OriginCalls[P] = {
     val author = connector.calls(settings)
     new OriginCalls(author("opened its origin")(connector.open(settings, schema)), author)
+  }
+}
+
+/** Which failures can pass, where an author does not say. */
+private[connector] object Transient {
+
+  /** A failure of input or output that is none of a file: that of a network. */
+  def ofNetwork(error: Throwable): Boolean = error match {
+    case _: FileSystemException | _: FileNotFoundException => false
+    case _: IOException                                    => !QueryStop.isInterruption(error)
+    case _                                                 => false
   }
 }

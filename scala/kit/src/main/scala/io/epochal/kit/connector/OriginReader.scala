@@ -1,0 +1,103 @@
+package io.epochal.kit.connector
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+
+import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
+
+/** The rows of one task, by their positions as they are written. */
+final private[connector] case class OriginPartition(start: String, end: String) extends InputPartition
+
+/** A task that follows an origin.
+  *
+  * @param rows
+  *   before the position that the query went on from
+  * @param start
+  *   where this task begins, as it is written
+  */
+final private[connector] case class TailPartition(index: Int, rows: Long, start: String) extends InputPartition
+
+/** @param count
+  *   rows that the task has delivered
+  */
+final private[connector] case class TailOffset(from: TailPartition, position: String, count: Long)
+    extends PartitionOffset
+
+final private[connector] case class OriginReaderFactory[P](task: ConnectorInTask[SourceConnector[P]])
+    extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case OriginPartition(start, end) =>
+      val (positions, calls) = OriginReaderFactory.open(task)
+      new OriginReader(calls, new PositionRange(positions.fromText(start), positions.fromText(end)))
+    case other => throw new IllegalArgumentException(s"not a partition of a connector: $other")
+  }
+}
+
+private object OriginReaderFactory {
+
+  def open[P](task: ConnectorInTask[SourceConnector[P]]): (PositionFormat[P], OriginCalls[P]) = {
+    val connector = task.connector
+    (connector.positions, OriginCalls.open(connector, connector.settings(task.raw), task.schema))
+  }
+}
+
+/** Closes the rows, and then the origin that they come from. */
+final private class OriginReader[P](calls: OriginCalls[P], range: PositionRange[P])
+    extends PartitionReader[InternalRow] {
+
+  private val rows =
+    try calls("opened a partition")(_.read(range))
+    catch {
+      case error: Throwable =>
+        calls.close()
+        throw error
+    }
+
+  override def next(): Boolean = calls.once("read a partition")(rows.next())
+
+  override def get(): InternalRow = rows.get()
+
+  override def close(): Unit =
+    try calls.once("closed a partition")(rows.close())
+    finally calls.close()
+}
+
+final private[connector] case class TailReaders[P](task: ConnectorInTask[SourceConnector[P]])
+    extends EndlessReaderFactory {
+
+  override def createReader(partition: InputPartition): EndlessReader = partition match {
+    case tail: TailPartition =>
+      val (positions, calls) = OriginReaderFactory.open(task)
+      new OriginTailReader(positions, calls, tail)
+    case other => throw new IllegalArgumentException(s"not a partition of a connector: $other")
+  }
+}
+
+final private class OriginTailReader[P](positions: PositionFormat[P], calls: OriginCalls[P], from: TailPartition)
+    extends EndlessReader {
+
+  private val reader =
+    try calls("followed its end")(_ => calls.tail.tail(positions.fromText(from.start)))
+    catch {
+      case error: Throwable =>
+        calls.close()
+        throw error
+    }
+  private var count = 0L
+
+  override def next(timeoutMillis: Long): Boolean = {
+    val found = calls.once("followed its end")(reader.next(timeoutMillis))
+    if (found) count += 1
+    found
+  }
+
+  override def get(): InternalRow = reader.get()
+
+  override def offset: PartitionOffset = TailOffset(from, positions.toText(reader.position()), count)
+
+  override def close(): Unit =
+    try calls.once("closed a partition")(reader.close())
+    finally calls.close()
+}

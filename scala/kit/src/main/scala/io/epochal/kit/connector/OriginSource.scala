@@ -1,0 +1,168 @@
+package io.epochal.kit.connector
+
+import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
+
+import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
+
+/** The batch read: what the origin has when it is planned. */
+final private[connector] class OriginBatch[P](
+    connector: SourceConnector[P],
+    settings: Settings,
+    schema: StructType,
+    parts: Int)
+    extends Batch {
+
+  override def planInputPartitions(): Array[InputPartition] =
+    Using.resource(OriginCalls.open(connector, settings, schema)) { calls =>
+      val supply = new OriginSupply(calls, connector.positions, parts)
+      val first = supply.first
+      var end = first
+      var atEnd = false
+      while (!atEnd) {
+        val rows = supply.available(end, Long.MaxValue)
+        atEnd = supply.known.exists(_.exact) || rows == 0 && !supply.paused
+        end = supply.take(end, rows)
+      }
+      supply.partitions(first, end)
+    }
+
+  override def createReaderFactory(): PartitionReaderFactory = OriginReaderFactory(
+    ConnectorInTask(connector, settings, schema))
+}
+
+/** The driver's part of a [[SourceConnector]]. */
+private[connector] class OriginSource[P](
+    connector: SourceConnector[P],
+    settings: Settings,
+    schema: StructType,
+    parts: Int)
+    extends ConnectorSource[P](connector, settings) {
+
+  final protected val calls: OriginCalls[P] = OriginCalls.open(connector, settings, schema)
+  override val supply: OriginSupply[P] = new OriginSupply(calls, connector.positions, parts)
+  override def first: ConnectorPosition[P] = supply.first
+  override def readerFactory: PartitionReaderFactory = OriginReaderFactory(task)
+  override def metrics(rowsBehind: Option[Long]): Map[String, String] = calls.metrics
+  final protected def task: ConnectorInTask[SourceConnector[P]] = ConnectorInTask(connector, settings, schema)
+}
+
+/** A connector's source in continuous and real-time queries as well. */
+final private[connector] class TailSource[P](
+    connector: SourceConnector[P],
+    settings: Settings,
+    schema: StructType,
+    parts: Int)
+    extends OriginSource[P](connector, settings, schema, parts)
+    with ContinuousSource[ConnectorPosition[P]] {
+
+  private val positions = connector.positions
+
+  override def endlessPartitions(start: ConnectorPosition[P]): Array[InputPartition] =
+    calls("planned its tasks")(_ => calls.tail.tails(start.position, parts)).asScala.zipWithIndex.map {
+      case (at, index) => TailPartition(index, start.rows, positions.toText(at)): InputPartition
+    }.toArray
+
+  override def endlessReaders: EndlessReaderFactory = TailReaders(task)
+
+  override def needsReconfiguration: Boolean =
+    quietly("said whether its tasks are as they were")(_.tailsChanged()).getOrElse(false)
+
+  override def lookAhead(end: ConnectorPosition[P]): Unit =
+    quietly("looked ahead")(_.lookAhead(end.position)).flatMap(_.toScala).foreach(supply.saw(end, _))
+
+  /** Spark asks in passing, and cannot do with a failure. */
+  private def quietly[A](step: String)(body: TailOrigin[P] => A): Option[A] =
+    try Some(calls.once(step)(body(calls.tail)))
+    catch {
+      case NonFatal(error) =>
+        TailSource.log.warn("{}", error.getMessage)
+        None
+    }
+
+  override def merge(offsets: Seq[PartitionOffset]): ConnectorPosition[P] = {
+    val ends = offsets.collect { case end: TailOffset => end }.sortBy(_.from.index)
+    val merged =
+      calls("merged offsets")(_ => calls.tail.merge(ends.map(end => positions.fromText(end.position)).asJava))
+    ConnectorPosition(ends.head.from.rows + ends.map(_.count).sum, merged)
+  }
+}
+
+private object TailSource {
+  private val log = LoggerFactory.getLogger("io.epochal.kit.connector")
+}
+
+/** The rows of an origin, with how many there are before each position: counted from where the query began, so that limits and lag
+  * are in rows whatever a position is.
+  */
+final private[connector] class OriginSupply[P](calls: OriginCalls[P], positions: PositionFormat[P], parts: Int)
+    extends Supply[ConnectorPosition[P]] {
+
+  private var last = Option.empty[(ConnectorPosition[P], Available[P])]
+  private var toEnd = false
+  @volatile private var seen = Option.empty[(ConnectorPosition[P], Extent)]
+
+  def first: ConnectorPosition[P] = ConnectorPosition(0L, calls("read its first position")(_.first()))
+
+  override def available(start: ConnectorPosition[P], most: Long): Long = {
+    // The end that a run under AvailableNow goes to is searched at its start, whatever a batch may take.
+    val found = ask(start, if (toEnd) Long.MaxValue else most)
+    saw(start, found)
+    last = Some(start -> found)
+    toEnd = false
+    math.min(found.rows, most)
+  }
+
+  /** What lies after a position, for the lag. */
+  def saw(start: ConnectorPosition[P], found: Available[P]): Unit = {
+    val until = start.rows + found.rows
+    seen = Some(ConnectorPosition(until, found.end) -> Extent(until, if (found.atEnd) until else Long.MaxValue))
+  }
+
+  override def take(start: ConnectorPosition[P], rows: Long): ConnectorPosition[P] = {
+    val found =
+      last.collect { case (from, all) if from == start && all.rows == rows => all }.getOrElse(ask(start, rows))
+    ConnectorPosition(start.rows + found.rows, found.end)
+  }
+
+  override def partitions(start: ConnectorPosition[P], end: ConnectorPosition[P]): Array[InputPartition] =
+    if (start.rows == end.rows) Array.empty
+    else
+      calls("shared out a batch")(_.split(start.position, end.position, parts)).asScala
+        .map(range => OriginPartition(positions.toText(range.start), positions.toText(range.end)): InputPartition)
+        .toArray
+
+  override def rowsBefore(position: ConnectorPosition[P]): Long = position.rows
+
+  override def known: Option[Extent] = seen.map(_._2)
+
+  override def latest: Option[ConnectorPosition[P]] = seen.map(_._1)
+
+  /** An origin may pass what holds no rows. */
+  override def paused: Boolean =
+    last.exists { case (start, found) => found.rows == 0 && found.end != start.position }
+
+  override def freezeEnd(): Unit = toEnd = true
+
+  override def release(end: ConnectorPosition[P]): Unit = calls("released rows")(_.release(end.position))
+
+  override def close(): Unit = calls.close()
+
+  private def ask(start: ConnectorPosition[P], most: Long): Available[P] = {
+    val found = calls("searched its end")(_.available(start.position, most))
+    if (found.rows < 0 || found.rows > most)
+      throw calls.invalid("available", s"asked for $most rows, it gave ${found.rows}")
+    if (found.rows > 0 && found.end == start.position)
+      throw calls.invalid(
+        "available",
+        s"${found.rows} rows after ${start.position} end at ${found.end}, where they begin")
+    found
+  }
+}
