@@ -1,10 +1,17 @@
 package io.epochal.ingest
 
+import scala.util.Using
+
+import org.apache.spark.unsafe.types.UTF8String
+
 import io.epochal.core.journal.{FileStore, Slice}
 import io.epochal.ingest.intake.{ArrivalFormat, StoredArrival}
+import io.epochal.kit.spark.TextMap
+import io.epochal.kit.json.Json
+import io.epochal.kit.record.RecordOrigin
 import io.epochal.kit.source.journal.JournalFrames
 
-/** Steps through the records of a task's slices. One thread at a time. */
+/** Steps through the records of a task's slices. Not thread-safe. */
 final private class ArrivalReader(
     slices: Iterator[Slice],
     store: FileStore,
@@ -19,6 +26,7 @@ final private class ArrivalReader(
   private var record = 0
   private var at = 0
   private var current: StoredArrival = _
+  private var from: ArrivalOrigin = _
 
   /** Moves to the next record, if there is one. */
   @scala.annotation.tailrec
@@ -32,10 +40,12 @@ final private class ArrivalReader(
     } else if (nextFrame()) next()
     else false
 
-  /** What the record came with. The same object for all records that came together. */
-  def arrival: StoredArrival = current
+  /** Where the record came from: the same object for all records of one arrival. */
+  def origin: ArrivalOrigin = from
 
-  /** Where in the arrival's payload the record begins, and where it ends. */
+  /** Has the record, from `begin` to `end`. */
+  def payload: Array[Byte] = current.payload
+
   def begin: Int = current.end(record - 1)
 
   def end: Int = current.end(record)
@@ -61,9 +71,10 @@ final private class ArrivalReader(
       true
   }
 
-  /** The next arrival of the frame, from its first record on. */
+  /** Opens the next arrival of the frame, at its first record. */
   private def open(): Unit = {
     current = ArrivalFormat.read(buffer, at, length)
+    from = new ArrivalOrigin(current)
     at = current.until
     record = 0
   }
@@ -77,4 +88,25 @@ final private class ArrivalReader(
 
 private object ArrivalReader {
   private val FirstSize = 64 << 10
+}
+
+/** Where a record came from, as values of columns. */
+final private class ArrivalOrigin(arrival: StoredArrival) extends RecordOrigin {
+  private lazy val remote = UTF8String.fromString(arrival.remote)
+  private lazy val stream = UTF8String.fromString(arrival.stream)
+  private lazy val headers = Option(arrival.headers).map(json => TextMap(texts(json))).orNull
+
+  override def value(column: String): Any = column match {
+    case "receivedAt" => arrival.receivedAt
+    case "remote"     => remote
+    case "stream"     => stream
+    case "headers"    => headers
+    case _            => null
+  }
+
+  /** The members of a JSON object of strings. */
+  private def texts(json: String): Map[String, String] = Using.resource(Json.factory.createParser(json)) { parser =>
+    parser.nextToken(): Unit
+    Iterator.continually(parser.nextFieldName()).takeWhile(_ != null).map(_ -> parser.nextTextValue()).toMap
+  }
 }

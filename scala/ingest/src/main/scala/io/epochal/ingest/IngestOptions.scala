@@ -11,14 +11,15 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 import io.epochal.ingest.http.{HttpSettings, IngestHttpOptions}
 import io.epochal.ingest.intake.IntakeSettings
 import io.epochal.ingest.tcp.TcpSettings
-import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.kit.access.SecretOption
+import io.epochal.kit.record.LoneRecordOptions
 
-/** What a query asked of the source, checked.
+/** The options of a query, checked.
   *
   * @param transport
-  *   how records come
+  *   how records are received
   * @param records
-  *   what is made of them; None: rows of text
+  *   how records become the columns of a schema; None: rows of text
   * @param replacesInvalid
   *   whether bytes that are not UTF-8 become U+FFFD in rows of text
   * @param source
@@ -26,7 +27,7 @@ import io.epochal.kit.access.{Secret, SecretOption}
   */
 final case class IngestOptions(
     transport: IngestTransport,
-    records: Option[IngestRecords],
+    records: Option[LoneRecordOptions],
     schema: Option[String],
     replacesInvalid: Boolean,
     intake: IntakeSettings,
@@ -37,7 +38,7 @@ final case class IngestOptions(
     eventTimeColumn: Option[String]
 ) {
 
-  /** What is logged of rows that are gone.
+  /** The log message for lost rows.
     *
     * @throws io.epochal.core.error.EpochalException
     *   DATA_LOSS
@@ -49,7 +50,7 @@ final case class IngestOptions(
   }
 }
 
-/** How records come. */
+/** How records are received. */
 sealed trait IngestTransport extends Serializable
 
 object IngestTransport {
@@ -63,7 +64,7 @@ object IngestTransport {
   /** Clients make requests.
     *
     * @param settings
-    *   of the driver alone: they have secrets, and do not travel
+    *   used on the driver alone: they have secrets, and do not travel
     */
   final case class HttpListen(host: String, port: Int, @transient settings: HttpSettings) extends IngestTransport
 }
@@ -128,6 +129,11 @@ object IngestOptions {
     OptionType.duration,
     "How long an idempotency key is known: a record that comes again under it is acknowledged and not stored again (protocol=http).",
     Some(Duration.ofMinutes(10)))
+  val Kind: OptionSpec[String] = OptionSpec(
+    "format",
+    OptionType.oneOf("text", "json", "csv"),
+    "What a record is: text, in the column value; or JSON or CSV, with the schema's columns.",
+    Some("text"))
   val MaxBytes: OptionSpec[Long] = OptionSpec(
     "maxBytesPerBatch",
     OptionType.bytes,
@@ -141,34 +147,33 @@ object IngestOptions {
     "What becomes of bytes that are not UTF-8 in the column value: replaced by U+FFFD, or kept as they came (format=text).",
     Some("replace"))
 
+  private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
+  private val ofHttp: Seq[OptionSpec[_]] = DedupWindow +: IngestHttpOptions.all
+
   val group: OptionGroup = OptionGroup(
     Format,
     "Records that clients send over TCP or HTTP, in a durable journal before they are acknowledged. Micro-batch, continuous and real-time reads.",
-    Seq(Protocol, Mode, Host, Port) ++ Token.all ++ Seq(Ack, MaxLineBytes, IdleTimeout, MaxConnections) ++
-      Seq(MaxJournalBytes, DedupWindow) ++ IngestHttpOptions.all ++ IngestRecords.options ++
-      Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
+    Seq(Protocol, Mode, Host, Port) ++ ofTcp ++ Seq(IdleTimeout, MaxConnections, MaxJournalBytes) ++ ofHttp ++
+      Seq(Kind) ++ LoneRecordOptions.options ++ Seq(InvalidUtf8, MaxBytes, NumPartitions) ++ SourceOptions.all
   )
 
   def read(raw: Map[String, String]): Either[EpochalException, IngestOptions] =
     for {
       values <- group.parse(raw)
-      records <- IngestRecords.read(values)
-      _ <- Either.cond(
+      records <- values(Kind) match {
+        case "text" => LoneRecordOptions.unset(values).map(_ => None)
+        case kind   => LoneRecordOptions.read(values, kind).map(Some(_))
+      }
+      _ <- check(
         records.isEmpty || !values.isSet(InvalidUtf8),
-        (),
         values.conflict(
           s"${InvalidUtf8.name} without format=text",
           s"Leave ${InvalidUtf8.name} out: it is for the column value."))
-      token <- Token.of(values)
-      _ <- Either.cond(
-        values(MaxLineBytes) <= Largest,
-        (),
-        values.group.invalid(MaxLineBytes, s"${values(MaxLineBytes)}", "at most 256m"))
-      transport <- if (values(Protocol) == "http") http(values) else tcp(values, token, blanks = records.isEmpty)
+      transport <- if (values(Protocol) == "http") http(values) else tcp(values, blanks = records.isEmpty)
     } yield IngestOptions(
       transport,
       records,
-      values.get(IngestRecords.Schema),
+      values.get(LoneRecordOptions.Schema),
       values(InvalidUtf8) == "replace",
       IntakeSettings(values(MaxJournalBytes), values(DedupWindow)),
       values.get(NumPartitions),
@@ -180,66 +185,71 @@ object IngestOptions {
 
   private val Largest = 256L << 20
 
-  /** The options that TCP alone has. */
-  private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)
-
   private def http(values: OptionValues): Either[EpochalException, IngestTransport] = {
     val idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
     for {
-      _ <- ofTcp.find(values.isSet(_)).map(stray(values, _, "tcp")).toLeft(())
-      _ <- Either.cond(
+      _ <- noneOf(values, ofTcp, "tcp")
+      _ <- check(
         values(Mode) == "listen",
-        (),
         values.conflict("mode=connect, protocol=http", "Leave mode out: an API is read by the format epochal-rest."))
       settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
       _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
     } yield IngestTransport.HttpListen(values(Host), values(Port), settings)
   }
 
-  private def stray(values: OptionValues, spec: OptionSpec[_], protocol: String): EpochalException =
-    values.conflict(s"${spec.name} without protocol=$protocol", s"Set protocol=$protocol, or leave ${spec.name} out.")
+  private def tcp(values: OptionValues, blanks: Boolean): Either[EpochalException, IngestTransport] =
+    for {
+      token <- Token.of(values)
+      _ <- check(
+        values(MaxLineBytes) <= Largest,
+        values.group.invalid(MaxLineBytes, s"${values(MaxLineBytes)}", "at most 256m"))
+      settings = TcpSettings(
+        values(Host),
+        values(Port),
+        token,
+        values(Ack),
+        values(MaxLineBytes).toInt,
+        values(IdleTimeout),
+        values(MaxConnections),
+        blanks)
+      _ <- noneOf(values, ofHttp, "http")
+      transport <- if (values(Mode) == "listen") listen(values, settings) else connect(values, settings)
+    } yield transport
 
-  /** Whether everybody could write from anywhere. */
+  private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
+    exposed(values, "token, tokenFile or tokenEnv", settings.token.nonEmpty)
+      .map(_ => IngestTransport.TcpListen(settings))
+
+  private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
+    for {
+      _ <- Seq(Ack, MaxConnections, IdleTimeout)
+        .find(values.isSet(_))
+        .map(spec => values.conflict(s"${spec.name}, mode=connect", s"Leave ${spec.name} out: it is for mode=listen."))
+        .toLeft(())
+      _ <- check(settings.port > 0, values.group.invalid(Port, "0", "the port of a server"))
+    } yield IngestTransport.TcpConnect(settings)
+
+  /** Refuses the options of another protocol. */
+  private def noneOf(values: OptionValues, specs: Seq[OptionSpec[_]], protocol: String): Either[EpochalException, Unit] =
+    specs.find(values.isSet(_)).fold[Either[EpochalException, Unit]](Right(())) { stray =>
+      values.only(stray)(holds = false, s"protocol=$protocol")
+    }
+
+  /** Refuses a listener that anybody could write to from anywhere. */
   private def exposed(values: OptionValues, protection: String, isProtected: Boolean): Either[EpochalException, Unit] =
-    Either.cond(
+    check(
       isProtected || isLoopback(values(Host)),
-      (),
       Conditions.ListenerExposed(
         "format" -> Format,
         "address" -> s"${values(Host)}:${values(Port)}",
         "protection" -> protection))
 
-  private def tcp(
-      values: OptionValues,
-      token: Option[Secret],
-      blanks: Boolean): Either[EpochalException, IngestTransport] = {
-    val settings = TcpSettings(
-      values(Host),
-      values(Port),
-      token,
-      values(Ack),
-      values(MaxLineBytes).toInt,
-      values(IdleTimeout),
-      values(MaxConnections),
-      blanks)
-    val strays = (DedupWindow +: IngestHttpOptions.all).find(values.isSet(_)).map(stray(values, _, "http"))
-    if (strays.nonEmpty) Left(strays.get)
-    else if (values(Mode) == "listen")
-      exposed(values, "token, tokenFile or tokenEnv", token.nonEmpty).map(_ => IngestTransport.TcpListen(settings))
-    else
-      for {
-        _ <- Seq(Ack, MaxConnections, IdleTimeout)
-          .find(values.isSet(_))
-          .map(spec =>
-            values.conflict(s"${spec.name}, mode=connect", s"Leave ${spec.name} out: it is for mode=listen."))
-          .toLeft(())
-        _ <- Either.cond(settings.port > 0, (), values.group.invalid(Port, "0", "the port of a server"))
-      } yield IngestTransport.TcpConnect(settings)
-  }
+  private def check(holds: Boolean, error: => EpochalException): Either[EpochalException, Unit] =
+    Either.cond(holds, (), error)
 
   private def isLoopback(host: String): Boolean = Try(InetAddress.getByName(host).isLoopbackAddress).getOrElse(false)
 
-  /** Clients may come by another address tomorrow, and their records are of the same journal. */
+  /** Not the address: clients may use another one tomorrow, and their records belong to the same journal. */
   private def identity(values: OptionValues): String =
     if (values(Mode) == "connect") s"tcp://${values(Host)}:${values(Port)}" else "clients"
 }

@@ -3,22 +3,23 @@ package io.epochal.ingest
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.{Batch, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
-import org.apache.spark.sql.types.{StringType, StructField, StructType}
+import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.record.{LoneRecordOptions, RecordReading, RecordSchema}
+import io.epochal.kit.record.{LoneRecordOptions, RecordReading, RecordRules, RecordSchema}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
-/** `format("epochal-ingest")`: records that clients send. Nothing is acknowledged before it is in a journal in the query's checkpoint,
-  * and synced.
+/** `format("epochal-ingest")`: records that clients send. A record is acknowledged once it is synced to a journal in the query's
+  * checkpoint, and not before.
   *
-  *   - [[IngestOptions]], [[IngestRecords]]: what the user asks for, checked when the DataFrame is built
-  *   - [[IngestSource]] (driver): the journal, the intake and the listener of a stream; [[IngestSupply]]: its rows
-  *   - [[io.epochal.ingest.intake.JournalIntake]]: group commit; [[io.epochal.ingest.tcp.TcpListener]]: lines
-  *   - [[IngestReader]] (executor): records of the journal to rows; [[IngestTail]]: without an end
+  *   - [[IngestOptions]]: what the user asks for, checked when the DataFrame is built
+  *   - [[IngestSource]] (driver): the journal, the intake and the listener of a stream
+  *   - [[io.epochal.ingest.intake.JournalIntake]]: group commit; [[io.epochal.ingest.tcp.TcpListener]]: lines;
+  *     [[io.epochal.ingest.http.HttpListener]]: requests
+  *   - [[IngestReader]] (executor): records of the journal to rows
   *
   * Columns of text: `value STRING`; with a format, those of the schema. Then, in both cases: `receivedAt TIMESTAMP`; `remote STRING`,
-  * address and port of the client; `stream STRING`, empty where the client names none; `headers MAP<STRING, STRING>`, NULL where the
+  * the client's address and port; `stream STRING`, empty where the client names none; `headers MAP<STRING, STRING>`, NULL where the
   * protocol has none.
   */
 final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.group) {
@@ -36,49 +37,53 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
   }
 
   override protected def table(schema: StructType, options: IngestOptions): Table = {
-    val layout = options.records match {
-      case None if schema == IngestProvider.text => IngestLayout(schema, None)
+    val rules = options.records.map { records =>
+      // A declared column with the name of an origin column is a field of the record.
+      val origin = IngestProvider.Origin.filterNot(column => schema.fieldNames.contains(column.name))
+      records.rules.copy(origin = origin)
+    }
+    val all = rules match {
+      case Some(given)                           => columns.of(schema, options.schema, given).fold(throw _, identity)
+      case None if schema == IngestProvider.text => schema
       case None =>
         throw Conditions.SchemaUnsupported(
           "format" -> IngestOptions.Format,
           "columns" -> IngestProvider.text.toDDL,
           "schema" -> schema.toDDL)
-      case Some(records) =>
-        val rules = records.rules(schema)
-        IngestLayout(columns.of(schema, options.schema, rules).fold(throw _, identity), Some(rules))
     }
-    IngestProvider.table(options, layout)
+    new SourceTable(IngestOptions.Format, all, () => new IngestScanBuilder(options, all, rules), continuous = true)
   }
 }
 
 object IngestProvider {
 
-  /** The columns of text. */
-  val text: StructType = StructType(StructField("value", StringType) +: IngestRecords.Origin)
+  /** The columns that say where a record came from. */
+  val Origin: Seq[StructField] = Seq(
+    StructField("receivedAt", TimestampType),
+    StructField("remote", StringType),
+    StructField("stream", StringType),
+    StructField("headers", MapType(StringType, StringType)))
 
-  private[ingest] def table(options: IngestOptions, layout: IngestLayout): Table =
-    new SourceTable(
-      IngestOptions.Format,
-      layout.schema,
-      () => new IngestScanBuilder(options, layout),
-      continuous = true)
+  /** The columns of text. */
+  val text: StructType = StructType(StructField("value", StringType) +: Origin)
 }
 
-/** Columns that a query does not use are left out, unless it depends on them which records give rows. */
-final private class IngestScanBuilder(options: IngestOptions, layout: IngestLayout)
+/** Reads only the columns that a query uses, unless unused ones decide which records give rows. */
+final private class IngestScanBuilder(options: IngestOptions, schema: StructType, rules: Option[RecordRules])
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
-  private var needed = layout.schema
+  private var needed = schema
 
-  override def pruneColumns(required: StructType): Unit = if (layout.rules.forall(_.prunable)) needed = required
+  override def pruneColumns(required: StructType): Unit = if (rules.forall(_.prunable)) needed = required
 
-  override def build(): Scan = {
-    val timeZone = SparkSession.active.conf.get("spark.sql.session.timeZone")
-    new IngestScan(options, layout, RecordReading(needed, timeZone))
-  }
+  override def build(): Scan =
+    new IngestScan(
+      options,
+      rules,
+      RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
 }
 
-final private class IngestScan(options: IngestOptions, layout: IngestLayout, reading: RecordReading)
+final private class IngestScan(options: IngestOptions, rules: Option[RecordRules], reading: RecordReading)
     extends SourceScan[IngestPosition](s"${IngestOptions.Format}[${options.source}]", reading.schema) {
 
   override protected def batch: Batch = throw Conditions.ModeUnsupported(
@@ -89,5 +94,5 @@ final private class IngestScan(options: IngestOptions, layout: IngestLayout, rea
   )
 
   override protected def source(checkpoint: InitialOffset): Source[IngestPosition] =
-    IngestSource.start(options, layout.rules, reading, checkpoint, spark.defaultParallelism)
+    IngestSource.start(options, rules, reading, checkpoint, spark.defaultParallelism)
 }

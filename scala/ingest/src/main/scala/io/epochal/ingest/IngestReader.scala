@@ -3,17 +3,20 @@ package io.epochal.ingest
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
-import io.epochal.kit.record.{RecordColumns, RecordReading, RecordRows, RecordRules}
+import io.epochal.kit.spark.ArrayRow
+import io.epochal.kit.record._
 import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalPartition, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 
-/** All columns, and how records become those of the schema; no rules: text. */
-final private case class IngestLayout(schema: StructType, rules: Option[RecordRules])
-
-/** Travels to the executors. */
+/** Makes rows of the journal. Travels to the executors.
+  *
+  * @param rules
+  *   how records become the columns of a schema; None: rows of text
+  */
 final private class IngestReaderFactory(
     options: IngestOptions,
     rules: Option[RecordRules],
@@ -23,7 +26,7 @@ final private class IngestReaderFactory(
     with FeedRows {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case JournalPartition(slices) => new IngestReader(rows(slices.iterator))
+    case JournalPartition(slices) => rows(slices.iterator)
     case other => throw new IllegalArgumentException(s"not a partition of ${IngestOptions.Format}: $other")
   }
 
@@ -36,31 +39,83 @@ final private class IngestReaderFactory(
 
   override def source: String = options.source
 
-  override def rows(slices: Iterator[Slice]): JournalRows = {
+  override def rows(slices: Iterator[Slice]): IngestReader = {
     val arrivals = new ArrivalReader(slices, store, options.source, options.lost)
-    rules match {
-      case None => new TextRows(arrivals, reading.schema, options.replacesInvalid)
-      case Some(given) =>
-        val pages = new ArrivalPages(arrivals, given.format)
-        new ParsedRows(new RecordRows(new RecordColumns(reading, given), given, pages, IngestOptions.Format), pages)
-    }
+    rules.fold[IngestReader](new TextReader(arrivals, reading.schema, options.replacesInvalid))(
+      new ParsedReader(arrivals, reading, _))
   }
 
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
-
-  def fenced: EpochalException = Conditions.JournalFenced("source" -> options.source, "path" -> store)
 }
 
-final private class ParsedRows(rows: RecordRows, pages: ArrivalPages) extends JournalRows {
+/** The rows of a task: of one partition of a micro-batch, or without an end. */
+sealed abstract private class IngestReader(arrivals: ArrivalReader)
+    extends PartitionReader[InternalRow]
+    with JournalRows {
+  final override def get(): InternalRow = row
+  final override def number: Long = arrivals.number
+  final override def close(): Unit = arrivals.close()
+}
+
+/** Rows of text: the record as it was received, and its origin. The row and the bytes of its text are reused. */
+final private class TextReader(arrivals: ArrivalReader, schema: StructType, replacesInvalid: Boolean)
+    extends IngestReader(arrivals) {
+  private val values = new Array[Any](schema.length)
+  private val text = schema.fieldNames.indexOf("value")
+  private var from: ArrivalOrigin = _
+
+  override val row: InternalRow = ArrayRow(values)
+
+  override def next(): Boolean = {
+    val more = arrivals.next()
+    if (more) {
+      if (from ne arrivals.origin) {
+        from = arrivals.origin
+        schema.fieldNames.indices.filter(_ != text).foreach { column =>
+          values(column) = from.value(schema(column).name)
+        }
+      }
+      if (text >= 0) values(text) = textOf(arrivals.payload, arrivals.begin, arrivals.end)
+    }
+    more
+  }
+
+  private def textOf(bytes: Array[Byte], begin: Int, end: Int): UTF8String = {
+    val found = UTF8String.fromBytes(bytes, begin, end - begin)
+    if (replacesInvalid && !isAscii(bytes, begin, end)) found.makeValid() else found
+  }
+
+  private def isAscii(bytes: Array[Byte], begin: Int, end: Int): Boolean = {
+    var at = begin
+    while (at < end && bytes(at) >= 0) at += 1
+    at == end
+  }
+}
+
+/** Rows with the columns of a schema. */
+final private class ParsedReader(arrivals: ArrivalReader, reading: RecordReading, rules: RecordRules)
+    extends IngestReader(arrivals) {
+  private val record = new LoneRecord(
+    rules.format match {
+      case lines: RecordFormat.OfLines => lines
+      case other                       => throw new IllegalArgumentException(s"records are not received as $other")
+    },
+    IngestOptions.Format)
+  private val pages = new Pages {
+    override def records: Records = record
+    override def origin: Option[RecordOrigin] = Option(arrivals.origin)
+    override def index: Long = arrivals.number
+    override def count: Long = 0L
+    override def next(): Boolean = {
+      val more = arrivals.next()
+      if (more) record.set(arrivals.payload, arrivals.begin, arrivals.end)
+      more
+    }
+    override def close(): Unit = ()
+  }
+  private val rows = new RecordRows(new RecordColumns(reading, rules), rules, pages, IngestOptions.Format)
+
   override def next(): Boolean = rows.next()
+
   override def row: InternalRow = rows.row
-  override def number: Long = pages.index
-  override def close(): Unit = pages.close()
-}
-
-/** One partition of a micro-batch. */
-final private class IngestReader(rows: JournalRows) extends PartitionReader[InternalRow] {
-  override def next(): Boolean = rows.next()
-  override def get(): InternalRow = rows.row
-  override def close(): Unit = rows.close()
 }

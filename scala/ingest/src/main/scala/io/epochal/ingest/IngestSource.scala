@@ -5,8 +5,10 @@ import java.net.InetSocketAddress
 import java.time.Clock
 
 import scala.util.Try
+import scala.util.control.NonFatal
 
-import org.apache.spark.sql.connector.read.PartitionReaderFactory
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.JournalDamage
@@ -16,13 +18,14 @@ import io.epochal.ingest.http.HttpListener
 import io.epochal.ingest.intake.{JournalIntake, Listener}
 import io.epochal.ingest.tcp.{TcpListener, TcpReceiver}
 import io.epochal.kit.record.{RecordReading, RecordRules}
-import io.epochal.kit.source.journal.{FedSource, FeedRows, LiveFeeds}
-import io.epochal.kit.source.{InitialOffset, Supply}
+import io.epochal.kit.source.journal.{FedSource, FeedPlan, FeedRows, FeedView, JournalPartition, LiveFeeds}
+import io.epochal.kit.source.{Extent, InitialOffset, Supply}
 import io.epochal.kit.store.HadoopFileStore
 
-/** The driver's part: the journal of a stream, and what fills it, from the stream's start to its stop.
+/** The driver's part: the journal of a stream, and the listener that fills it, from the stream's start to its stop. It delivers
+  * what the journal acknowledged, all of it and nothing else.
   *
-  * A driver that stops, or dies, takes its listener with it: clients are refused until the query runs again. What they were
+  * A driver that stops or dies takes its listener with it: clients are refused until the query runs again. What they were
   * acknowledged is in the journal.
   */
 final private[ingest] class IngestSource(
@@ -31,11 +34,19 @@ final private[ingest] class IngestSource(
     val intake: JournalIntake,
     val listener: Listener,
     defaultPartitions: => Int
-) extends FedSource[IngestPosition] {
-  private val journal = intake.journal
-  private val tail = new IngestTail(journal, () => ended, factory.fenced)
+) extends FedSource[IngestPosition]
+    with Supply[IngestPosition]
+    with FeedView {
+  import IngestSource._
 
-  LiveFeeds.add(factory.store, tail)
+  private val journal = intake.journal
+  private var begun = false
+  private var swept = false
+  private var frozen = Option.empty[Long]
+
+  @volatile private var end = Option.empty[Long]
+
+  LiveFeeds.add(factory.store, this)
 
   override def name: String = s"${IngestOptions.Format}[${options.source}]"
 
@@ -50,17 +61,13 @@ final private[ingest] class IngestSource(
   override def fromJson(json: String): Either[EpochalException, IngestPosition] =
     IngestOffset.fromJson(options.source, json)
 
-  override val supply: Supply[IngestPosition] =
-    new IngestSupply(options, intake, () => ended, options.numPartitions.getOrElse(defaultPartitions), () => stop())
-
-  /** Why nothing is received any more, though nobody stopped it. */
-  private def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
+  override def supply: Supply[IngestPosition] = this
 
   override def readerFactory: PartitionReaderFactory = factory
 
-  /** Of what both count, the listener knows more: it refuses some before the intake is asked. */
+  /** Of the counts that both have, the listener's win: it refuses some requests before the intake sees them. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    intake.counters.metrics ++ listener.metrics ++ Map(
+    intake.metrics ++ listener.metrics ++ Map(
       "address" -> listener.address.getHostString,
       "port" -> listener.address.getPort.toString,
       "journalBytes" -> journal.bytes.toString,
@@ -68,33 +75,112 @@ final private[ingest] class IngestSource(
       "failing" -> intake.failure.fold("")(_.problem)
     ).filter(_._2.nonEmpty)
 
+  override def available(start: IngestPosition, most: Long): Long = {
+    ended.foreach(throw _)
+    begin(start.row, start.row)
+    intake.deliveredUntil(start.row)
+    val until = frozen.getOrElse(journal.until)
+    end = Some(until)
+    math.max(0L, math.min(most, until - start.row))
+  }
+
+  override def rowsWithin(start: IngestPosition, bytes: Long): Long = journal.rowsWithin(start.row, bytes)
+
+  override def take(start: IngestPosition, rows: Long): IngestPosition = IngestPosition(start.row + rows)
+
+  override def partitions(start: IngestPosition, end: IngestPosition): Array[InputPartition] = {
+    begin(start.row, math.max(start.row, end.row))
+    val plan = journal.plan(start.row, end.row)
+    plan.gaps.foreach(gap => log.warn(options.lost(gap.from, gap.until, gap.reason)))
+    if (plan.slices.isEmpty) Array.empty
+    else plan.split(options.numPartitions.getOrElse(defaultPartitions)).map(JournalPartition(_)).toArray
+  }
+
+  override def rowsBefore(position: IngestPosition): Long = position.row
+
+  override def known: Option[Extent] = end.map(row => Extent(row, row))
+
+  override def latest: Option[IngestPosition] = end.map(IngestPosition)
+
+  override def freezeEnd(): Unit = frozen = Some(journal.until)
+
+  override def release(end: IngestPosition): Unit =
+    try {
+      intake.deliveredUntil(end.row)
+      if (!swept) {
+        swept = true
+        journal.sweep()
+      }
+      journal.release(end.row)
+    } catch {
+      // A later commit, or another run, removes what could not be removed now.
+      case NonFatal(e) => log.warn(s"Old segments of the journal could not be removed: $e")
+    }
+
+  override protected def feedRows: FeedRows = factory
+
   override protected def follow(start: IngestPosition): Long = {
-    supply.available(start, 0): Unit
+    available(start, 0): Unit
     start.row
   }
 
   override protected def followedTo(row: Long): IngestPosition = IngestPosition(row)
 
-  override protected def feedRows: FeedRows = factory
+  /** What is synced, for a task without an end. */
+  override def await(row: Long, millis: Long): Option[FeedPlan] = {
+    if (journal.isFenced) throw Conditions.JournalFenced("source" -> options.source, "path" -> factory.store)
+    ended.foreach(throw _)
+    Option.when(journal.await(row, math.min(millis, EndedCheck))) {
+      val until = math.min(journal.until, row + PlannedRows)
+      FeedPlan(journal.plan(row, until), until)
+    }
+  }
 
-  override def lookAhead(end: IngestPosition): Unit = Try(supply.available(end, 0)): Unit
+  override def lookAhead(end: IngestPosition): Unit = Try(available(end, 0)): Unit
 
-  private def stop(): Unit = {
-    LiveFeeds.remove(factory.store, tail)
+  override def close(): Unit = {
+    LiveFeeds.remove(factory.store, this)
     // A stop that is interrupted is a stop all the same.
     val interrupted = Thread.interrupted()
     try {
-      // Nobody asked for a batch: what waits is not stored any more, and the listener need not wait for it.
+      // Nobody asked for a batch: waiting arrivals are not stored, and the listener need not wait for them.
       if (!intake.isOpen) intake.close()
       Try(listener.close()): Unit
       intake.close()
     } finally if (interrupted) Thread.currentThread.interrupt()
   }
+
+  /** Why nothing is received any more, although nobody stopped it. */
+  private def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
+
+  /** Lets the intake store. Not before: lost rows may have had the numbers that the next ones would get.
+    *
+    * @param committed
+    *   the row at which the first batch begins
+    * @param logged
+    *   the row that Spark's offsets have reached
+    */
+  private def begin(committed: Long, logged: Long): Unit = if (!begun) {
+    journal.startFrom(committed)
+    if (logged > journal.until) {
+      log.warn(options.lost(journal.until, logged, "the journal in the checkpoint ends before them"))
+      journal.skipTo(logged)
+    }
+    begun = true
+    intake.resume()
+  }
 }
 
 private[ingest] object IngestSource {
+  private val log = LoggerFactory.getLogger(classOf[IngestSource])
 
-  /** Takes the journal over, and begins to listen. What comes is stored from the first batch on: see [[IngestSupply]].
+  /** Milliseconds after which a task's wait checks that the journal is still filled. */
+  private val EndedCheck = 1000L
+
+  /** Maximum rows that are planned for a task at once. */
+  private val PlannedRows = 100000L
+
+  /** Takes the journal over and begins to listen. Arrivals are stored from the first batch on.
     *
     * @throws EpochalException
     *   PORT_UNAVAILABLE, JOURNAL_UNWRITABLE, OFFSET_INVALID
@@ -127,14 +213,14 @@ private[ingest] object IngestSource {
       new HttpListener(settings, new InetSocketAddress(host, port), intake, Clock.systemUTC(), () => gauges(intake))
   }
 
-  /** What `/metrics` tells of the journal. */
-  private def gauges(intake: JournalIntake): Seq[(String, String, Long)] = Seq(
-    ("epochal_ingest_journal_bytes", "Bytes of the journal.", intake.journal.bytes),
-    ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", intake.backlogBytes),
-    (
-      "epochal_ingest_journal_rows",
-      "Rows that were put into the journal, those of earlier runs included.",
-      intake.journal.until))
+  /** The journal's metrics in `/metrics`. */
+  private def gauges(intake: JournalIntake): Seq[(String, String, Long)] = {
+    val rows = "Rows that were put into the journal, those of earlier runs included."
+    Seq(
+      ("epochal_ingest_journal_bytes", "Bytes of the journal.", intake.journal.bytes),
+      ("epochal_ingest_backlog_bytes", "Bytes of the journal that wait to be delivered.", intake.backlogBytes),
+      ("epochal_ingest_journal_rows", rows, intake.journal.until))
+  }
 
   private def openIntake(options: IngestOptions, store: HadoopFileStore): JournalIntake =
     try {

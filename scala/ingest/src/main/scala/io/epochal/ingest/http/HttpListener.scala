@@ -3,6 +3,7 @@ package io.epochal.ingest.http
 import java.io.IOException
 import java.net.InetSocketAddress
 import java.time.Clock
+import java.util.concurrent.Executor
 
 import org.eclipse.jetty.io.ByteBufferPool
 import org.eclipse.jetty.server.{
@@ -18,19 +19,20 @@ import org.eclipse.jetty.util.ssl.SslContextFactory
 import org.eclipse.jetty.util.thread.QueuedThreadPool
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.ingest.http.auth.{Admission, OpenAdmission}
+import io.epochal.ingest.http.body.BodyBudget
 import io.epochal.ingest.intake.{Intake, Listener}
-import io.epochal.ingest.tls.ListenerTls
 
-/** Receives records over HTTP/1.1: `POST /` and `POST /{stream}`, with `GET /health` and `GET /metrics` beside them. It listens
-  * from its making to `close`.
+/** Receives records over HTTP/1.1: `POST /` and `POST /{stream}`, with `GET /health` and `GET /metrics`. It listens from its
+  * construction to `close`.
   *
-  * A request is acknowledged, with status 200, when the intake has stored it. It was not when any other status comes, or none:
-  * a client that repeats it sends the same `Idempotency-Key`. At `close`, requests in flight get no response.
+  * Status 200 means that the intake has stored the request. After any other status, or none, it may not be stored: a client that
+  * repeats it sends the same `Idempotency-Key`. At `close`, requests in flight get no response.
   *
   * @param bind
   *   port 0: any that is free
   * @param gauges
-  *   what else `/metrics` shows: name, description, value
+  *   further ones in `/metrics`: name, description, value
   * @throws io.epochal.core.error.EpochalException
   *   LISTENER_EXPOSED, PORT_UNAVAILABLE
   */
@@ -48,14 +50,13 @@ final private[ingest] class HttpListener(
   private val shared = new Shared(settings, intake, threads, clock)
   private val server = new Server(threads)
   private val connector = makeConnector()
-  private val slow = new SlowClients(settings.limits.headTimeout.toNanos, connector.getScheduler, shared.counters)
-  private val text = new HttpMetrics(shared, () => slow.open, gauges)
+  private val slow = new SlowClients(settings.limits.headTimeout.toNanos, connector.getScheduler, shared.metrics)
 
   start()
 
   override def address: InetSocketAddress = new InetSocketAddress(bind.getAddress, connector.getLocalPort)
 
-  override def metrics: Map[String, String] = text.ofProgress
+  override def metrics: Map[String, String] = shared.metrics.progress(slow.open)
 
   override def close(): Unit = {
     slow.stop()
@@ -77,8 +78,9 @@ final private[ingest] class HttpListener(
     connector.addBean(slow): Unit
     server.addConnector(connector)
     server.addBean(new NetworkConnectionLimit(settings.limits.maxConnections, connector)): Unit
-    server.setErrorHandler(new BadRequests(shared.counters))
-    server.setHandler(new IngestHandler(shared, slow, bind.getAddress.isLoopbackAddress, () => text.prometheus))
+    server.setErrorHandler(new BadRequests(shared.metrics))
+    def text = shared.metrics.prometheus(slow.open, shared.budget.usedBytes, gauges())
+    server.setHandler(new IngestHandler(shared, slow, bind.getAddress.isLoopbackAddress, () => text))
     try {
       connector.open()
       server.start()
@@ -118,7 +120,7 @@ final private[ingest] class HttpListener(
 private object HttpListener {
   private val Format = "epochal-ingest"
 
-  /** Few: nothing waits in them. */
+  /** Few are enough: nothing waits in them. */
   private def threads(): QueuedThreadPool = {
     val most = math.max(4, math.min(Runtime.getRuntime.availableProcessors * 2, 16))
     val pool = new QueuedThreadPool(most, 2)
@@ -146,5 +148,21 @@ private object HttpListener {
     factory.setIncludeProtocols(ListenerTls.Protocols: _*)
     factory.setRenegotiationAllowed(false)
     factory
+  }
+}
+
+/** What all requests of a listener share.
+  *
+  * @param executor
+  *   sends responses, so that the journal's thread does not
+  */
+final private[http] class Shared(val settings: HttpSettings, val intake: Intake, val executor: Executor, clock: Clock) {
+  val metrics = new HttpMetrics
+  val budget = new BodyBudget(settings.limits.maxBufferedBytes)
+  val admission: Admission = settings.admission.fold[Admission](OpenAdmission)(_.open(clock))
+
+  def nowMicros: Long = {
+    val now = clock.instant
+    now.getEpochSecond * 1000000L + now.getNano / 1000
   }
 }

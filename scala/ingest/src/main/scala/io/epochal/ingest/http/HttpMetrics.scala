@@ -1,40 +1,83 @@
 package io.epochal.ingest.http
 
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.LongAdder
+
+import scala.jdk.CollectionConverters._
+
 import io.epochal.ingest.http.body.Refusal
 
-/** What a listener tells of itself, for progress and for Prometheus. */
-final private[http] class HttpMetrics(
-    shared: Shared,
-    connections: () => Int,
-    gauges: () => Seq[(String, String, Long)]) {
-  import shared.counters
+/** What a listener has counted since it began, for the query's progress and for Prometheus. Thread-safe. */
+final private[http] class HttpMetrics {
+  import HttpMetrics._
+
+  private val statuses = new ConcurrentHashMap[Int, LongAdder]
+  private val reasons = new ConcurrentHashMap[String, LongAdder]
+  private val buckets = Array.fill(LatencyBounds.size + 1)(new LongAdder)
+  private val latencyNanos = new LongAdder
+
+  val records = new LongAdder
+  val bytes = new LongAdder
+  val duplicates = new LongAdder
+
+  def answered(status: Int): Unit = statuses.computeIfAbsent(status, _ => new LongAdder).increment()
+
+  def refused(reason: String): Unit = reasons.computeIfAbsent(reason, _ => new LongAdder).increment()
+
+  /** A request was acknowledged so long after its last byte. */
+  def acknowledged(nanos: Long): Unit = {
+    val bucket = LatencyBounds.indexWhere(nanos / 1e9 <= _)
+    buckets(if (bucket < 0) buckets.length - 1 else bucket).increment()
+    latencyNanos.add(nanos)
+  }
 
   /** Entries for the query's progress. Most requests that find the journal full never reach it, so they are counted here. */
-  def ofProgress: Map[String, String] = Map(
-    "connections" -> connections().toString,
-    "requests" -> counters.byStatus.map(_._2).sum.toString,
-    "refused" -> counters.byReason.map(_._2).sum.toString,
-    "refusedFull" -> counters.refusals(Refusal.Full).toString)
+  def progress(connections: Int): Map[String, String] = Map(
+    "connections" -> connections.toString,
+    "requests" -> statuses.values.asScala.map(_.sum).sum.toString,
+    "refused" -> reasons.values.asScala.map(_.sum).sum.toString,
+    "refusedFull" -> Option(reasons.get(Refusal.Full)).fold(0L)(_.sum).toString
+  )
 
-  def prometheus: String = {
-    val text = new PrometheusText
-    text.counter("epochal_ingest_http_requests_total", "Requests with records that got a response, by its status.")(
-      counters.byStatus.map { case (status, n) => Seq("status" -> status.toString) -> Long.box(n) }: _*)
-    text.counter("epochal_ingest_http_refused_total", "Requests and connections that were refused, by reason.")(
-      counters.byReason.map { case (reason, n) => Seq("reason" -> reason) -> Long.box(n) }: _*)
-    text.counter("epochal_ingest_http_records_total", "Records that were stored and acknowledged.")(
-      Nil -> Long.box(counters.records.sum))
-    text.counter("epochal_ingest_http_bytes_total", "Bytes of those records.")(Nil -> Long.box(counters.bytes.sum))
-    text.counter("epochal_ingest_http_duplicates_total", "Requests whose key was stored before.")(
-      Nil -> Long.box(counters.duplicates.sum))
-    text.gauge("epochal_ingest_http_connections", "Open connections.")(Int.box(connections()))
-    text.gauge("epochal_ingest_http_buffered_bytes", "Memory for bodies in use.")(Long.box(shared.budget.usedBytes))
-    gauges().foreach { case (name, help, value) => text.gauge(name, help)(Long.box(value)) }
-    val (buckets, count) = counters.latencies
-    text.histogram("epochal_ingest_http_ack_seconds", "From the last byte of a request to its acknowledgement.")(
-      buckets,
-      count,
-      counters.latencySeconds)
+  /** The text format of Prometheus, version 0.0.4.
+    *
+    * @param gauges
+    *   name, description and value of further ones
+    */
+  def prometheus(connections: Int, bufferedBytes: Long, gauges: Seq[(String, String, Long)]): String = {
+    val text = new StringBuilder
+    def family(name: String, kind: String, help: String)(samples: (String, Any)*): Unit = {
+      text.append(s"# HELP $name $help\n# TYPE $name $kind\n"): Unit
+      samples.foreach { case (suffix, value) => text.append(s"$name$suffix $value\n"): Unit }
+    }
+    def labelled(label: String, counts: Seq[(Any, LongAdder)]) =
+      counts.map { case (value, n) => s"""{$label="$value"}""" -> n.sum }
+
+    family("epochal_ingest_http_requests_total", "counter", "Requests with records that got a response, by its status.")(
+      labelled("status", statuses.asScala.toSeq.sortBy(_._1)): _*)
+    family("epochal_ingest_http_refused_total", "counter", "Requests and connections that were refused, by reason.")(
+      labelled("reason", reasons.asScala.toSeq.sortBy(_._1)): _*)
+    family("epochal_ingest_http_records_total", "counter", "Records that were stored and acknowledged.")(
+      "" -> records.sum)
+    family("epochal_ingest_http_bytes_total", "counter", "Bytes of those records.")("" -> bytes.sum)
+    family("epochal_ingest_http_duplicates_total", "counter", "Requests whose key was stored before.")(
+      "" -> duplicates.sum)
+    family("epochal_ingest_http_connections", "gauge", "Open connections.")("" -> connections)
+    family("epochal_ingest_http_buffered_bytes", "gauge", "Memory for bodies in use.")("" -> bufferedBytes)
+    gauges.foreach { case (name, help, value) => family(name, "gauge", help)("" -> value) }
+
+    val sums = buckets.toSeq.map(_.sum).scanLeft(0L)(_ + _).tail
+    val bounds = LatencyBounds.map(_.toString) :+ "+Inf"
+    val latencies = bounds.zip(sums).map { case (bound, n) => s"""_bucket{le="$bound"}""" -> n }
+    family("epochal_ingest_http_ack_seconds", "histogram", "From the last byte of a request to its acknowledgement.")(
+      latencies :+ ("_sum" -> latencyNanos.sum / 1e9) :+ ("_count" -> sums.last): _*)
     text.result()
   }
+}
+
+private object HttpMetrics {
+
+  /** Upper bounds of the histogram, in seconds. */
+  val LatencyBounds: Seq[Double] =
+    Seq(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 }

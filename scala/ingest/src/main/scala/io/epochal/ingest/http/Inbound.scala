@@ -1,24 +1,20 @@
 package io.epochal.ingest.http
 
-import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 
 import org.eclipse.jetty.http.HttpHeader
 import org.eclipse.jetty.server.Request
 
-import io.epochal.ingest.http.auth.DeliveryId
-import io.epochal.ingest.http.body.{BodyFormat, Refusal, Refused}
-import io.epochal.ingest.intake.Remote
-import io.epochal.kit.json.Json
+import io.epochal.ingest.http.body.{BodyFormat, JsonObject, Refusal, Refused}
+import io.epochal.ingest.intake.Listener
 
-/** What the head of a request with records says.
+/** The head of a request with records.
   *
   * @param stream
-  *   empty: the path names none
+  *   empty if the path names none
   */
 final private[http] class Inbound private (
     val stream: String,
@@ -28,46 +24,38 @@ final private[http] class Inbound private (
     request: Request,
     settings: HttpSettings) {
 
-  /** The value of a header; None where there is none of that name, or several. */
+  /** The value of a header; None if there is none of that name, or several. */
   def header(name: String): Option[String] = Inbound.header(request, name)
 
   /** Address and port of the client. */
   def remote: String =
-    forwarded.getOrElse(Remote.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+    forwarded.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
 
-  /** The headers that rows have; null where none of them came. */
+  /** The headers for the column `headers`, as JSON; null if the request has none of them. */
   def headersJson: String = {
     val found = settings.headers.flatMap { name =>
       val values = request.getHeaders.getValuesList(name).asScala
       Option.when(values.nonEmpty)(name -> values.mkString(", "))
     }
-    if (found.isEmpty) null
-    else {
-      val bytes = new ByteArrayOutputStream
-      Using.resource(Json.factory.createGenerator(bytes)) { out =>
-        out.writeStartObject()
-        found.foreach { case (name, value) => out.writeStringField(name, value) }
-        out.writeEndObject()
-      }
-      bytes.toString(UTF_8)
-    }
+    def json = JsonObject.of(out => found.foreach { case (name, value) => out.writeStringField(name, value) })
+    if (found.isEmpty) null else new String(json, UTF_8)
   }
 
-  /** What a repeated request is known by, among those of its stream: the key that the client gave, else the name that the
-    * sender of webhooks gave to what it delivers.
+  /** The key by which a repeated request is recognised, with its stream: the client's `Idempotency-Key`, else the id of the
+    * webhook's delivery.
     *
     * @param record
     *   the only one of the request
     */
   def key(record: Option[Array[Byte]]): Option[String] =
     idempotencyKey
-      .orElse(delivery.of(header, record).filter(Inbound.isKey))
+      .orElse(delivery.flatMap(_.of(header, record)).filter(Inbound.isKey))
       .map(key => s"$stream/$key")
 
   /** Whether the journal may know the request from before: it has a key. */
-  def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery != DeliveryId.Unnamed
+  def mayBeKnown: Boolean = idempotencyKey.isDefined || delivery.isDefined
 
-  private def delivery: DeliveryId = settings.admission.fold[DeliveryId](DeliveryId.Unnamed)(_.delivery)
+  private def delivery = settings.admission.flatMap(_.delivery)
 
   /** The address that the nearest proxy saw. */
   private def forwarded: Option[String] =
@@ -84,7 +72,7 @@ final private[http] class Inbound private (
 private[http] object Inbound {
 
   /** @throws Refused
-    *   before the body is read: it would not be taken
+    *   before the body is read
     */
   def of(stream: String, request: Request, settings: HttpSettings): Inbound = {
     val format = BodyFormat.of(header(request, "Content-Type")).getOrElse {

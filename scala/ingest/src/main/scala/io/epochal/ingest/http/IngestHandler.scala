@@ -1,29 +1,36 @@
 package io.epochal.ingest.http
 
+import java.util.Locale
+
 import org.eclipse.jetty.io.Connection
 import org.eclipse.jetty.server.{Handler, Request, Response}
 import org.eclipse.jetty.util.Callback
 
 import io.epochal.ingest.http.body.{Refusal, Refused}
 
-/** Leads each request to what it is for: the first file to open about what a client may ask. */
-final private[http] class IngestHandler(
-    shared: Shared,
-    slow: SlowClients,
-    isLoopback: => Boolean,
-    metrics: () => String)
+/** Routes requests to upload, health and metrics. */
+final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoopback: Boolean, metrics: () => String)
     extends Handler.Abstract {
+  import IngestHandler._
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
     val connection: Connection = request.getConnectionMetaData.getConnection
     slow.begins(connection)
     Request.addCompletionListener(request, (_: Throwable) => slow.ends(connection))
-    val reply = new Reply(response, callback, shared.counters)
-    RequestTarget.of(request.getMethod, String.valueOf(request.getHttpURI.getDecodedPath)) match {
-      case RequestTarget.Write(stream) => write(stream, request, reply)
-      case RequestTarget.Health        => status(request, reply)(health(reply))
-      case RequestTarget.Metrics => status(request, reply)(reply.status(200, metrics(), IngestHandler.MetricsType))
-      case RequestTarget.Refused(refusal) => reply.refuse(refusal)
+    val reply = new Reply(response, callback, shared.metrics)
+    val method = request.getMethod.toUpperCase(Locale.ROOT)
+    def allowing(methods: String*)(answer: => Unit): Unit = if (methods.contains(method)) answer
+    else {
+      val all = methods.mkString(", ")
+      reply.refuse(Refusal(405, "method", s"the methods are $all", headers = Seq("Allow" -> all)))
+    }
+    String.valueOf(request.getHttpURI.getDecodedPath).stripPrefix("/") match {
+      case "health"          => allowing("GET", "HEAD")(status(request, reply)(health(reply)))
+      case "metrics"         => allowing("GET", "HEAD")(status(request, reply)(reply.status(200, metrics(), MetricsType)))
+      case stream @ Stream() => allowing("POST", "PUT")(write(stream, request, reply))
+      case _ =>
+        val error = s"the path is / or /{stream}, a name of up to $MaxName letters, digits and -._~"
+        reply.refuse(Refusal(404, "not_found", error))
     }
     true
   }
@@ -32,7 +39,7 @@ final private[http] class IngestHandler(
     try {
       shared.admission.head(Inbound.header(request, _)).foreach(refusal => throw new Refused(refusal))
       val inbound = Inbound.of(stream, request, shared.settings)
-      // A request with a key may be one that was stored before, which only the journal knows.
+      // Only the journal knows whether a request with a key was stored before.
       if (!shared.intake.hasRoom && !inbound.mayBeKnown) throw new Refused(Upload.full(1))
       val upload = new Upload(inbound, request, reply, shared)
       slow.watch(upload)
@@ -46,9 +53,8 @@ final private[http] class IngestHandler(
     } catch { case refused: Refused => reply.refuse(refused.refusal) }
 
   private def status(request: Request, reply: Reply)(answer: => Unit): Unit = {
-    val open = isLoopback || shared.settings.openStatus
     val refusal =
-      if (open) None
+      if (isLoopback || shared.settings.openStatus) None
       else if (shared.admission.provesWithoutBody) shared.admission.head(Inbound.header(request, _))
       else Some(Refusal(403, "forbidden", "forbidden"))
     refusal.fold(answer)(reply.refuse)
@@ -63,4 +69,6 @@ final private[http] class IngestHandler(
 
 private object IngestHandler {
   private val MetricsType = "text/plain; version=0.0.4; charset=utf-8"
+  private val MaxName = 128
+  private val Stream = s"[A-Za-z0-9._~-]{0,$MaxName}".r
 }

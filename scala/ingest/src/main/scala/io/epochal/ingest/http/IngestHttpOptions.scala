@@ -6,12 +6,35 @@ import java.util.Locale
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.ingest.http.auth.{AdmissionOptions, AdmissionSettings}
-import io.epochal.ingest.tls.{ListenerTls, ListenerTlsOptions}
+import io.epochal.ingest.http.body.RecordLimits
 
-/** What the options say of an HTTP listener. Prints without secrets.
+/** What clients may take of the driver.
+  *
+  * @param maxRequestBytes
+  *   of a body, before decompression and after it
+  * @param maxBufferedBytes
+  *   of all bodies in memory at a time
+  * @param maxHeaderBytes
+  *   of a request's line and headers
+  * @param headTimeout
+  *   from the connection, or from the first byte of a later request, to the end of its headers
+  * @param minBytesPerSecond
+  *   of a body, on average after its first 10 seconds
+  */
+final private[ingest] case class HttpLimits(
+    maxRequestBytes: Int,
+    records: RecordLimits,
+    maxBufferedBytes: Long,
+    maxHeaderBytes: Int,
+    maxConnections: Int,
+    headTimeout: Duration,
+    idleTimeout: Duration,
+    minBytesPerSecond: Long)
+
+/** The settings of an HTTP listener. Prints without secrets.
   *
   * @param headers
-  *   the headers that the column `headers` has
+  *   the headers for the column `headers`
   * @param trustForwarded
   *   whether a proxy's `X-Forwarded-For` names the client
   * @param openStatus
@@ -26,7 +49,7 @@ final private[ingest] case class HttpSettings(
     admission: Option[AdmissionSettings],
     tls: Option[ListenerTls]) {
 
-  /** Whether an address that others can reach may be listened on. */
+  /** Whether it may listen on an address that others can reach. */
   def isProtected: Boolean = admission.nonEmpty || tls.nonEmpty
 }
 
@@ -88,8 +111,7 @@ private[ingest] object IngestHttpOptions {
   val Protection: String =
     "bearerToken, user and password, or signature (with tls.certFile alone, everybody who reaches it may write)"
 
-  /** The options that HTTP alone has, but for credentials and TLS. */
-  val own: Seq[OptionSpec[_]] = Seq(
+  val all: Seq[OptionSpec[_]] = Seq(
     MaxRequestBytes,
     MaxRecordBytes,
     MaxRecordsPerRequest,
@@ -100,15 +122,9 @@ private[ingest] object IngestHttpOptions {
     Malformed,
     Headers,
     TrustForwarded,
-    OpenStatus)
+    OpenStatus) ++ AdmissionOptions.all ++ ListenerTlsOptions.all
 
-  val all: Seq[OptionSpec[_]] = own ++ AdmissionOptions.all ++ ListenerTlsOptions.all
-
-  /** @param maxConnections
-    *   as the option says that all listeners have
-    * @param idleTimeout
-    *   likewise
-    */
+  /** Reads them, given the options that all listeners have. */
   def read(values: OptionValues, maxConnections: Int, idleTimeout: Duration): Either[EpochalException, HttpSettings] =
     for {
       admission <- AdmissionOptions.read(values)
@@ -119,8 +135,9 @@ private[ingest] object IngestHttpOptions {
     } yield HttpSettings(
       HttpLimits(
         values(MaxRequestBytes).toInt,
-        math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt,
-        values(MaxRecordsPerRequest),
+        RecordLimits(
+          math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt,
+          values(MaxRecordsPerRequest)),
         values(MaxBufferedBytes),
         values(MaxHeaderBytes).toInt,
         maxConnections,
@@ -143,7 +160,7 @@ private[ingest] object IngestHttpOptions {
       text: String): Either[EpochalException, Unit] =
     Either.cond(values(spec) <= most, (), values.group.invalid(spec, s"${values(spec)}", s"at most $text"))
 
-  /** Rows must have no credentials. */
+  /** Refuses headers with credentials: rows must have none. */
   private def harmless(values: OptionValues): Either[EpochalException, Unit] = {
     val signature = values.get(AdmissionOptions.SignatureHeader).toSeq
     val secret = (Credentials ++ signature).map(_.toLowerCase(Locale.ROOT)).toSet

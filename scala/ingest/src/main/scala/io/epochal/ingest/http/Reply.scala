@@ -9,22 +9,22 @@ import org.eclipse.jetty.util.Callback
 
 import io.epochal.ingest.http.body.Refusal
 
-/** The response to one request, which is sent once. */
-final private[http] class Reply(response: Response, callback: Callback, counters: HttpCounters) {
+/** The response to one request. It is sent once. */
+final private[http] class Reply(response: Response, callback: Callback, metrics: HttpMetrics) {
 
   def json(status: Int, body: String): Unit = {
-    counters.answered(status)
+    metrics.answered(status)
     send(status, Reply.Json, body.getBytes(UTF_8))
   }
 
-  /** For who looks after the listener. It is no request with records, so it is not counted. */
+  /** Answers `/health` and `/metrics`. Not counted: only requests with records are. */
   def status(status: Int, body: String, contentType: String = Reply.Json): Unit =
     send(status, contentType, body.getBytes(UTF_8))
 
   def refuse(refusal: Refusal): Unit = {
-    counters.answered(refusal.status)
-    counters.refused(refusal.reason)
-    // What is left of the body stands before the next request: the connection ends with this one.
+    metrics.answered(refusal.status)
+    metrics.refused(refusal.reason)
+    // The rest of the body would stand before the next request, so the connection ends with this one.
     if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
     refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))
     refusal.headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
@@ -43,14 +43,14 @@ private object Reply {
   private val Json = "application/json"
 }
 
-/** What Jetty itself refuses: heads and chunks that are no HTTP. Tells nothing of the request. */
-final private[http] class BadRequests(counters: HttpCounters) extends Request.Handler {
+/** Answers requests that Jetty itself refuses: heads and chunks that are no HTTP. Echoes nothing of the request. */
+final private[http] class BadRequests(metrics: HttpMetrics) extends Request.Handler {
 
   override def handle(request: Request, response: Response, callback: Callback): Boolean = {
     // Jetty has set it. Its attribute of the request is not found where Jetty's packages have other names, as in our jar.
     val status =
       if (response.getStatus >= HttpStatus.BAD_REQUEST_400) response.getStatus else HttpStatus.BAD_REQUEST_400
-    new Reply(response, callback, counters).refuse(
+    new Reply(response, callback, metrics).refuse(
       Refusal(status, "bad_http", Option(HttpStatus.getMessage(status)).getOrElse("bad request")))
     true
   }

@@ -6,13 +6,13 @@ import org.eclipse.jetty.io.Connection
 import org.eclipse.jetty.io.ssl.SslConnection
 import org.eclipse.jetty.util.thread.Scheduler
 
-/** Closes the connections of clients that send too slowly, which an idle timeout does not see: a byte now and then is enough
-  * to keep a connection. Looks each second; holds no thread.
+/** Closes the connections of clients that send too slowly. An idle timeout does not notice them: a byte now and then keeps a
+  * connection. Checks every second; holds no thread.
   *
-  * Between requests a connection may be idle, for as long as the idle timeout allows; from the first byte of a request to the
-  * end of its head it has `headTimeoutNanos`. A new connection has as long for its first request.
+  * Between requests a connection may be idle for as long as the idle timeout allows. From the first byte of a request to the end of
+  * its head it has `headTimeoutNanos`, as has a new connection for its first head.
   */
-final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Scheduler, counters: HttpCounters)
+final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Scheduler, metrics: HttpMetrics)
     extends Connection.Listener {
   import SlowClients._
 
@@ -22,13 +22,13 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
   def start(): Unit = schedule()
 
-  /** Looks no more. A connection that opens from now on is closed: Jetty leaves it open when it stops meanwhile. */
+  /** Ends the checks. Connections that open from now on are closed: Jetty leaves them open if it stops meanwhile. */
   def stop(): Unit = isStopped = true
 
-  /** Closes what is open, once the server has stopped. */
+  /** Closes all connections, once the server has stopped. */
   def closeAll(): Unit = connections.keySet.forEach(_.getEndPoint.close())
 
-  /** How many are open. */
+  /** Open connections. */
   def open: Int = connections.size
 
   override def onOpened(connection: Connection): Unit =
@@ -68,7 +68,7 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
       connections.forEach { (connection, place) =>
         place match {
           case InHead(since) if now - since > headTimeoutNanos =>
-            counters.refused("too_slow")
+            metrics.refused("too_slow")
             connection.getEndPoint.close()
           case Idle(bytes) if connection.getBytesIn > bytes =>
             val _ = connections.replace(connection, place, InHead(now))
@@ -82,17 +82,13 @@ final private[http] class SlowClients(headTimeoutNanos: Long, scheduler: Schedul
 
 private object SlowClients {
 
-  /** Where a connection is. Times are those of `System.nanoTime`. */
+  /** What a connection is doing. Times are those of `System.nanoTime`. */
   sealed trait Place
 
-  /** The head of a request is awaited since then, of which something has come, or of the first request. */
+  /** Sending the head of a request since then. */
   final case class InHead(since: Long) extends Place
 
-  /** Between two requests.
-    *
-    * @param bytes
-    *   received before
-    */
+  /** Between two requests, after so many received bytes. */
   final case class Idle(bytes: Long) extends Place
 
   case object InRequest extends Place

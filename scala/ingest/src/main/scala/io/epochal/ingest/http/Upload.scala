@@ -2,6 +2,7 @@ package io.epochal.ingest.http
 
 import java.util.concurrent.TimeoutException
 
+import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.eclipse.jetty.http.HttpException
@@ -9,14 +10,11 @@ import org.eclipse.jetty.io.Content
 import org.eclipse.jetty.server.Request
 import org.slf4j.LoggerFactory
 
-import io.epochal.ingest.http.body.{Inflated, Refusal, Refused}
+import io.epochal.ingest.http.body.{BodyBuffer, Refusal, Refused, SplitBody}
 import io.epochal.ingest.intake.{Arrival, Receipt}
 
-/** One request that brings records: reads its body as it comes, without a thread that waits, hands its records to the intake,
-  * and responds when they are stored.
-  *
-  * @param inbound
-  *   what its head says
+/** One request with records: reads its body as it is received, without a waiting thread, hands the records to the intake, and
+  * responds when they are stored.
   */
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, shared: Shared) extends Runnable {
   private val buffer = shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)
@@ -32,7 +30,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   /** Closes the connection under the request: reading then ends with a failure. */
   def abort(): Unit = {
-    shared.counters.refused("too_slow")
+    shared.metrics.refused("too_slow")
     request.getConnectionMetaData.getConnection.getEndPoint.close()
   }
 
@@ -42,7 +40,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     stored.foreach(_.close())
   }
 
-  /** Reads what has come. Called again by Jetty when there is more. */
+  /** Reads what has been received. Jetty calls it again when there is more. */
   override def run(): Unit =
     try read()
     catch {
@@ -63,7 +61,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     }
   }
 
-  /** The body is there. */
+  /** The body is complete. */
   private def whole(): Unit = {
     isReading = false
     val complete = System.nanoTime()
@@ -71,7 +69,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     request.addIdleTimeoutListener((_: TimeoutException) => false)
     shared.admission.body(inbound.header, buffer.bytes, buffer.length).foreach(refusal => throw new Refused(refusal))
     val split = splitBody()
-    // The records wait for the journal, and the body for nothing.
+    // Only the records wait for the journal.
     buffer.close()
     stored = Some(shared.budget.charge(split.bytes.length))
     val key = inbound.key(Option.when(split.records == 1)(split.bytes))
@@ -87,26 +85,25 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     }
   }
 
-  private def splitBody() = {
-    val limits = shared.settings.limits
-    if (inbound.isGzip) {
-      val plain = shared.budget.newBuffer(limits.maxRequestBytes)
-      try {
-        Inflated.into(buffer, plain)
-        inbound.format.split(plain.bytes, plain.length, limits.records, shared.settings.keepMalformed)
-      } finally plain.close()
-    } else inbound.format.split(buffer.bytes, buffer.length, limits.records, shared.settings.keepMalformed)
+  private def splitBody(): SplitBody = {
+    def split(body: BodyBuffer) =
+      inbound.format.split(body.bytes, body.length, shared.settings.limits.records, shared.settings.keepMalformed)
+    if (!inbound.isGzip) split(buffer)
+    else Using.resource(shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)) { plain =>
+      plain.inflate(buffer)
+      split(plain)
+    }
   }
 
   private def respond(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =
     try
       receipt match {
         case Receipt.Stored(records) =>
-          shared.counters.records.add(records.toLong)
-          shared.counters.bytes.add(arrival.bytes.length.toLong)
+          shared.metrics.records.add(records.toLong)
+          shared.metrics.bytes.add(arrival.bytes.length.toLong)
           acknowledge(complete, s"""{"records":$records}""")
         case Receipt.Duplicate =>
-          shared.counters.duplicates.increment()
+          shared.metrics.duplicates.increment()
           acknowledge(complete, s"""{"records":${arrival.records},"duplicate":true}""")
         case Receipt.Full(seconds) => refuse(Upload.full(seconds))
         case Receipt.Failed(reason) =>
@@ -118,11 +115,11 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   private def acknowledge(complete: Long, body: String): Unit = {
     close()
-    shared.counters.acknowledged(System.nanoTime() - complete)
+    shared.metrics.acknowledged(System.nanoTime() - complete)
     reply.json(200, body)
   }
 
-  /** The client broke off, or what it sends is no HTTP. */
+  /** The client broke off, or sent no HTTP. */
   private def broken(failure: Throwable): Unit = failure match {
     case bad: HttpException  => refuse(Refusal(bad.getCode, "bad_http", "the body is not HTTP"))
     case _: TimeoutException => refuse(Refusal(408, "timeout", "the body did not come"))
@@ -144,7 +141,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 private object Upload {
   private val log = LoggerFactory.getLogger("io.epochal.ingest.http.Upload")
 
-  /** How long no rate is asked for. */
+  /** Seconds without a minimum rate. */
   private val GraceSeconds = 10L
 
   def full(seconds: Int): Refusal =

@@ -1,31 +1,58 @@
 package io.epochal.ingest.intake
 
+import java.net.{InetSocketAddress, SocketAddress}
 import java.util.concurrent.CompletableFuture
 
 import io.epochal.core.error.EpochalException
 
-/** Takes what a listener received into the journal. Any number of threads may call it.
+/** Receives records from clients on the driver and hands them to an [[Intake]]. It listens from its construction to `close`, which
+  * returns when no thread of the listener is left and the port is free.
+  */
+trait Listener extends AutoCloseable {
+
+  /** The address that was bound: with port 0 in the options, the port that was chosen. */
+  def address: InetSocketAddress
+
+  /** Why it no longer receives, although nobody closed it. */
+  def ended: Option[EpochalException] = None
+
+  /** The listener's own entries in every progress. Called by any thread. */
+  def metrics: Map[String, String]
+}
+
+private[ingest] object Listener {
+
+  /** A client's address and port, as in the column `remote`. */
+  def shown(client: SocketAddress): String = client match {
+    case inet: InetSocketAddress if inet.getAddress != null =>
+      val host = inet.getAddress.getHostAddress
+      if (host.contains(':')) s"[$host]:${inet.getPort}" else s"$host:${inet.getPort}"
+    case other => String.valueOf(other)
+  }
+}
+
+/** Takes what a listener received into the journal. Thread-safe.
   *
   * The arrivals of one connection are stored in the order in which `accept` was called for them. Arrivals of several callers
   * share one sync of the journal, so a caller that waits for its receipt loses nothing by doing so.
   */
 trait Intake {
 
-  /** Puts an arrival in line to be stored, and returns at once.
+  /** Queues an arrival to be stored, and returns at once.
     *
-    * The future completes on the journal's own thread: what depends on it must be short, or go on in another thread. It never
-    * completes with an exception; a failure is a [[Receipt.Failed]]. The caller must not change the arrival's arrays afterwards.
+    * The future completes on the journal's own thread: callbacks must be short, or continue in another thread. It never completes
+    * with an exception; a failure is a [[Receipt.Failed]]. The caller must not change the arrival's arrays afterwards.
     */
   def accept(arrival: Arrival): CompletableFuture[Receipt]
 
-  /** Whether an arrival would be taken now. A listener that can hold its clients back reads no more from them while it is false. */
+  /** Whether an arrival would be taken now. While it is false, a listener that can hold its clients back reads nothing more. */
   def hasRoom: Boolean
 
-  /** Whether what is accepted is stored at once. If not, it waits until the query has asked for its first batch. */
+  /** Whether arrivals are stored at once; if not, they wait until the query has asked for its first batch. */
   def isOpen: Boolean = true
 }
 
-/** What one request, or one stretch of lines of one connection, brought: it is journalled whole or not at all.
+/** The records of one request, or of consecutive lines of one connection: journalled whole or not at all.
   *
   * @param stream
   *   as in the column `stream`; empty where the client named none
@@ -40,7 +67,7 @@ trait Intake {
   * @param ends
   *   record i ends before `ends(i)`; at least one record, none of negative length
   * @param key
-  *   the client's idempotency key, already made specific to whatever its scope is
+  *   the client's idempotency key, with its scope
   */
 final case class Arrival(
     stream: String,

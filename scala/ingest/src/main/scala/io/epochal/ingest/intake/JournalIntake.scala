@@ -1,9 +1,10 @@
 package io.epochal.ingest.intake
 
 import java.nio.ByteBuffer
-import java.time.Clock
+import java.time.{Clock, Duration}
 import java.util.ArrayDeque
 import java.util.concurrent.CompletableFuture
+import java.util.concurrent.atomic.LongAdder
 
 import scala.util.control.NonFatal
 
@@ -12,11 +13,28 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 
-/** The intake of one stream: a thread writes what waits into the journal, all of it at once, syncs once, and then hands out the
-  * receipts (group commit). While it syncs, more comes to wait: the slower the disk, the larger the groups.
+/** What bounds an intake.
+  *
+  * @param maxJournalBytes
+  *   maximum bytes that are acknowledged and not yet delivered
+  * @param dedupWindow
+  *   how long an idempotency key is known
+  * @param maxKeys
+  *   maximum idempotency keys in memory, at about 100 bytes each
+  */
+final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWindow: Duration, maxKeys: Int = 4 << 20) {
+
+  /** Small enough that delivered rows are removed long before the journal is full. */
+  def segmentBytes: Long = math.max(64L << 10, math.min(64L << 20, maxJournalBytes / 8))
+}
+
+/** The intake of one stream. A thread writes all waiting arrivals into the journal at once, syncs once, and then completes the
+  * receipts (group commit). Meanwhile others wait: the slower the disk, the larger the groups.
   *
   * @param source
-  *   the identity that offsets carry, and `place` the journal's directory: for errors
+  *   the identity that offsets carry, for errors
+  * @param place
+  *   the journal's directory, for errors
   */
 final private[epochal] class JournalIntake(
     val journal: AcknowledgedJournal,
@@ -26,11 +44,10 @@ final private[epochal] class JournalIntake(
     clock: Clock = Clock.systemUTC()
 ) extends Intake
     with AutoCloseable {
-  import IntakeSettings._
   import JournalIntake._
 
   private val keys = new LiveKeys(settings.dedupWindow)
-  private val counts = new IntakeCounts
+  private val stored, duplicates, full, refused = new LongAdder
   private val waiting = new ArrayDeque[Waiting]
   private var waitingBytes = 0L
   private var buffer = ByteBuffer.allocate(64 << 10)
@@ -47,16 +64,22 @@ final private[epochal] class JournalIntake(
   writer.setDaemon(true)
   writer.start()
 
-  /** Why nothing can be acknowledged any more, at all or for now. */
+  /** Why nothing can be acknowledged, at all or for now. */
   def failure: Option[EpochalException] = failing
 
-  /** Why this run acknowledges nothing any more; None while it may. */
+  /** Why this run will not acknowledge anything again; None while it may. */
   def ended: Option[EpochalException] =
     failing.filter(error => dead || error.condition == Conditions.JournalFenced)
 
-  def counters: IntakeCounts = counts
+  /** For every progress: records acknowledged since the start of the run, and arrivals that were not stored. */
+  def metrics: Map[String, String] = Map(
+    "acknowledged" -> stored.sum.toString,
+    "duplicates" -> duplicates.sum.toString,
+    "refusedFull" -> full.sum.toString,
+    "refusedFailed" -> refused.sum.toString
+  )
 
-  /** Nothing is stored until `resume`; what comes waits. */
+  /** Stores nothing until `resume`; arrivals wait. */
   def hold(): Unit = synchronized { held = true }
 
   def resume(): Unit = synchronized {
@@ -64,36 +87,36 @@ final private[epochal] class JournalIntake(
     notifyAll()
   }
 
-  /** Says that rows were delivered: they do not fill the journal any more. */
+  /** Reports rows as delivered: they no longer count against `maxJournalBytes`. */
   def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
 
-  /** Bytes of the journal that wait to be delivered. */
+  /** Bytes of the journal that are not yet delivered. */
   def backlogBytes: Long = journal.bytesFrom(delivered)
 
   override def isOpen: Boolean = !held
 
   override def hasRoom: Boolean = synchronized(!closed && waitingBytes < MaxWaiting) && !isFull
 
-  /** One with a key is put in line also where there is no room for it: the writer knows whether it was stored before. */
+  /** An arrival with a key is queued even if there is no room: only the writer knows whether the key was stored before. */
   override def accept(arrival: Arrival): CompletableFuture[Receipt] = {
     require(arrival.records > 0, "an arrival without records")
     val encoded = new EncodedArrival(arrival)
-    val (one, refused) = synchronized {
+    val (one, refusal) = synchronized {
       val one = new Waiting(encoded, fits = waitingBytes < MaxWaiting && !isFull)
-      val refused =
+      val refusal =
         if (closed) Some(Receipt.Failed(stopped)) else Option.when(!one.fits && encoded.key.isEmpty)(Full)
-      if (refused.isEmpty) {
+      if (refusal.isEmpty) {
         waiting.add(one)
         waitingBytes += one.bytes
         notifyAll()
       }
-      (one, refused)
+      (one, refusal)
     }
-    refused.foreach(complete(one, _))
+    refusal.foreach(complete(one, _))
     one.receipt
   }
 
-  /** What waits is not stored any more; what is being written is, and is acknowledged. */
+  /** Waiting arrivals are not stored; the group that is being written is, and is acknowledged. */
   override def close(): Unit = {
     synchronized {
       closed = true
@@ -120,10 +143,10 @@ final private[epochal] class JournalIntake(
       left.foreach(complete(_, Receipt.Failed(stopped)))
     }
 
-  /** What is written next; nothing: it is closed. */
+  /** The next group; empty once the intake is closed. */
   private def take(): Vector[Waiting] = synchronized {
     while (!closed && (held || waiting.isEmpty)) {
-      // Where keys fill the memory nothing may come any more, so that time alone makes room.
+      // With all keys in use nothing may come, so only time makes room.
       val crowded = keys.size >= settings.maxKeys
       if (crowded) keys.expire(clock.millis() * 1000L)
       wait(if (crowded) ExpiryMillis else 0L)
@@ -139,7 +162,7 @@ final private[epochal] class JournalIntake(
     group.result()
   }
 
-  /** Each gets its receipt, whatever happens. What ends the thread ends the run: see `ended`. */
+  /** Every arrival gets its receipt, whatever happens. An error that ends the thread ends the run: see `ended`. */
   private def store(group: Vector[Waiting]): Unit =
     try decide(group)
     catch {
@@ -150,7 +173,7 @@ final private[epochal] class JournalIntake(
         if (dead) throw e
     }
 
-  /** Those with a key that is known, or comes twice in the group, are not stored again. */
+  /** Arrivals whose key is known, or repeated in the group, are not stored again. */
   private def decide(group: Vector[Waiting]): Unit = {
     val now = clock.millis() * 1000L
     keys.expire(now)
@@ -178,7 +201,12 @@ final private[epochal] class JournalIntake(
   }
 
   private def complete(one: Waiting, receipt: Receipt): Unit = {
-    counts.count(receipt)
+    receipt match {
+      case Receipt.Stored(records) => stored.add(records.toLong)
+      case Receipt.Duplicate       => duplicates.increment()
+      case Receipt.Full(_)         => full.increment()
+      case Receipt.Failed(_)       => refused.increment()
+    }
     one.receipt.complete(receipt): Unit
   }
 
@@ -203,7 +231,7 @@ final private[epochal] class JournalIntake(
 private[ingest] object JournalIntake {
   private val log = LoggerFactory.getLogger(classOf[JournalIntake])
 
-  /** What has failed, where a journal could not be taken over or written. */
+  /** The error for a journal that could not be taken over or written. */
   def named(error: Throwable, source: String, place: String): EpochalException = error match {
     case _: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
     case _ =>
@@ -211,21 +239,27 @@ private[ingest] object JournalIntake {
       Conditions.JournalUnwritable.because(error)("source" -> source, "path" -> place, "reason" -> reason)
   }
 
-  /** How often keys are looked through while there is no room for more. */
+  /** Maximum bytes that wait for the writer: a slow disk does not fill the memory. */
+  private val MaxWaiting = 64L << 20
+
+  /** Maximum bytes of one group, unless a single arrival is larger. */
+  private val MaxGroup = 4 << 20
+
+  /** How often keys are expired while there is no room for more. */
   private val ExpiryMillis = 1000L
 
-  /** When a client may try again: by then a batch was delivered, or not. */
+  /** When a client may retry: by then a batch has been delivered, or not. */
   private val RetrySeconds = 1
 
   private val Full = Receipt.Full(RetrySeconds)
 
   /** @param fits
-    *   whether there was room for it; if not, only its key is looked up
+    *   whether there was room; if not, only the key is looked up
     */
   final private class Waiting(val encoded: EncodedArrival, val fits: Boolean) {
     val receipt = new CompletableFuture[Receipt]
 
-    /** That it takes of what may wait. */
+    /** What it takes of the memory for waiting arrivals. */
     def bytes: Long = if (fits) encoded.length.toLong else 0L
   }
 }

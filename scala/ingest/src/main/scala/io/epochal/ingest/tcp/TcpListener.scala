@@ -5,7 +5,8 @@ import java.net.{InetSocketAddress, StandardSocketOptions}
 import java.nio.ByteBuffer
 import java.nio.channels.{CancelledKeyException, SelectionKey, Selector, ServerSocketChannel, SocketChannel}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.time.Duration
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.LongAdder
 
 import scala.jdk.CollectionConverters._
@@ -15,12 +16,35 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt, Remote}
+import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
+import io.epochal.kit.access.Secret
 
-/** Takes lines from any number of clients, in one thread: it only moves bytes, and waits for no client and for no disk.
+/** How lines are received over TCP.
   *
-  * A client that is slow, or sends nothing, costs its buffer and nothing else. While the intake has no room nothing is read, so that
-  * clients wait in their own `write`. See [[TcpConnection]] for what becomes of a connection's lines.
+  * @param host
+  *   the address to listen on, or the server to read from
+  * @param token
+  *   what the first line of a connection must name
+  * @param acknowledges
+  *   whether clients get acknowledgements of stored lines
+  * @param blanks
+  *   whether an empty line is a record
+  */
+final private[epochal] case class TcpSettings(
+    host: String,
+    port: Int,
+    token: Option[Secret],
+    acknowledges: Boolean,
+    maxLineBytes: Int,
+    idleTimeout: Duration,
+    maxConnections: Int,
+    blanks: Boolean
+)
+
+/** Receives lines from any number of clients, in one thread: it only moves bytes, and waits for no client and for no disk.
+  *
+  * A slow or silent client costs its buffer and nothing else. While the intake has no room, nothing is read, so clients wait in
+  * their own `write`. [[TcpConnection]] says what becomes of a connection's lines.
   *
   * @throws io.epochal.core.error.EpochalException
   *   PORT_UNAVAILABLE
@@ -33,7 +57,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private val server = bind()
   private val admission = server.keyFor(selector)
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
-  private val connections = java.util.concurrent.ConcurrentHashMap.newKeySet[TcpConnection]()
+  private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
   private val accepted, refused, strangers, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
@@ -57,7 +81,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     "linesTooLong" -> linesTooLong.sum.toString
   )
 
-  /** What is under way is still acknowledged, where that takes no longer than two seconds. */
+  /** Arrivals in flight are still acknowledged, for at most two seconds. */
   override def close(): Unit = {
     closing = true
     selector.wakeup(): Unit
@@ -111,7 +135,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     case _ => if (key.isAcceptable) admit()
   }
 
-  /** Where none can be accepted, as without a free file descriptor, the next try is a second later. */
+  /** After a failure, such as no free file descriptor, the next try is a second later. */
   private def admit(): Unit =
     try {
       val channel = server.accept()
@@ -140,9 +164,8 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
   private def open(channel: SocketChannel): Unit = {
     channel.configureBlocking(false)
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
-    val from = channel.getRemoteAddress.asInstanceOf[InetSocketAddress]
     val key = channel.register(selector, SelectionKey.OP_READ)
-    val remote = Remote.shown(from)
+    val remote = Listener.shown(channel.getRemoteAddress)
     val connection = new TcpConnection(channel, key, settings, remote, token, strangers)
     key.attach(connection)
     connections.add(connection): Unit
@@ -169,7 +192,7 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
     }
   }
 
-  /** Does something for a connection, and what follows of it; one that is broken is ended. */
+  /** Runs a step of a connection, then offers and sends what follows from it; a broken connection is closed. */
   private def guarded(connection: TcpConnection)(body: => Unit): Unit =
     try {
       body
@@ -210,15 +233,48 @@ final private[epochal] class TcpListener(format: String, settings: TcpSettings, 
 }
 
 private object TcpListener {
-  private val log = LoggerFactory.getLogger(classOf[TcpListener])
+  private[tcp] val log = LoggerFactory.getLogger(classOf[TcpListener])
 
   private val Block = 64 << 10
   private val Backlog = 128
 
-  /** In milliseconds: how soon what has waited for room is read on. */
+  /** Milliseconds until a connection that waited for room is looked at again. */
   private val Tick = 20L
 
   // In nanoseconds.
   private val Farewell = 2000000000L
   private val AdmissionPause = 1000000000L
+}
+
+/** The one thread of a listener. It runs from its construction until `body` returns.
+  *
+  * @param format
+  *   for errors
+  */
+final private[tcp] class ListenerThread(name: String, format: String)(body: => Unit) {
+  @volatile private var failed = Option.empty[EpochalException]
+
+  private val thread = new Thread(() => run(), name)
+  thread.setDaemon(true)
+  thread.start()
+
+  /** The error that ended it: nothing is received any more. */
+  def failure: Option[EpochalException] = failed
+
+  /** Interrupts its waits, and returns when it has ended. */
+  def stop(): Unit = {
+    thread.interrupt()
+    thread.join()
+  }
+
+  /** Returns when it has ended. */
+  def join(): Unit = thread.join()
+
+  private def run(): Unit =
+    try body
+    catch {
+      case e: Throwable =>
+        failed = Some(Conditions.FeedFailed.because(e)("source" -> format, "reason" -> e.toString))
+        TcpListener.log.error(s"$format receives nothing more: $e", e)
+    }
 }

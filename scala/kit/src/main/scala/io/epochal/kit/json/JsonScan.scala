@@ -186,6 +186,24 @@ final private[epochal] class JsonScan(val bytes: Array[Byte], begin: Int, val un
     }
   }
 
+  /** Passes over characters of any kind, to the end.
+    *
+    * @return
+    *   false: what stands at `at` is no UTF-8
+    */
+  def text(): Boolean = {
+    var i = position
+    var plain = true
+    while (plain && i < until) {
+      while (i + 8 <= until && (Memory.getLong(bytes, Memory.ARRAY_START + i.toLong) & Highs) == 0) i += 8
+      while (i < until && bytes(i) >= 0) i += 1
+      val length = if (i < until) character(i) else 0
+      if (length < 0) plain = false else i += length
+    }
+    position = i
+    plain
+  }
+
   private def byteAt(i: Int): Int = if (i < until) bytes(i).toInt else -1
 
   private def digits(from: Int): Int = {

@@ -2,57 +2,116 @@ package io.epochal.ingest.http.auth
 
 import java.nio.charset.StandardCharsets.ISO_8859_1
 import java.security.MessageDigest
+import java.util.concurrent.TimeUnit.SECONDS
+import javax.crypto.Mac
+import javax.crypto.spec.SecretKeySpec
 
+import org.slf4j.LoggerFactory
+
+import io.epochal.core.error.EpochalException
 import io.epochal.ingest.http.body.Refusal
+import io.epochal.kit.access.Secret
 
-/** Whether a request may write. Refusals tell nothing of what is wrong. Threads may share it. */
+/** Whether a request may write. Refusals do not say what is wrong. Thread-safe. */
 private[http] trait Admission {
 
   /** @param header
-    *   the value of a header; None where the request has none of that name, or several
+    *   the value of a header; None if the request has none of that name, or several
     * @return
-    *   why not, as far as the head can tell
+    *   why the request is refused, as far as its head can tell
     */
-  def head(header: String => Option[String]): Option[Refusal]
+  def head(header: String => Option[String]): Option[Refusal] = None
 
   /** The same with the body as it was transferred, before decompression.
     *
     * @param length
     *   of the body, which begins at index 0
     */
-  def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal]
+  def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
 
   /** Whether a request without a body can prove who sends it. */
-  def provesWithoutBody: Boolean
+  def provesWithoutBody: Boolean = true
 }
 
-/** No credentials are asked for. */
-private[http] object OpenAdmission extends Admission {
-  override def head(header: String => Option[String]): Option[Refusal] = None
-  override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
-  override def provesWithoutBody: Boolean = true
-}
+/** No credentials are required. */
+private[http] object OpenAdmission extends Admission
 
 /** `Authorization` by a scheme of RFC 7617 or RFC 6750. All expected values are compared, each in constant time.
   *
   * @param expected
-  *   the header's values that are right, now
+  *   the valid credentials
   */
 final private[http] class AuthorizationAdmission(challenge: String, expected: CurrentSecrets) extends Admission {
 
   override def head(header: String => Option[String]): Option[Refusal] = {
-    val found = header("Authorization").map(_.trim).map { value =>
+    val right = header("Authorization").map(_.trim).exists { value =>
       val (scheme, credential) = value.span(_ != ' ')
-      (scheme, credential.trim.getBytes(ISO_8859_1))
-    }
-    val right = found.exists { case (scheme, credential) =>
+      val bytes = credential.trim.getBytes(ISO_8859_1)
       scheme.equalsIgnoreCase(challenge.takeWhile(_ != ' ')) &&
-      expected.read().map(MessageDigest.isEqual(_, credential)).foldLeft(false)(_ || _)
+      expected.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
     }
     Option.when(!right)(Refusal(401, "unauthorized", "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
   }
+}
 
-  override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] = None
+/** Admits webhooks that are signed with a secret which the sender shares with us. */
+final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: CurrentSecrets) extends Admission {
 
-  override def provesWithoutBody: Boolean = true
+  override def head(header: String => Option[String]): Option[Refusal] = refusal(kind.of(header).nonEmpty)
+
+  override def body(header: String => Option[String], bytes: Array[Byte], length: Int): Option[Refusal] =
+    refusal(kind.of(header).exists { signed =>
+      secrets.read().foldLeft(false) { (found, secret) =>
+        val expected = hmac(secret, signed.prefix, bytes, length)
+        signed.signatures.foldLeft(found)((before, signature) => MessageDigest.isEqual(expected, signature) || before)
+      }
+    })
+
+  override def provesWithoutBody: Boolean = false
+
+  private def refusal(right: Boolean) = Option.when(!right)(Refusal(403, "forbidden", "forbidden"))
+
+  private def hmac(secret: Array[Byte], prefix: Array[Byte], bytes: Array[Byte], length: Int): Array[Byte] = {
+    val mac = Mac.getInstance(kind.algorithm)
+    mac.init(new SecretKeySpec(secret, kind.algorithm))
+    mac.update(prefix)
+    mac.update(bytes, 0, length)
+    mac.doFinal()
+  }
+}
+
+/** The valid secrets: one, or two while clients change from the previous one. They are read again after a few seconds, so a changed
+  * file counts without a restart. Prints without them.
+  *
+  * @param made
+  *   turns a secret into what is compared
+  */
+final private[http] class CurrentSecrets(
+    secrets: Seq[Secret],
+    made: String => Array[Byte],
+    nanoTime: () => Long = () => System.nanoTime()) {
+
+  @volatile private var last = (nanoTime(), readNow())
+
+  /** Empty if one cannot be read: then nobody is admitted. */
+  def read(): Seq[Array[Byte]] = {
+    val now = nanoTime()
+    if (now - last._1 > CurrentSecrets.RefreshNanos)
+      last = (
+        now,
+        try readNow()
+        catch {
+          case e: EpochalException =>
+            if (last._2.nonEmpty) CurrentSecrets.log.warn(s"Nobody is admitted until this is mended: ${e.problem}")
+            Nil
+        })
+    last._2
+  }
+
+  private def readNow(): Seq[Array[Byte]] = secrets.map(secret => made(secret.read()))
+}
+
+private object CurrentSecrets {
+  private val log = LoggerFactory.getLogger("io.epochal.ingest.http.auth.CurrentSecrets")
+  private val RefreshNanos = SECONDS.toNanos(5)
 }

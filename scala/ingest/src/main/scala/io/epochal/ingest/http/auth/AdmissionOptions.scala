@@ -52,7 +52,7 @@ private[ingest] object AdmissionOptions {
     "With signature=header: how the signature is written.",
     Some(WebhookSignature.Hex))
 
-  /** Whose signatures have a time. */
+  /** Signatures with a time. */
   private val Timed = Set("stripe", "slack")
 
   private val ofHeader = Seq(SignatureHeader, SignaturePrefix, SignatureAlgorithm, SignatureEncoding)
@@ -62,21 +62,15 @@ private[ingest] object AdmissionOptions {
 
   def read(values: OptionValues): Either[EpochalException, Option[AdmissionSettings]] =
     for {
-      _ <- belongs(values, PreviousToken, Token.isSet(values), Token.name)
-      _ <- belongs(values, PreviousPassword, Password.isSet(values), Password.name)
-      _ <- belongs(values, PreviousSignatureSecret, SignatureSecret.isSet(values), SignatureSecret.name)
-      _ <- together(values, values.isSet(User), Password.isSet(values), User.name, Password.name)
-      _ <- together(
-        values,
-        values.isSet(Signature),
-        SignatureSecret.isSet(values),
-        Signature.name,
-        SignatureSecret.name)
-      _ <- headerOnly(values)
-      _ <- toleranceOnly(values)
       tokens <- secrets(values, Token, PreviousToken)
       passwords <- secrets(values, Password, PreviousPassword)
       keys <- secrets(values, SignatureSecret, PreviousSignatureSecret)
+      _ <- together(values, User, Password)
+      _ <- together(values, Signature, SignatureSecret)
+      isHeader = values.get(Signature).contains("header")
+      _ <- values.only(ofHeader.find(values.isSet(_)).getOrElse(SignatureHeader))(isHeader, "signature=header")
+      _ <- if (isHeader) values.required(SignatureHeader) else Right("")
+      _ <- values.only(SignatureTolerance)(values.get(Signature).exists(Timed), "signature=stripe or slack")
       chosen = Seq(Token.name -> tokens, User.name -> passwords, Signature.name -> keys).collect {
         case (name, found) if found.nonEmpty => name
       }
@@ -85,110 +79,66 @@ private[ingest] object AdmissionOptions {
         (),
         values.conflict(chosen.mkString(", "), "A listener admits by one of them: keep one."))
     } yield chosen.headOption.map {
-      case Token.name => AdmissionSettings.bearer(tokens)
-      case User.name  => AdmissionSettings.basic(values(User), passwords)
-      case _          => signed(values, keys)
+      case Token.name => authorized("Bearer", tokens, identity)
+      case User.name =>
+        val user = values(User)
+        val encode = (password: String) => Base64.getEncoder.encodeToString(s"$user:$password".getBytes(UTF_8))
+        authorized("Basic realm=\"epochal\", charset=\"UTF-8\"", passwords, encode)
+      case _ => signed(values, keys)
     }
+
+  private def authorized(challenge: String, secrets: Seq[Secret], encode: String => String): AdmissionSettings =
+    new AdmissionSettings(
+      None,
+      _ => new AuthorizationAdmission(challenge, new CurrentSecrets(secrets, encode(_).getBytes(UTF_8))))
 
   private def signed(values: OptionValues, keys: Seq[Secret]): AdmissionSettings = {
     val tolerance = values(SignatureTolerance)
+    def by(delivery: Option[DeliveryId])(kind: Clock => WebhookSignature) = new AdmissionSettings(
+      delivery,
+      clock => new SignatureAdmission(kind(clock), new CurrentSecrets(keys, _.getBytes(UTF_8))))
     values(Signature) match {
-      case "github" =>
-        AdmissionSettings.signed(keys, DeliveryId.Header("X-GitHub-Delivery"), _ => WebhookSignature.GitHub)
-      case "stripe" => AdmissionSettings.signed(keys, DeliveryId.Field("id"), WebhookSignature.Stripe(tolerance, _))
-      case "slack" => AdmissionSettings.signed(keys, DeliveryId.Field("event_id"), WebhookSignature.Slack(tolerance, _))
+      case "github" => by(Some(DeliveryId.Header("X-GitHub-Delivery")))(_ => WebhookSignature.GitHub)
+      case "stripe" => by(Some(DeliveryId.Field("id")))(WebhookSignature.Stripe(tolerance, _))
+      case "slack"  => by(Some(DeliveryId.Field("event_id")))(WebhookSignature.Slack(tolerance, _))
       case _ =>
-        val header = WebhookSignature.Header(
-          values(SignatureHeader),
-          values.get(SignaturePrefix).getOrElse(""),
-          values(SignatureAlgorithm),
-          values(SignatureEncoding))
-        AdmissionSettings.signed(keys, DeliveryId.Unnamed, _ => header)
+        val prefix = values.get(SignaturePrefix).getOrElse("")
+        by(None)(_ =>
+          WebhookSignature
+            .Header(values(SignatureHeader), prefix, values(SignatureAlgorithm), values(SignatureEncoding)))
     }
   }
 
-  private def headerOnly(values: OptionValues): Either[EpochalException, Unit] = {
-    val isHeader = values.get(Signature).contains("header")
-    val stray = ofHeader.find(values.isSet(_)).filter(_ => !isHeader)
-    for {
-      _ <- stray
-        .map(spec =>
-          values
-            .conflict(s"${spec.name} without signature=header", s"Set signature=header, or leave ${spec.name} out."))
-        .toLeft(())
-      _ <- if (isHeader) values.required(SignatureHeader) else Right("")
-    } yield ()
-  }
-
-  private def toleranceOnly(values: OptionValues): Either[EpochalException, Unit] = Either.cond(
-    !values.isSet(SignatureTolerance) || values.get(Signature).exists(Timed),
-    (),
-    values.conflict(
-      s"${SignatureTolerance.name} without signature=stripe or slack",
-      s"Leave ${SignatureTolerance.name} out: other signatures have no time.")
-  )
-
-  /** Each secret is read once: what cannot be read is refused before the query starts. */
+  /** The current secret and the previous one. Each is read once: an unreadable one is refused before the query starts. */
   private def secrets(
       values: OptionValues,
       current: SecretOption,
       previous: SecretOption): Either[EpochalException, Seq[Secret]] =
     for {
+      _ <- values
+        .together(previous.isSet(values) && !current.isSet(values), previous.setName(values), current.name)
       now <- current.of(values)
       before <- previous.of(values)
       found = now.toSeq ++ before
-      _ <-
-        try {
-          found.foreach(_.read())
-          Right(())
-        } catch { case unreadable: EpochalException => Left(unreadable) }
+      _ <- found.map(_.readable).collectFirst { case Left(unreadable) => unreadable }.toLeft(())
     } yield found
-
-  private def belongs(values: OptionValues, option: SecretOption, isThere: Boolean, needed: String) =
-    together(values, option.isSet(values), isThere, option.setName(values), needed, mutual = false)
 
   private def together(
       values: OptionValues,
-      one: Boolean,
-      other: Boolean,
-      oneName: String,
-      otherName: String,
-      mutual: Boolean = true): Either[EpochalException, Unit] =
-    if (one && !other)
-      Left(values.conflict(s"$oneName without $otherName", s"Set $otherName too, or leave $oneName out."))
-    else if (mutual && other && !one)
-      Left(values.conflict(s"$otherName without $oneName", s"Set $oneName too, or leave $otherName out."))
-    else Right(())
+      spec: OptionSpec[_],
+      secret: SecretOption): Either[EpochalException, Unit] =
+    for {
+      _ <- values.together(values.isSet(spec) && !secret.isSet(values), spec.name, secret.name)
+      _ <- values.together(secret.isSet(values) && !values.isSet(spec), secret.name, spec.name)
+    } yield ()
 }
 
-/** What the options say of who may write. Prints without secrets.
+/** Who may write, by the options. Prints without secrets.
   *
   * @param delivery
-  *   how the sender names what it delivers
+  *   where the sender puts the id of a delivery; None: it has none
   */
-final private[ingest] class AdmissionSettings(val delivery: DeliveryId, make: Clock => Admission) {
+final private[ingest] class AdmissionSettings(val delivery: Option[DeliveryId], make: Clock => Admission) {
   private[http] def open(clock: Clock): Admission = make(clock)
   override def toString: String = s"Admission(${Redaction.Mask})"
-}
-
-private[ingest] object AdmissionSettings {
-
-  private[auth] def bearer(tokens: Seq[Secret]): AdmissionSettings = new AdmissionSettings(
-    DeliveryId.Unnamed,
-    _ => new AuthorizationAdmission("Bearer", new CurrentSecrets(tokens, _.getBytes(UTF_8))))
-
-  private[auth] def basic(user: String, passwords: Seq[Secret]): AdmissionSettings = new AdmissionSettings(
-    DeliveryId.Unnamed,
-    _ =>
-      new AuthorizationAdmission(
-        "Basic realm=\"epochal\", charset=\"UTF-8\"",
-        new CurrentSecrets(passwords, password => Base64.getEncoder.encode(s"$user:$password".getBytes(UTF_8)))))
-
-  private[auth] def signed(
-      secrets: Seq[Secret],
-      delivery: DeliveryId,
-      kind: Clock => WebhookSignature): AdmissionSettings =
-    new AdmissionSettings(
-      delivery,
-      clock => new SignatureAdmission(kind(clock), new CurrentSecrets(secrets, _.getBytes(UTF_8))))
 }

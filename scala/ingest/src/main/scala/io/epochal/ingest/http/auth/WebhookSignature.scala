@@ -1,19 +1,18 @@
 package io.epochal.ingest.http.auth
 
-import java.nio.charset.StandardCharsets.US_ASCII
+import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
 import java.time.{Clock, Duration}
-import java.util.{Base64, HexFormat}
+import java.util.{Arrays, Base64, HexFormat}
 
 import scala.util.Try
 
-/** How a sender of webhooks signs: what of a request is signed, and where the signature stands. */
+import io.epochal.kit.json.JsonScan
+
+/** How a sender of webhooks signs: which bytes of a request are signed, and where the signature is. */
 sealed private[http] trait WebhookSignature {
 
   /** Of `javax.crypto.Mac`. */
   def algorithm: String = "HmacSHA256"
-
-  /** The headers that have signatures. */
-  def headers: Seq[String]
 
   /** @return
     *   None: the request has no signature of this form, or an outdated one
@@ -22,9 +21,9 @@ sealed private[http] trait WebhookSignature {
 }
 
 /** @param prefix
-  *   what is signed before the body
+  *   the bytes that are signed before the body
   * @param signatures
-  *   of which one must be right
+  *   one of them must be right
   */
 final private[http] case class Signed(prefix: Array[Byte], signatures: Seq[Array[Byte]])
 
@@ -32,18 +31,16 @@ private[http] object WebhookSignature {
 
   /** `X-Hub-Signature-256: sha256=<hex>`, of the body. */
   case object GitHub extends WebhookSignature {
-    override def headers: Seq[String] = Seq("X-Hub-Signature-256", "X-Hub-Signature")
     override def of(header: String => Option[String]): Option[Signed] =
-      header(headers.head).collect { case s"sha256=$signature" => signature }.flatMap(unhex).map { found =>
+      header("X-Hub-Signature-256").collect { case s"sha256=$signature" => signature }.flatMap(unhex).map { found =>
         Signed(Array.emptyByteArray, Seq(found))
       }
   }
 
   /** `Stripe-Signature: t=<seconds>,v1=<hex>`, of the time, a dot and the body; `v1` may come several times. */
   final case class Stripe(tolerance: Duration, clock: Clock) extends WebhookSignature {
-    override def headers: Seq[String] = Seq("Stripe-Signature")
     override def of(header: String => Option[String]): Option[Signed] =
-      header(headers.head).flatMap { value =>
+      header("Stripe-Signature").flatMap { value =>
         val parts = value.split(',').toSeq.map(_.trim).take(MaxParts).collect { case s"$name=$text" => name -> text }
         for {
           time <- parts.collectFirst { case ("t", text) => text }
@@ -56,19 +53,17 @@ private[http] object WebhookSignature {
 
   /** `X-Slack-Signature: v0=<hex>`, of `v0:`, the time in `X-Slack-Request-Timestamp`, a colon and the body. */
   final case class Slack(tolerance: Duration, clock: Clock) extends WebhookSignature {
-    override def headers: Seq[String] = Seq("X-Slack-Signature")
     override def of(header: String => Option[String]): Option[Signed] =
       for {
         time <- header("X-Slack-Request-Timestamp")
         if isCurrent(time, tolerance, clock)
-        signature <- header(headers.head).collect { case s"v0=$text" => text }.flatMap(unhex)
+        signature <- header("X-Slack-Signature").collect { case s"v0=$text" => text }.flatMap(unhex)
       } yield Signed(s"v0:$time:".getBytes(US_ASCII), Seq(signature))
   }
 
-  /** A header of any name with a signature of the body: no time is signed, so a request that was overheard can be repeated. */
+  /** A header of any name with a signature of the body. No time is signed, so a request that was overheard can be repeated. */
   final case class Header(name: String, prefix: String, override val algorithm: String, encoding: String)
       extends WebhookSignature {
-    override def headers: Seq[String] = Seq(name)
     override def of(header: String => Option[String]): Option[Signed] =
       header(name)
         .filter(_.startsWith(prefix))
@@ -89,4 +84,50 @@ private[http] object WebhookSignature {
 
   private val MaxParts = 20
   private val MaxDigits = 12
+}
+
+/** Where a sender of webhooks puts the id of a delivery. A repeated delivery has the same id, so it is an idempotency key. */
+sealed private[ingest] trait DeliveryId {
+
+  /** @param header
+    *   the value of a header
+    * @param bytes
+    *   the one record of the request; None if it has several
+    */
+  def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String]
+}
+
+private[ingest] object DeliveryId {
+
+  /** In a header. */
+  final case class Header(name: String) extends DeliveryId {
+    override def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String] = header(name)
+  }
+
+  /** In a field of the record, which is a JSON object. */
+  final case class Field(name: String) extends DeliveryId {
+    private val expected = name.getBytes(UTF_8)
+
+    override def of(header: String => Option[String], bytes: Option[Array[Byte]]): Option[String] =
+      bytes.flatMap(record => text(new JsonScan(record, 0, record.length)))
+
+    /** None: it is missing, or no plain string. */
+    private def text(scan: JsonScan): Option[String] = {
+      var sure = scan.next() == '{' && scan.pass() == '"'
+      var found = Option.empty[String]
+      while (sure && found.isEmpty) {
+        val from = scan.at + 1
+        sure = scan.string() && !scan.escaped
+        val isIt = sure && Arrays.equals(scan.bytes, from, scan.at - 1, expected, 0, expected.length)
+        sure &&= scan.next() == ':'
+        if (sure) {
+          val begin = if (scan.pass() == '"') scan.at + 1 else -1
+          sure = scan.value()
+          if (sure && isIt && begin >= 0) found = Some(new String(scan.bytes, begin, scan.at - 1 - begin, UTF_8))
+          sure &&= !isIt && scan.next() == ',' && scan.pass() == '"'
+        }
+      }
+      found
+    }
+  }
 }

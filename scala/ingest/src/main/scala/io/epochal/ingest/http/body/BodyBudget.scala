@@ -1,8 +1,14 @@
 package io.epochal.ingest.http.body
 
+import java.io.{ByteArrayInputStream, EOFException}
 import java.nio.ByteBuffer
 import java.util.Arrays
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+import java.util.zip.ZipException
+
+import scala.util.Using
+
+import io.epochal.kit.gzip.GzipMembers
 
 /** The memory that the bodies of all requests may take together. */
 final private[http] class BodyBudget(maxBytes: Long) {
@@ -12,13 +18,16 @@ final private[http] class BodyBudget(maxBytes: Long) {
 
   def newBuffer(limit: Int): BodyBuffer = new BodyBuffer(this, limit)
 
-  /** Takes memory that something else than a buffer has, until it is closed.
+  /** Takes memory for something other than a buffer, until it is closed; closing twice is harmless.
     *
     * @throws Refused
     *   there is none left
     */
-  def charge(bytes: Int): AutoCloseable =
-    if (take(bytes.toLong)) new Charge(this, bytes.toLong) else throw new Refused(Refusal.busy)
+  def charge(bytes: Int): AutoCloseable = {
+    if (!take(bytes.toLong)) throw new Refused(Refusal.busy)
+    val closed = new AtomicBoolean
+    () => if (closed.compareAndSet(false, true)) give(bytes.toLong)
+  }
 
   private[body] def take(bytes: Long): Boolean = {
     val granted = used.addAndGet(bytes) <= maxBytes
@@ -31,17 +40,11 @@ final private[http] class BodyBudget(maxBytes: Long) {
   }
 }
 
-/** Memory that was taken. Closed a second time, it does nothing. */
-final private class Charge(budget: BodyBudget, bytes: Long) extends AutoCloseable {
-  private val closed = new AtomicBoolean
-  override def close(): Unit = if (closed.compareAndSet(false, true)) budget.give(bytes)
-}
-
-/** The bytes of one body as they come. Memory is taken as they come, whatever the client announces. Of one thread at a time,
-  * but for `close`.
+/** The bytes of one body as they are received. Memory is taken as they come, whatever the client announces. Not thread-safe, but
+  * for `close`.
   *
   * @param limit
-  *   the most bytes that the body may have
+  *   maximum bytes of the body
   */
 final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: Int) extends AutoCloseable {
   private var array = Array.emptyByteArray
@@ -63,24 +66,37 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     added(count)
   }
 
-  /** An array with room for so many bytes behind `length`; [[added]] says how many came. */
-  def room(count: Int): Array[Byte] = {
-    makeRoom(math.min(count, limit - used + 1))
-    array
+  /** Decompresses a gzip body into this empty buffer; one that becomes too large is read no further.
+    *
+    * @throws Refused
+    *   it is no gzip, is cut, or becomes too large
+    */
+  def inflate(compressed: BodyBuffer): Unit = {
+    val source = new ByteArrayInputStream(compressed.bytes, 0, compressed.length)
+    try
+      Using.resource(new GzipMembers(source, Long.MaxValue, BodyBuffer.MaxMembers)) { members =>
+        var count = 0
+        while (count >= 0) {
+          if (used == array.length) makeRoom(math.min(BodyBuffer.Block, limit - used + 1))
+          count = members.read(array, used, array.length - used)
+          if (count > 0) added(count)
+        }
+      }
+    catch {
+      case e @ (_: ZipException | _: EOFException | _: GzipMembers.TooManyMembers) =>
+        throw new Refused(Refusal.malformed(s"the body cannot be decompressed: ${e.getMessage}", None, None))
+    }
   }
 
-  /** Bytes that can be put behind `length` without more room. */
-  def free: Int = array.length - used
-
-  def added(count: Int): Unit = {
-    used += count
-    if (used > limit) throw tooLarge
-  }
-
-  /** Gives the memory back. The bytes must be of no use any more; the second time it does nothing. */
+  /** Gives the memory back: the bytes must not be used any more. Closing twice is harmless. */
   override def close(): Unit = synchronized {
     if (!closed) budget.give(array.length.toLong)
     closed = true
+  }
+
+  private def added(count: Int): Unit = {
+    used += count
+    if (used > limit) throw tooLarge
   }
 
   private def makeRoom(count: Int): Unit = {
@@ -101,4 +117,6 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
 
 private object BodyBuffer {
   private val FirstSize = 8 << 10
+  private val Block = 16 << 10
+  private val MaxMembers = 10000
 }

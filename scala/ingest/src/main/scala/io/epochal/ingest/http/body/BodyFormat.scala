@@ -2,7 +2,13 @@ package io.epochal.ingest.http.body
 
 import java.util.Locale
 
-/** How a body holds records, by its `Content-Type`. */
+import scala.util.Using
+
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
+
+import io.epochal.kit.json.{Json => Jackson, JsonScan}
+
+/** How a body holds records, by its `Content-Type`. Records are found, and not parsed: they keep the bytes that were sent. */
 sealed private[http] trait BodyFormat {
 
   /** Finds the records.
@@ -10,40 +16,96 @@ sealed private[http] trait BodyFormat {
     * @param length
     *   of the body, which begins at index 0
     * @param keepMalformed
-    *   whether what is malformed is kept as it is: of lines those at fault, of other bodies the whole as one record
+    *   whether malformed input is kept as it is: single lines of NDJSON, of other bodies the whole as one record
     * @throws Refused
-    *   the body is malformed, or beyond a limit
+    *   the body is malformed, or exceeds a limit
     */
   def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody
 }
 
 private[http] object BodyFormat {
 
-  /** `text/plain`: each line is a record, without its line break. */
+  /** `text/plain`: each line is a record, also an empty one. */
   case object Lines extends BodyFormat {
-    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
-      LineSplit.text(bytes, length, limits, check = !keepMalformed)
+    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
+      val begin = beginOf(bytes, length)
+      val spans = new RecordSpans(limits)
+      eachLine(bytes, begin, length)(spans.add)
+      val scan = new JsonScan(bytes, begin, length)
+      if (!keepMalformed && !scan.text()) {
+        val line = (begin until scan.at).count(bytes(_) == '\n')
+        throw new Refused(Refusal.malformed("the text is not UTF-8", Some(line), Some(scan.at)))
+      }
+      spans.packed(bytes)
+    }
   }
 
   /** `application/x-ndjson`: each line that is not blank is a JSON value, and a record. */
   case object Ndjson extends BodyFormat {
-    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
-      LineSplit.json(bytes, length, limits, check = !keepMalformed)
+    override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody = {
+      val spans = new RecordSpans(limits)
+      eachLine(bytes, beginOf(bytes, length), length) { (from, until) =>
+        val scan = new JsonScan(bytes, from, until)
+        if (scan.next() >= 0) {
+          val begin = scan.at
+          if (!keepMalformed) {
+            value(scan, spans.size)
+            if (scan.next() >= 0)
+              throw new Refused(
+                Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at)))
+          }
+          spans.add(begin, until)
+        }
+      }
+      spans.packed(bytes)
+    }
   }
 
-  /** `application/json`: each element of an array, or any other value whole. */
+  /** `application/json`: each element of an array, or any other value whole. An empty body is malformed. */
   case object Json extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
-      orWhole(bytes, length, limits, keepMalformed)(JsonSplit(bytes, length, limits))
+      orWhole(bytes, length, limits, keepMalformed) {
+        val scan = new JsonScan(bytes, beginOf(bytes, length), length)
+        val spans = new RecordSpans(limits)
+        if (scan.next() == '[') elements(scan, spans)
+        else record(scan, spans)
+        if (scan.next() >= 0)
+          throw new Refused(Refusal.malformed("something follows the JSON value", None, Some(scan.at)))
+        spans.packed(bytes)
+      }
+
+    private def elements(scan: JsonScan, spans: RecordSpans): Unit = {
+      var more = scan.pass() != ']'
+      while (more) {
+        record(scan, spans)
+        scan.next() match {
+          case ',' => scan.pass(): Unit
+          case ']' => more = false
+          case _ =>
+            val problem = "neither a comma nor the end of the array follows"
+            throw new Refused(Refusal.malformed(problem, Some(spans.size - 1), Some(scan.at)))
+        }
+      }
+      scan.at += 1
+    }
+
+    private def record(scan: JsonScan, spans: RecordSpans): Unit = {
+      val from = scan.at
+      value(scan, spans.size)
+      spans.add(from, scan.at)
+    }
   }
 
   /** `application/x-www-form-urlencoded`: one record, a JSON object of the fields. */
   case object Form extends BodyFormat {
     override def split(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean): SplitBody =
-      orWhole(bytes, length, limits, keepMalformed)(FormRecord(bytes, length, limits))
+      orWhole(bytes, length, limits, keepMalformed) {
+        val record = FormRecord(bytes, length)
+        RecordSpans.whole(record, record.length, limits)
+      }
   }
 
-  /** What the formats are called, for a client that sends another. */
+  /** The names of the formats, for a client that sends another. */
   val Accepted: Seq[String] =
     Seq("text/plain", "application/x-ndjson", "application/json", "application/x-www-form-urlencoded")
 
@@ -63,13 +125,62 @@ private[http] object BodyFormat {
     format.filter(_ => charset.forall(Set("utf-8", "utf8", "us-ascii")))
   }
 
+  /** Passes over a JSON value. Jackson decides about one that the scan doubts: it is rare, or wrong.
+    *
+    * @throws JsonProcessingException
+    *   there is no value
+    */
+  private[body] def pass(scan: JsonScan): Unit = {
+    val from = scan.at
+    if (!scan.value())
+      Using.resource(Jackson.factory.createParser(scan.bytes, from, scan.until - from)) { parser =>
+        if (parser.nextToken() == null) throw new NoValue(parser)
+        parser.skipChildren(): Unit
+        parser.finishToken()
+        scan.at = from + parser.currentLocation.getByteOffset.toInt
+      }
+  }
+
+  private def value(scan: JsonScan, record: Int): Unit = {
+    val from = scan.at
+    try pass(scan)
+    catch {
+      case e: JsonProcessingException =>
+        val place = Option(e.getLocation).map(_.getByteOffset).filter(_ >= 0).getOrElse(0L)
+        val problem = String.valueOf(e.getOriginalMessage).take(MaxProblem)
+        throw new Refused(
+          Refusal.malformed(s"the record is not JSON: $problem", Some(record), Some(from + place.toInt)))
+    }
+  }
+
+  /** Calls `line` with the bounds of each line: without the line feed and a carriage return before it. The last one may lack them. */
+  private def eachLine(bytes: Array[Byte], begin: Int, length: Int)(line: (Int, Int) => Unit): Unit = {
+    var from = begin
+    var at = begin
+    while (at < length) {
+      if (bytes(at) == '\n') {
+        line(from, if (at > from && bytes(at - 1) == '\r') at - 1 else at)
+        from = at + 1
+      }
+      at += 1
+    }
+    if (from < length) line(from, length)
+  }
+
+  /** The index of the text: after a byte order mark. */
+  private def beginOf(bytes: Array[Byte], length: Int): Int =
+    if (length >= 3 && bytes(0) == 0xef.toByte && bytes(1) == 0xbb.toByte && bytes(2) == 0xbf.toByte) 3 else 0
+
   private def orWhole(bytes: Array[Byte], length: Int, limits: RecordLimits, keepMalformed: Boolean)(
       split: => SplitBody): SplitBody =
     try split
     catch {
       case refused: Refused if keepMalformed && refused.refusal.reason == Refusal.Malformed =>
-        val spans = new RecordSpans(limits)
-        spans.add(0, length)
-        spans.packed(bytes)
+        RecordSpans.whole(bytes, length, limits)
     }
+
+  private val MaxProblem = 300
+
+  final private class NoValue(parser: JsonParser)
+      extends JsonProcessingException("there is no value", parser.currentLocation)
 }

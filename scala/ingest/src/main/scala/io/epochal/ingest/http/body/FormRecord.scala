@@ -1,25 +1,22 @@
 package io.epochal.ingest.http.body
 
-import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 import scala.collection.mutable
-import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
 
-import io.epochal.kit.json.{Json, JsonScan}
+import io.epochal.kit.json.JsonScan
 
-/** The post of a form, as some webhooks send it: one record.
+/** A posted form, as some webhooks send it: one record.
   *
-  * Where the only field is `payload` and its value is JSON, that value is the record. Otherwise the record is a JSON object of
-  * the fields in the order of their first appearance; a field that comes several times is an array of strings, any other a
-  * string.
+  * If `payload` is the only field and its value is JSON, that value is the record. Otherwise the record is a JSON object of the
+  * fields in the order of their first appearance; a repeated field is an array of strings, any other a string.
   */
 private[body] object FormRecord {
 
-  def apply(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
+  def apply(bytes: Array[Byte], length: Int): Array[Byte] = {
     val fields = mutable.LinkedHashMap.empty[String, Vector[Array[Byte]]]
     var from = 0
     while (from < length) {
@@ -35,45 +32,31 @@ private[body] object FormRecord {
       from = until + 1
     }
     if (fields.isEmpty) throw new Refused(Refusal.malformed("the form has no fields", Some(0), Some(0)))
-    val record = payload(fields).getOrElse(json(fields))
-    val spans = new RecordSpans(limits)
-    spans.add(0, record.length)
-    spans.packed(record)
+    fields.get("payload").collect { case Vector(value) if fields.sizeIs == 1 && isJson(value) => value }.getOrElse {
+      json(fields)
+    }
   }
-
-  private def payload(fields: collection.Map[String, Vector[Array[Byte]]]): Option[Array[Byte]] =
-    fields.get("payload").collect { case Vector(value) if fields.sizeIs == 1 && isJson(value) => value }
 
   private def isJson(bytes: Array[Byte]): Boolean = {
     val scan = new JsonScan(bytes, 0, bytes.length)
-    scan.next() >= 0 && {
-      val from = scan.at
-      val sure = scan.value() || {
-        try {
-          scan.at = JsonValue.end(bytes, from, bytes.length)
-          true
-        } catch { case _: JsonProcessingException => false }
+    try
+      scan.next() >= 0 && {
+        BodyFormat.pass(scan)
+        scan.next() < 0
       }
-      sure && scan.next() < 0
+    catch { case _: JsonProcessingException => false }
+  }
+
+  private def json(fields: collection.Map[String, Vector[Array[Byte]]]): Array[Byte] = JsonObject.of { out =>
+    fields.foreach { case (name, values) =>
+      out.writeFieldName(name)
+      if (values.sizeIs > 1) out.writeStartArray()
+      values.foreach(value => out.writeString(new String(value, UTF_8)))
+      if (values.sizeIs > 1) out.writeEndArray()
     }
   }
 
-  private def json(fields: collection.Map[String, Vector[Array[Byte]]]): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    Using.resource(Json.factory.createGenerator(bytes)) { out =>
-      out.writeStartObject()
-      fields.foreach { case (name, values) =>
-        out.writeFieldName(name)
-        if (values.sizeIs > 1) out.writeStartArray()
-        values.foreach(value => out.writeString(new String(value, UTF_8)))
-        if (values.sizeIs > 1) out.writeEndArray()
-      }
-      out.writeEndObject()
-    }
-    bytes.toByteArray
-  }
-
-  /** Without percent encoding, checked to be UTF-8. */
+  /** Decodes percent encoding, and checks that the result is UTF-8. */
   private def decoded(bytes: Array[Byte], from: Int, until: Int): Array[Byte] = {
     val found = new Array[Byte](until - from)
     var count = 0
@@ -93,7 +76,7 @@ private[body] object FormRecord {
       count += 1
       at += 1
     }
-    if (Utf8.firstInvalid(found, 0, count) >= 0)
+    if (!new JsonScan(found, 0, count).text())
       throw new Refused(Refusal.malformed("a field is not UTF-8", Some(0), Some(from)))
     Arrays.copyOf(found, count)
   }
@@ -101,7 +84,7 @@ private[body] object FormRecord {
   private def hex(bytes: Array[Byte], at: Int, until: Int): Int =
     if (at < until) Character.digit(bytes(at).toInt, 16) else -1
 
-  /** `until`, where the byte is not found. */
+  /** The index of the byte, or `until`. */
   private def indexOf(bytes: Array[Byte], byte: Char, from: Int, until: Int): Int = {
     var at = from
     while (at < until && bytes(at) != byte) at += 1

@@ -9,14 +9,15 @@ final private[http] case class SplitBody(bytes: Array[Byte], ends: Array[Int]) {
   def records: Int = ends.length
 }
 
-/** What the records of a request may be. */
+/** What bounds the records of a request. */
 final private[http] case class RecordLimits(maxRecordBytes: Int, maxRecords: Int)
 
-/** Where the records of a body stand in its bytes, in their order. */
+/** The bounds of the records of a body, in order. */
 final private[body] class RecordSpans(limits: RecordLimits) {
   private var starts = new Array[Int](RecordSpans.FirstSize)
   private var ends = new Array[Int](RecordSpans.FirstSize)
   private var count = 0
+  private var bytesOfAll = 0
 
   def size: Int = count
 
@@ -24,12 +25,9 @@ final private[body] class RecordSpans(limits: RecordLimits) {
     *   the record is too large, or there are too many
     */
   def add(from: Int, until: Int): Unit = {
-    if (until - from > limits.maxRecordBytes)
-      throw new Refused(
-        Refusal.tooLarge(s"a record is larger than ${limits.maxRecordBytes} bytes", Some(count), Some(from)))
-    if (count == limits.maxRecords)
-      throw new Refused(
-        Refusal.tooLarge(s"the request has more than ${limits.maxRecords} records", Some(count), Some(from)))
+    def refused(error: String) = new Refused(Refusal.tooLarge(error, Some(count), Some(from)))
+    if (until - from > limits.maxRecordBytes) throw refused(s"a record is larger than ${limits.maxRecordBytes} bytes")
+    if (count == limits.maxRecords) throw refused(s"the request has more than ${limits.maxRecords} records")
     if (count == starts.length) {
       starts = java.util.Arrays.copyOf(starts, count * 2)
       ends = java.util.Arrays.copyOf(ends, count * 2)
@@ -37,20 +35,15 @@ final private[body] class RecordSpans(limits: RecordLimits) {
     starts(count) = from
     ends(count) = until
     count += 1
+    bytesOfAll += until - from
   }
 
-  /** The records without what stands between them, in an array of their own. */
+  /** Copies the records, without the bytes between them. */
   def packed(bytes: Array[Byte]): SplitBody = {
-    var size = 0
-    var i = 0
-    while (i < count) {
-      size += ends(i) - starts(i)
-      i += 1
-    }
-    val packed = new Array[Byte](size)
+    val packed = new Array[Byte](bytesOfAll)
     val packedEnds = new Array[Int](count)
     var at = 0
-    i = 0
+    var i = 0
     while (i < count) {
       val length = ends(i) - starts(i)
       System.arraycopy(bytes, starts(i), packed, at, length)
@@ -62,6 +55,13 @@ final private[body] class RecordSpans(limits: RecordLimits) {
   }
 }
 
-private object RecordSpans {
+private[body] object RecordSpans {
   private val FirstSize = 128
+
+  /** All bytes as one record. */
+  def whole(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
+    val spans = new RecordSpans(limits)
+    spans.add(0, length)
+    spans.packed(bytes)
+  }
 }

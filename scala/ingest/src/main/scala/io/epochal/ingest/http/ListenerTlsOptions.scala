@@ -1,4 +1,4 @@
-package io.epochal.ingest.tls
+package io.epochal.ingest.http
 
 import java.io.{ByteArrayInputStream, IOException}
 import java.security.{GeneralSecurityException, KeyStore, SecureRandom}
@@ -10,8 +10,8 @@ import io.epochal.kit.access.{DriverFile, SecretOption}
 import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, PemException}
 
-/** Who a listener is to its clients, as TLS proves it. Prints without its key. */
-final private[ingest] class ListenerTls(keys: KeyManagerFactory) {
+/** The certificate that a listener shows to its clients. Prints without its key. */
+final private[http] class ListenerTls(keys: KeyManagerFactory) {
 
   def context(): SSLContext = {
     val context = SSLContext.getInstance("TLS")
@@ -22,14 +22,14 @@ final private[ingest] class ListenerTls(keys: KeyManagerFactory) {
   override def toString: String = s"Tls(${Redaction.Mask})"
 }
 
-private[ingest] object ListenerTls {
+private[http] object ListenerTls {
 
-  /** The versions that are spoken. */
+  /** The accepted versions. */
   val Protocols: Seq[String] = Seq("TLSv1.3", "TLSv1.2")
 }
 
 /** The certificate of a listener: in PEM, or in a PKCS#12 store. Files are read on the driver, when the query starts. */
-private[ingest] object ListenerTlsOptions {
+private[http] object ListenerTlsOptions {
 
   private val own = new CertificateOptions("listener", "server")
   val StoreFile: OptionSpec[String] = OptionSpec(
