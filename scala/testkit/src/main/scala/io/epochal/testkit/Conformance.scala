@@ -26,7 +26,7 @@ final class Conformance private (val subject: String, all: Seq[Check]) {
     try new Report(subject, all.map(_.run()))
     finally release()
 
-  /** Stops the session that the checks have made, if they had to make one. */
+  /** Stops the session, if the checks have made it. */
   def release(): Unit = Session.release()
 
   /** Those whose promises have these names. */
@@ -45,7 +45,8 @@ object Conformance {
     */
   def source(name: String, newFixture: Supplier[_ <: SourceFixture]): Conformance = {
     val made = () => newFixture.get()
-    new Conformance(name, streams(made, None) ++ SourceQueryChecks.of(made) ++ SourceKillChecks.of(made))
+    val stage = new Stage(made)(new SourceScene(_))
+    new Conformance(name, streams(made, None) ++ SourceQueryChecks.of(stage) ++ SourceKillChecks.of(stage))
   }
 
   /** The part of [[source]] that needs no session and takes a second: the source's stream alone. */
@@ -54,8 +55,8 @@ object Conformance {
 
   /** What every exactly-once sink must do: queries that write to it, and queries whose process is killed. */
   def sink(name: String, newFixture: Supplier[_ <: FormatSink]): Conformance = {
-    val made = () => newFixture.get()
-    new Conformance(name, SinkQueryChecks.of(made) ++ SinkKillChecks.of(made) ++ SinkModeChecks.of(made))
+    val stage = new Stage(() => newFixture.get())(new SinkScene(_))
+    new Conformance(name, SinkQueryChecks.of(stage) ++ SinkKillChecks.of(stage))
   }
 
   /** What an exactly-once sink must do with every sequence of epochs, also those that a real engine brings seldom: without a
@@ -67,13 +68,12 @@ object Conformance {
   private[testkit] def streams(
       newFixture: () => SourceFixture,
       tells: Option[(Throwable, Condition) => Boolean]
-  ): Seq[Check] = {
-    val stage = new StreamScene.Stage(newFixture, tells)
-    OffsetChecks.of(stage) ++ PlanChecks.of(stage) ++ LimitChecks.of(stage)
-  }
+  ): Seq[Check] =
+    StreamChecks.of(new Stage(newFixture)(fixture => new StreamScene(fixture, tells.getOrElse(fixture.tells))))
 
   private[testkit] def epochs(
       newFixture: () => SinkFixture,
       tells: Option[(Throwable, Condition) => Boolean]
-  ): Seq[Check] = EpochChecks.of(new EpochScene.Stage(newFixture, tells))
+  ): Seq[Check] =
+    EpochChecks.of(new Stage(newFixture)(fixture => new EpochScene(fixture, tells.getOrElse(fixture.tells))))
 }

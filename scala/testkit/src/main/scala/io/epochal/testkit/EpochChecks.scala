@@ -1,15 +1,20 @@
 package io.epochal.testkit
 
-import io.epochal.core.error.Conditions
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.testkit.SinkPromises._
-import io.epochal.testkit.report.Check
+import io.epochal.testkit.report.{Check, Evidence}
 
-/** What becomes of epochs: new ones, replays, others' and aborted ones. */
+/** What a sink must do with epochs, without a query: new ones, replays, aborted ones and those of other runs. */
 private[testkit] object EpochChecks {
+  private type Stage = io.epochal.testkit.Stage[SinkFixture, EpochScene]
 
-  def of(stage: EpochScene.Stage): Seq[Check] = usual(stage) ++ refused(stage) ++ attempts(stage)
+  def of(stage: Stage): Seq[Check] = usual(stage) ++ refused(stage) ++ attempts(stage)
 
-  private def usual(stage: EpochScene.Stage): Seq[Check] = Seq(
+  private def usual(stage: Stage): Seq[Check] = Seq(
     stage.check(DriverCommits) { scene =>
       val epoch = scene.begin(scene.newRun(), 0)
       val messages = Seq(epoch.task(0, 0, scene.rows(0 until 5)), epoch.task(1, 1, scene.rows(5 until 9)))
@@ -49,7 +54,7 @@ private[testkit] object EpochChecks {
     }
   )
 
-  private def refused(stage: EpochScene.Stage): Seq[Check] = Seq(
+  private def refused(stage: Stage): Seq[Check] = Seq(
     stage.check(OtherOffsets) { scene =>
       scene.write(scene.newRun(), 0, 0 until 10)
       scene.refused(Conditions.EpochOffsetsChanged, "epoch 0 with other offsets") {
@@ -97,7 +102,7 @@ private[testkit] object EpochChecks {
     }
   )
 
-  private def attempts(stage: EpochScene.Stage): Seq[Check] = Seq(
+  private def attempts(stage: Stage): Seq[Check] = Seq(
     stage.check(NamedAttempts) { scene =>
       val epoch = scene.begin(scene.newRun(), 0)
       epoch.deadTask(0, 0, scene.rows(100 until 110))
@@ -124,4 +129,41 @@ private[testkit] object EpochChecks {
       scene.shouldHold(0 until 10)
     }
   )
+}
+
+/** A target, for one check. It plays the engine's part towards the sink. */
+final private[testkit] class EpochScene(val fixture: SinkFixture, tells: (Throwable, Condition) => Boolean)
+    extends AutoCloseable {
+
+  val query = "5b3c9f0e-0000-4000-8000-000000000001"
+  val otherQuery = "5b3c9f0e-0000-4000-8000-000000000002"
+
+  def newRun(): SinkRun = fixture.newRun(query)
+
+  def rows(numbers: Seq[Int]): Seq[InternalRow] = numbers.map(n => fixture.row(n.toLong))
+
+  def begin(run: SinkRun, epoch: Long, partitions: Int = 2, offsets: String = "same"): Epoch = {
+    fixture.logOffsets(epoch, s"""{"epoch":$epoch,"offsets":"$offsets"}""")
+    new Epoch(epoch, run.newWrite(), partitions)
+  }
+
+  /** A whole epoch with its rows dealt out to so many partitions. */
+  def write(run: SinkRun, epoch: Long, numbers: Range, partitions: Int = 2, offsets: String = "same"): Unit = {
+    val now = begin(run, epoch, partitions, offsets)
+    now.commit((0 until partitions).map { p =>
+      now.task(p, p.toLong, rows(numbers.filter(_ % partitions == p)))
+    })
+  }
+
+  def shouldHold(numbers: Range): Unit =
+    Evidence.sameRows(
+      "rows in the target",
+      fixture.stored().asScala.map(_.longValue).toSeq.sorted,
+      numbers.map(_.toLong))
+
+  def refused(condition: Condition, what: String)(body: => Any): Unit = {
+    val _ = Refusal.of(condition, what, tells)(body)
+  }
+
+  override def close(): Unit = fixture.close()
 }

@@ -2,16 +2,16 @@ package io.epochal.testkit
 
 import java.{lang, util}
 
-import io.epochal.core.error.Condition
+import io.epochal.testkit.report.Promise
 
 /** A sink as a query writes to it: by its format and options, in any process. One fixture is one target, empty at first.
   *
   * @param format
   *   the short name, or the class of the `TableProvider`
   */
-abstract class FormatSink(val format: String) {
+abstract class FormatSink(val format: String) extends Fixture {
 
-  /** What the writer is told, the same for every start. */
+  /** The writer's options, the same for every start. */
   def options: util.Map[String, String]
 
   /** The rows, as SQL over the column `id BIGINT`, which counts from 0. One of them must hold the id. */
@@ -29,13 +29,9 @@ abstract class FormatSink(val format: String) {
   /** Modes beyond micro-batch that the sink works in: `continuous`, `real-time`. It must refuse the others. */
   def modes: util.Set[String] = util.Set.of()
 
-  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. */
-  def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
-
-  /** The promises that the sink does not make: the name of each, and why. A report shows them as exempt. */
-  def exemptions: util.Map[String, String] = util.Map.of()
-
-  /** Called after each check. */
-  @throws[Exception]
-  def close(): Unit = ()
+  override private[testkit] def exemption(promise: Promise): Option[String] =
+    super
+      .exemption(promise)
+      .orElse(Option.when(promise == SinkPromises.WholeEpochs && !showsWholeEpochs)(
+        "declared: rows are visible before the commit"))
 }

@@ -22,7 +22,7 @@ import io.epochal.testkit.engine.{Formats, Session}
   */
 abstract class FormatSource(val format: String) extends SourceFixture {
 
-  /** What the reader is told. The same for every start: what a restart needs beyond it must be in the checkpoint. */
+  /** The reader's options, the same for every start: whatever else a restart needs must be in the checkpoint. */
   def options: util.Map[String, String]
 
   /** The same kind of source over another origin. */

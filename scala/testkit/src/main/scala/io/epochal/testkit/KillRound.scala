@@ -10,26 +10,27 @@ import io.epochal.testkit.engine.{ChildJvm, QuerySpec, QueryWatch, Step}
 import io.epochal.testkit.report.{Check, Evidence, Promise}
 
 /** A query that is going to be killed at a step of an epoch, and what must be true afterwards. */
-private[testkit] trait Victim extends AutoCloseable {
-  def promise: Promise
-  def step: Step
+abstract private[testkit] class Victim(val promise: Promise, val step: Step, scene: AutoCloseable)
+    extends AutoCloseable {
   def query: QuerySpec
 
-  /** What the query needs to come to its step; called once it has started in the other process.
+  /** Gives the query the rows that it needs to come to its step; called once it has started in the other process.
     *
     * @param assertRunning
-    *   to be called while waiting: throws what has ended the query
+    *   to be called while waiting: throws the error that ended the query
     */
   def feed(assertRunning: () => Unit): Unit
 
-  /** When all have reached their steps: for those that go on from there, until they are killed. */
+  /** Whether it continues once all have reached their steps, until it is killed. */
   def goOn: Boolean = false
 
-  /** Looked at until it holds, after those that go on do so. */
+  /** Whether a query that continues has come far enough to be killed. */
   def isVisible: Boolean = true
 
-  /** Runs the query again, in this process, and looks at what it did. */
+  /** Runs the query again, in this process, and asserts what it did. */
   def recover(): Unit
+
+  final override def close(): Unit = scene.close()
 }
 
 /** Queries side by side in one process, each at its step, and one kill for all: a process takes seconds to start. */
@@ -47,16 +48,16 @@ private[testkit] object KillRound {
     promises.map(promise => new Check(promise, () => found(promise).get))
   }
 
-  /** What was found of each; a victim that could not be made, such as that of an exempt promise, is not killed. */
-  def killed(made: Seq[(Promise, Try[Victim])]): Seq[(Promise, Try[Unit])] = {
+  /** Kills the victims, and returns what was found of each. One that could not be made, such as that of an exempt promise, is not
+    * killed.
+    */
+  def run(made: Seq[(Promise, Try[Victim])]): Seq[(Promise, Try[Unit])] = {
     val victims = made.flatMap(_._2.toOption)
-    val found = if (victims.isEmpty) Nil else run(victims)
     made.collect { case (promise, Failure(why)) => promise -> Failure(why) } ++
-      found.map { case (promise, wrong) => promise -> wrong.fold[Try[Unit]](Success(()))(Failure(_)) }
+      (if (victims.isEmpty) Nil else killed(victims))
   }
 
-  /** What was found wrong with each; None where nothing was. */
-  def run(victims: Seq[Victim]): Seq[(Promise, Option[Throwable])] = {
+  private def killed(victims: Seq[Victim]): Seq[(Promise, Try[Unit])] = {
     val directory = Files.createTempDirectory("epochal-testkit")
     val child = new ChildJvm(directory, cores = 8 + 4 * victims.size)
     try {
@@ -77,7 +78,7 @@ private[testkit] object KillRound {
       if (commits.nonEmpty) { val _ = QueryWatch.spin(seconds = 20)(commits.exists(_.isVisible)) }
       child.kill()
       val recovered = together(victims)(_.recover())
-      victims.map(_.promise).zip(reached.zip(recovered).map { case (first, second) => first.orElse(second) })
+      victims.map(_.promise).zip(reached.zip(recovered).map { case (first, second) => first.flatMap(_ => second) })
     } finally {
       child.close()
       victims.foreach(_.close())
@@ -85,15 +86,14 @@ private[testkit] object KillRound {
     }
   }
 
-  private def together(victims: Seq[Victim])(body: Victim => Unit): Seq[Option[Throwable]] = {
-    val threads = Executors.newFixedThreadPool(math.max(1, victims.size))
+  private def together(victims: Seq[Victim])(body: Victim => Unit): Seq[Try[Unit]] = {
+    val threads = Executors.newFixedThreadPool(victims.size)
     try {
       val tasks = victims.map { victim =>
-        new Callable[Option[Throwable]] {
-          override def call(): Option[Throwable] =
-            try { body(victim); None }
-            catch { case e: Throwable => Some(e) }
-        }
+        val task: Callable[Try[Unit]] = () =>
+          try Success(body(victim))
+          catch { case e: Throwable => Failure(e) }
+        task
       }
       threads.invokeAll(tasks.asJava).asScala.map(_.get()).toSeq
     } finally threads.shutdownNow(): Unit

@@ -6,14 +6,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.Condition
-
-/** What the checks need to know of a streaming sink under test. Only Spark's public API; an interface to Java as
-  * well.
+/** A streaming sink under test, without a query. It is known by Spark's public API alone; also an interface for Java.
   *
   * One fixture is one target with one checkpoint. The schema's first column must be a BIGINT; `row(n)` holds n there.
   */
-trait SinkFixture {
+trait SinkFixture extends Fixture {
 
   def schema: StructType
 
@@ -29,18 +26,6 @@ trait SinkFixture {
   /** The numbers of the rows that readers of the target see, in any order. */
   @throws[Exception]
   def stored(): util.List[lang.Long]
-
-  /** The promises that the sink does not make: the name of each, and why. A report shows them as exempt. */
-  def exemptions: util.Map[String, String] = util.Map.of()
-
-  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. A suite over
-    * [[SinkChecks]] says so itself.
-    */
-  def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
-
-  /** Called after each check. */
-  @throws[Exception]
-  def close(): Unit = ()
 }
 
 /** One run of a query, from start to stop. */

@@ -2,12 +2,15 @@ package io.epochal.testkit
 
 import scala.util.Try
 
+import io.epochal.core.error.Conditions
 import io.epochal.testkit.SinkPromises._
-import io.epochal.testkit.engine.{QuerySpec, Step}
-import io.epochal.testkit.report.{Check, Promise}
+import io.epochal.testkit.SinkScene.Batch
+import io.epochal.testkit.engine.{Mode, QuerySpec, QueryWatch, Session, Step}
+import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
 
-/** A query that writes to the sink in a process that is killed, at each step of an epoch. */
+/** Queries that write to the sink in a process that is killed: at each step of an epoch, and in the middle of endless tasks. */
 private[testkit] object SinkKillChecks {
+  private type Stage = io.epochal.testkit.Stage[FormatSink, SinkScene]
 
   /** Commits that run when the process is killed: they are at different instructions then. */
   private val Commits = 6
@@ -15,7 +18,7 @@ private[testkit] object SinkKillChecks {
   /** Processes that are killed during commits. */
   private val rounds: Int = if (sys.env.get("EPOCHAL_CRASH").contains("full")) 10 else 1
 
-  private val steps: Seq[(Promise, Step)] = Seq(
+  private val killedAt: Seq[(Promise, Step)] = Seq(
     KillAfterOffsets -> Step.AfterOffsets,
     KillInTasks -> Step.InTasks,
     KillBeforeSinkCommit -> Step.BeforeSinkCommit,
@@ -23,20 +26,60 @@ private[testkit] object SinkKillChecks {
     KillAfterCommitLog -> Step.AfterCommitLog
   )
 
-  def of(newFixture: () => FormatSink): Seq[Check] = KillRound.checks(ofKills) {
+  private val modes: Seq[(Promise, Mode)] = Seq(Continuous -> Mode.Continuous, RealTime -> Mode.RealTime)
+
+  def of(stage: Stage): Seq[Check] = steps(stage) ++ endless(stage)
+
+  private def steps(stage: Stage): Seq[Check] = KillRound.checks(ofKills) {
     val commits = Seq.fill(Commits)(RowsWithLedger -> Step.InSinkCommit)
-    round(newFixture, steps ++ commits) ++ (1 until rounds).flatMap(_ => round(newFixture, commits))
+    round(stage, killedAt ++ commits) ++ (1 until rounds).flatMap(_ => round(stage, commits))
   }
 
-  private def round(newFixture: () => FormatSink, wanted: Seq[(Promise, Step)]): Seq[(Promise, Try[Unit])] =
-    KillRound.killed(wanted.map { case (promise, step) =>
-      promise -> Try(new KilledSink(promise, step, SinkScene.open(newFixture, promise)))
+  private def round(stage: Stage, wanted: Seq[(Promise, Step)]): Seq[(Promise, Try[Unit])] =
+    KillRound.run(wanted.map { case (promise, step) =>
+      promise -> Try(stage.open(promise)).map(new KilledSink(promise, step, _))
     })
+
+  /** Queries whose tasks have no end. If the sink supports the mode, the query is killed in the middle of its rows; if not, it must
+    * refuse. The first check makes the kill; the other reports what it found.
+    */
+  private def endless(stage: Stage): Seq[Check] = {
+    lazy val found = KillRound.run(modes.map { case (promise, mode) => promise -> Try(victim(stage, promise, mode)) }).toMap
+    modes.map { case (promise, mode) =>
+      stage.check(promise) { scene =>
+        mode.trigger // or not checked
+        if (scene.supports(mode)) found(promise).get else refused(scene, mode)
+      }
+    }
+  }
+
+  private def victim(stage: Stage, promise: Promise, mode: Mode): Victim = {
+    mode.trigger // or not checked
+    val scene = stage.open(promise)
+    if (scene.supports(mode)) new EndlessVictim(promise, mode, scene)
+    else {
+      scene.close()
+      throw new NotChecked(s"the sink does not support ${mode.name} mode")
+    }
+  }
+
+  private def refused(scene: SinkScene, mode: Mode): Unit = {
+    val query = scene.query().in(mode)
+    scene.setAvailable(query, 2L * Batch)
+    val told = scene.fixture.tells(_, _)
+    Refusal.of(Conditions.TriggerUnsupported, s"a ${mode.name} query", told) {
+      scene.running(query.start(Session.get())) { started =>
+        val _ = QueryWatch.until()(!started.isActive || scene.committed(query) > 0)
+        started.exception.foreach(throw _)
+      }
+    }: Unit
+    scene.assertHolds(s"after a ${mode.name} query was refused", 0L)
+    val logged = query.committed
+    Evidence.unless(logged.isEmpty)(s"the ${mode.name} query was refused, but not before its epochs $logged")
+  }
 }
 
-final private class KilledSink(override val promise: Promise, override val step: Step, scene: SinkScene)
-    extends Victim {
-  import SinkScene.Batch
+final private class KilledSink(promise: Promise, step: Step, scene: SinkScene) extends Victim(promise, step, scene) {
 
   override val query: QuerySpec = scene.query(stepped = true)
 
@@ -56,6 +99,53 @@ final private class KilledSink(override val promise: Promise, override val step:
     scene.write(query, 4)
     scene.assertHolds(s"killed ${step.claim}, after the restart", 4L * Batch)
   }
+}
 
-  override def close(): Unit = scene.close()
+/** A query without ends of epochs that Spark would know beforehand. It is killed while its rows come. */
+final private class EndlessVictim(promise: Promise, mode: Mode, scene: SinkScene)
+    extends Victim(promise, Step.InTasks, scene) {
+  import EndlessVictim._
+
+  override val query: QuerySpec = scene.query().in(mode)
+
+  override def feed(assertRunning: () => Unit): Unit = {
+    scene.setAvailable(query, Batch.toLong)
+    val first = QueryWatch.until() {
+      assertRunning()
+      Try(scene.stored()).toOption.exists(_.size >= Batch)
+    }
+    Evidence.unless(first)(s"the first $Batch rows were not written")
+    scene.setAvailable(query, Many)
+  }
+
+  override def goOn: Boolean = true
+
+  override def isVisible: Boolean = Try(scene.stored()).toOption.exists(_.size >= VisibleRows)
+
+  override def recover(): Unit = {
+    val before = scene.stored()
+    Evidence.onceEach("killed in the middle of its rows", before, before.distinct.size.toLong)
+    Evidence.unless(before.size >= VisibleRows)(s"${before.size} rows were visible when the process was killed")
+    // Every second start goes on from a stop.
+    (1 to 2).foreach { start =>
+      val rows = before.max + 1 + start * Batch
+      scene.setAvailable(query, rows)
+      scene.running(query.start(Session.get())) { started =>
+        val _ = QueryWatch.until() {
+          !started.isActive || Try(scene.stored()).toOption.exists(_.distinct.size >= rows)
+        }
+        QueryWatch.assertNoError(started)
+      }
+      scene.assertHolds(s"start $start after the kill, ${mode.name}", rows)
+    }
+  }
+}
+
+private object EndlessVictim {
+
+  /** More than a query comes to. */
+  val Many = 10000000L
+
+  /** Rows that are there when the process is killed. */
+  val VisibleRows: Int = 5 * Batch
 }

@@ -5,31 +5,27 @@ import scala.util.{Random, Try}
 import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.testkit.SinkPromises._
 import io.epochal.testkit.SinkScene.Batch
-import io.epochal.testkit.engine.{Logs, QueryWatch, Session}
-import io.epochal.testkit.report.{Check, Promise}
+import io.epochal.testkit.engine.{QueryWatch, Session}
+import io.epochal.testkit.report.Check
 
 /** What the sink does under Spark's engine: restarts, replays, other queries. */
 private[testkit] object SinkQueryChecks {
 
   private val Starts = 6
 
-  def of(newFixture: () => FormatSink): Seq[Check] = {
-    def check(promise: Promise)(body: SinkScene => Any): Check =
-      new Check(promise, () => SinkScene.in(newFixture, promise)(body))
-    Seq(
-      check(Replay)(replay),
-      check(Restarts)(restarts(_, Random.nextLong())),
-      check(WholeEpochs)(wholeEpochs),
-      check(NewQuery)(newQuery)
-    )
-  }
+  def of(stage: Stage[FormatSink, SinkScene]): Seq[Check] = Seq(
+    stage.check(Replay)(replay),
+    stage.check(Restarts)(restarts(_, Random.nextLong())),
+    stage.check(WholeEpochs)(wholeEpochs),
+    stage.check(NewQuery)(newQuery)
+  )
 
   private def replay(scene: SinkScene): Unit = {
     val query = scene.query()
     scene.setAvailable(query, 3L * Batch)
     scene.write(query, 3)
     scene.assertHolds("after three epochs", 3L * Batch)
-    Logs.forgetLastCommit(query.checkpoint)
+    query.forgetLastCommit()
     scene.write(query, 3)
     scene.assertHolds("after the third came again", 3L * Batch)
     scene.setAvailable(query, 4L * Batch)

@@ -1,19 +1,18 @@
 package io.epochal.testkit
 
 import java.nio.file.Path
-import java.util
 
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.core.error.Condition
+import io.epochal.testkit.report.Promise
 
-/** What the checks need to know of a source under test. Only Spark's public API: any connector can be put through them.
+/** A source under test. It is known by Spark's public API alone, so any connector can be checked.
   *
   * The rows of the source must be numbered from 0 in the order in which they are delivered, so that two deliveries can be
   * compared, and `makeAvailable` must be the only thing that makes rows appear.
   */
-trait SourceFixture {
+trait SourceFixture extends Fixture {
 
   def schema: StructType
 
@@ -46,17 +45,14 @@ trait SourceFixture {
     */
   def endIsKnownAtStart: Boolean = true
 
-  /** The promises that the source does not make: the name of each, and why. A report shows them as exempt. */
-  def exemptions: util.Map[String, String] = util.Map.of()
-
-  /** Whether an error tells of a condition. An error that is not Epochal's may be any that was made on purpose. A suite over
-    * [[SourceChecks]] says so itself.
-    */
-  def tells(error: Throwable, condition: Condition): Boolean = Refusal.tells(error, condition)
-
-  /** Called after each check. */
-  @throws[Exception]
-  def close(): Unit = ()
+  override private[testkit] def exemption(promise: Promise): Option[String] =
+    super.exemption(promise).orElse(promise match {
+      case SourcePromises.KeepsRows if !keepsRows =>
+        Some("declared: the source keeps no rows long after they were committed")
+      case SourcePromises.AvailableNowTarget if !endIsKnownAtStart =>
+        Some("declared: the source cannot say where it ends before it is read to there")
+      case _ => None
+    })
 }
 
 object SourceFixture {

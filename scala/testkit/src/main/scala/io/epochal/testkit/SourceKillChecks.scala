@@ -1,9 +1,9 @@
 package io.epochal.testkit
 
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
 import io.epochal.testkit.SourcePromises._
-import io.epochal.testkit.engine.{Logs, QuerySpec, QueryWatch, Session, Step}
+import io.epochal.testkit.engine.{QuerySpec, QueryWatch, Session, Step}
 import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
 
 /** A query over the source in a process that is killed, at each step of an epoch. */
@@ -17,25 +17,21 @@ private[testkit] object SourceKillChecks {
     KillBeforeCommitLog -> Step.BeforeCommitLog
   )
 
-  def of(newFixture: () => SourceFixture): Seq[Check] = KillRound.checks(steps.map(_._1)) {
-    KillRound.killed(steps.map { case (promise, step) =>
-      promise -> Try(new KilledSource(promise, step, openScene(newFixture, promise)))
+  def of(stage: Stage[SourceFixture, SourceScene]): Seq[Check] = KillRound.checks(steps.map(_._1)) {
+    KillRound.run(steps.map { case (promise, step) =>
+      promise -> Try(stage.open(promise)).flatMap { scene =>
+        scene.fixture match {
+          case _: FormatSource => Success(new KilledSource(promise, step, scene))
+          case _ =>
+            scene.close()
+            Failure(new NotChecked("another process needs a format: the fixture is no FormatSource"))
+        }
+      }
     })
-  }
-
-  private def openScene(newFixture: () => SourceFixture, promise: Promise): SourceScene = {
-    val scene = SourceScene.open(newFixture, promise)
-    scene.fixture match {
-      case _: FormatSource => scene
-      case _ =>
-        scene.close()
-        throw new NotChecked("another process needs a format: the fixture is no FormatSource")
-    }
   }
 }
 
-final private class KilledSource(override val promise: Promise, override val step: Step, scene: SourceScene)
-    extends Victim {
+final private class KilledSource(promise: Promise, step: Step, scene: SourceScene) extends Victim(promise, step, scene) {
 
   override val query: QuerySpec = scene.query()
   private val found = scene.deliveries(query)
@@ -44,7 +40,7 @@ final private class KilledSource(override val promise: Promise, override val ste
     scene.add(12)
     val first = QueryWatch.until() {
       assertRunning()
-      Logs.epochs(query.checkpoint, "commits").nonEmpty
+      query.committed.nonEmpty
     }
     Evidence.unless(first)("the first epoch was not logged as done")
     scene.add(8)
@@ -60,6 +56,4 @@ final private class KilledSource(override val promise: Promise, override val ste
           s"epoch ${KillRound.Epoch} did not come again")
       scene.assertOnceEach(query, s"killed ${step.claim}")
     }
-
-  override def close(): Unit = scene.close()
 }

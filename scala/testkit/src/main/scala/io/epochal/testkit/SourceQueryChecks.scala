@@ -7,32 +7,28 @@ import scala.util.Random
 import org.apache.spark.sql.streaming.Trigger
 
 import io.epochal.testkit.SourcePromises._
-import io.epochal.testkit.engine.{Logs, Mode, QueryWatch, Session}
-import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
+import io.epochal.testkit.engine.{Mode, QueryWatch, Session}
+import io.epochal.testkit.report.{Check, Evidence, NotChecked}
 
 /** What the source does under Spark's engine: restarts, replays, triggers. */
 private[testkit] object SourceQueryChecks {
 
   private val Starts = 6
 
-  def of(newFixture: () => SourceFixture): Seq[Check] = {
-    def check(promise: Promise)(body: SourceScene => Any): Check =
-      new Check(promise, () => SourceScene.in(newFixture, promise)(body))
-    Seq(
-      check(Replay)(replay),
-      check(CheckpointAlone)(checkpointAlone),
-      check(QueryAvailableNow)(availableNow),
-      check(Restarts)(restarts(_, Random.nextLong())),
-      check(ToContinuous)(toContinuous),
-      check(FromRealTime)(fromRealTime)
-    )
-  }
+  def of(stage: Stage[SourceFixture, SourceScene]): Seq[Check] = Seq(
+    stage.check(Replay)(replay),
+    stage.check(CheckpointAlone)(checkpointAlone),
+    stage.check(QueryAvailableNow)(availableNow),
+    stage.check(Restarts)(restarts(_, Random.nextLong())),
+    stage.check(ToContinuous)(toContinuous),
+    stage.check(FromRealTime)(fromRealTime)
+  )
 
   private def replay(scene: SourceScene): Unit = {
     val query = scene.query()
     scene.deliver(query, 10)(scene.add(10))
     scene.deliver(query, 20)(scene.add(10))
-    Logs.forgetLastCommit(query.checkpoint)
+    query.forgetLastCommit()
     scene.deliver(query, 25)(scene.add(5))
     Evidence.unless(scene.deliveries(query).all.groupBy(_._1).exists(_._2.size > 1))("no epoch was delivered again")
     scene.assertOnceEach(query, "after a replay")
@@ -55,7 +51,7 @@ private[testkit] object SourceQueryChecks {
     } else {
       val last = scene.deliveries(original).all.last._2
       val _ = Files.move(original.checkpoint, restored.checkpoint)
-      Logs.forgetLastCommit(restored.checkpoint)
+      restored.forgetLastCommit()
       scene.deliver(restored, last.size + 5L)(scene.add(5))
       val found = scene.deliveries(restored)
       Evidence.sameRows("from a checkpoint that was moved, the last epoch", found.all.head._2, last)

@@ -1,6 +1,6 @@
 package io.epochal.testkit
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Files
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -8,10 +8,10 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.epochal.testkit.engine._
-import io.epochal.testkit.report.{Evidence, NotChecked, Promise}
+import io.epochal.testkit.report.Evidence
 
-/** A query over the source, whose deliveries are recorded, for one check. */
-final private[testkit] class SourceScene(val fixture: SourceFixture, directory: Path) extends AutoCloseable {
+/** Queries over the source whose deliveries are recorded, for one check. */
+final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(fixture) {
 
   private val id = UUID.randomUUID().toString
   private val (format, options, schema) = fixture match {
@@ -29,25 +29,25 @@ final private[testkit] class SourceScene(val fixture: SourceFixture, directory: 
     added += rows
   }
 
-  /** Adds rows before the next start of a query: in a run of their own, where the source must be there to receive them. */
+  /** Adds rows before the next start of a query; in a run of their own, if the source must run to receive them. */
   def addBefore(query: QuerySpec, rows: Int): Unit = fixture match {
     case named: FormatSource if named.receives => deliver(query, added)(add(rows))
     case _                                     => add(rows)
   }
 
-  /** The query, with its checkpoint and what it delivered below a directory: `name` tells the queries of a scene apart. */
+  /** A query with a checkpoint and deliveries of its own. */
   def query(name: String = "query"): QuerySpec = {
     val scene = Files.createDirectories(directory.resolve(name))
     val sink = Map("directory" -> scene.resolve("deliveries").toString)
-    QuerySpec(scene, format, options, schema, Seq("*"), classOf[RecordingSink].getName, sink)
+    QuerySpec(scene.toString, format, options, schema, Seq("*"), classOf[RecordingSink].getName, sink)
   }
 
   def deliveries(query: QuerySpec): Deliveries = new Deliveries(query.scene.resolve("deliveries"))
 
-  /** Runs the query until it has delivered as many rows as are given, and stops it. That it does not is evidence.
+  /** Runs the query until it has delivered `count` rows, and stops it. If it does not deliver them, that is evidence.
     *
     * @param meanwhile
-    *   done once the query has started
+    *   run once the query has started
     */
   def deliver(query: QuerySpec, count: => Long)(meanwhile: => Any = ()): Unit = {
     val found = deliveries(query)
@@ -64,14 +64,10 @@ final private[testkit] class SourceScene(val fixture: SourceFixture, directory: 
   // Stopped between the sink's commit and Spark's, the next start would deliver the epoch again.
   private def committed(query: QuerySpec, started: StreamingQuery): Boolean =
     !started.isActive || deliveries(query).all.lastOption.forall { case (epoch, _) =>
-      Logs.epochs(query.checkpoint, "commits").lastOption.exists(_ >= epoch)
+      query.committed.lastOption.exists(_ >= epoch)
     }
 
-  def running[A](query: StreamingQuery)(use: StreamingQuery => A): A =
-    try use(query)
-    finally QueryWatch.stop(query)
-
-  /** That all rows which were added came, each once, and replays brought what had come before. */
+  /** Asserts that every added row was delivered once, and that replays delivered the same rows. */
   def assertOnceEach(query: QuerySpec, what: String): Unit = {
     val found = deliveries(query)
     found.sameWhenReplayed()
@@ -80,27 +76,6 @@ final private[testkit] class SourceScene(val fixture: SourceFixture, directory: 
 
   override def close(): Unit = {
     FixtureSource.forget(id)
-    fixture.close()
-    Directories.delete(directory)
+    super.close()
   }
-}
-
-private[testkit] object SourceScene {
-
-  def open(newFixture: () => SourceFixture, promise: Promise): SourceScene = {
-    val fixture = newFixture()
-    Exemptions.of(fixture, promise) match {
-      case Some(reason) =>
-        fixture.close()
-        throw new NotChecked(reason)
-      case None => new SourceScene(fixture, Files.createTempDirectory("epochal-testkit").toRealPath())
-    }
-  }
-
-  def in(newFixture: () => SourceFixture, promise: Promise)(body: SourceScene => Any): Unit = {
-    val scene = open(newFixture, promise)
-    try { val _ = body(scene) }
-    finally scene.close()
-  }
-
 }

@@ -1,23 +1,19 @@
 package io.epochal.testkit
 
-import java.nio.file.{Files, Path}
-
 import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 
 import io.epochal.core.error.Condition
-import io.epochal.testkit.report.{Check, Evidence, NotChecked, Promise}
+import io.epochal.testkit.report.Evidence
 
-/** An origin, a checkpoint, and the engine's part towards the source, for one check. */
-final private[testkit] class StreamScene(
-    val fixture: SourceFixture,
-    val checkpoint: Path,
-    tells: (Throwable, Condition) => Boolean
-) {
+/** An origin and a checkpoint, for one check. It plays the engine's part towards the source. */
+final private[testkit] class StreamScene(fixture: SourceFixture, tells: (Throwable, Condition) => Boolean)
+    extends Scene(fixture) {
   val everything: ReadLimit = ReadLimit.allAvailable()
 
+  private val checkpoint = directory.resolve("sources").resolve("0")
   private val made = mutable.Buffer.empty[MicroBatchStream]
 
   def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
@@ -26,8 +22,11 @@ final private[testkit] class StreamScene(
   def newStreamOfAnotherSource(): MicroBatchStream =
     remembered(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
 
-  /** What a check has failed with says more than what its streams say at their end. */
-  def stopStreams(): Unit = made.foreach(stream => Try(stream.stop()))
+  /** Ignores how streams stop: why a check failed says more. */
+  override def close(): Unit = {
+    made.foreach(stream => Try(stream.stop()))
+    super.close()
+  }
 
   private def remembered(stream: MicroBatchStream): MicroBatchStream = {
     made += stream
@@ -64,28 +63,4 @@ final private[testkit] class StreamScene(
 
   def refused(condition: Condition, what: String)(body: => Any): Throwable =
     Refusal.of(condition, what, tells)(body)
-}
-
-private[testkit] object StreamScene {
-
-  /** Gives checks a fresh fixture and directory each, and takes both away. */
-  final class Stage(newFixture: () => SourceFixture, tells: Option[(Throwable, Condition) => Boolean]) {
-
-    def check(promise: Promise)(body: StreamScene => Any): Check = new Check(promise, () => run(promise, body))
-
-    private def run(promise: Promise, body: StreamScene => Any): Unit = {
-      val fixture = newFixture()
-      val directory = Files.createTempDirectory("epochal-testkit")
-      try {
-        Exemptions.of(fixture, promise).foreach(reason => throw new NotChecked(reason))
-        val told = tells.getOrElse((error: Throwable, condition: Condition) => fixture.tells(error, condition))
-        val scene = new StreamScene(fixture, directory.resolve("sources").resolve("0"), told)
-        try body(scene): Unit
-        finally scene.stopStreams()
-      } finally {
-        fixture.close()
-        Directories.delete(directory)
-      }
-    }
-  }
 }

@@ -6,7 +6,9 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
 
+import scala.io.Source
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import io.epochal.testkit.report.Evidence
 
@@ -52,7 +54,7 @@ final private[testkit] class ChildJvm(directory: Path, cores: Int = 32) extends 
   }
 
   def start(query: QuerySpec, step: Step, epoch: Long): Unit = {
-    val file = query.scene.resolve("query.properties")
+    val file = query.scene.resolve("query")
     query.save(file)
     commands.println(s"start\t$file\t${step.name}\t$epoch")
   }
@@ -91,7 +93,7 @@ private object ChildJvm {
 
   private val StartNanos = TimeUnit.MINUTES.toNanos(5)
 
-  /** Of debuggers and agents, which belong to one process, and of memory, which the child has its own of. */
+  /** Options of debuggers and agents, which belong to one process, and of memory, which the child sets itself. */
   private val NotForChild = Seq("-agentlib", "-agentpath", "-javaagent", "-Xrunjdwp", "-Xmx", "-Xms")
 
   /** The options of this JVM. */
@@ -111,5 +113,43 @@ private object ChildJvm {
       s"@$argument",
       Victims.getClass.getName.stripSuffix("$"),
       cores.toString)
+  }
+}
+
+/** The program of a process that is going to be killed. It starts queries by commands, one on each line of its input:
+  *
+  *   - `start <file of a QuerySpec> <step> <epoch>`: the query waits at the step of the epoch, and a line says `reached`
+  *   - `go <scene>`: it goes on
+  *
+  * It ends with its input.
+  */
+private[testkit] object Victims {
+
+  val Ready = "epochal-testkit ready"
+  val Reached = "epochal-testkit reached "
+  val Failed = "epochal-testkit failed "
+
+  def main(arguments: Array[String]): Unit = {
+    val session = Session.create(s"local[${arguments.headOption.getOrElse("32")}]")
+    say(Ready)
+    Source.stdin.getLines().map(_.split('\t').toList).foreach {
+      case List("start", file, step, epoch) =>
+        val query = QuerySpec.load(Path.of(file))
+        val scene = query.scene.toString
+        Steps.arm(scene, Step.named(step), epoch.toLong)(say(Reached + scene))
+        val started = new Thread(() =>
+          try query.start(session).awaitTermination()
+          catch { case NonFatal(e) => say(s"$Failed$scene\t${Evidence.text(e)}") })
+        started.setDaemon(true)
+        started.start()
+      case List("go", scene) => Steps.go(scene)
+      case other             => say(s"$Failed\tnot a command: $other")
+    }
+    Runtime.getRuntime.halt(1)
+  }
+
+  private def say(line: String): Unit = synchronized {
+    println(line)
+    Console.out.flush()
   }
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.streaming.Trigger
 import io.epochal.testkit.report.NotChecked
 
 /** How Spark's engine runs a query: in micro-batches, or by tasks that have no end. */
-sealed abstract private[testkit] class Mode(val name: String) {
+sealed abstract private[testkit] class Mode(val name: String) extends Serializable {
 
   /** @throws io.epochal.testkit.report.NotChecked
     *   if this Spark does not have the mode
@@ -57,9 +57,4 @@ private[testkit] object Mode {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     )
   }
-
-  val all: Seq[Mode] = Seq(MicroBatch, Continuous, RealTime)
-
-  def named(name: String): Mode =
-    all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no such mode: $name"))
 }

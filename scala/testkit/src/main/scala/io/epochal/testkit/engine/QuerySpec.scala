@@ -1,7 +1,7 @@
 package io.epochal.testkit.engine
 
+import java.io.{ObjectInputStream, ObjectOutputStream}
 import java.nio.file.{Files, Path}
-import java.util.{Properties, TreeMap}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -9,9 +9,9 @@ import scala.util.Using
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
-/** A query that any process can start: what it reads, what it writes to, and its checkpoint below the scene's directory. */
+/** A query that any process can start: its source, its sink, and its checkpoint below the scene's directory. */
 final private[testkit] case class QuerySpec(
-    scene: Path,
+    directory: String,
     format: String,
     options: Map[String, String],
     schema: Option[String],
@@ -21,7 +21,26 @@ final private[testkit] case class QuerySpec(
     mode: Mode = Mode.MicroBatch
 ) {
 
+  def scene: Path = Path.of(directory)
+
   def checkpoint: Path = scene.resolve("checkpoint")
+
+  private def commits: Path = checkpoint.resolve("commits")
+
+  /** The epochs that Spark has logged as committed, in order. */
+  def committed: Seq[Long] =
+    if (!Files.isDirectory(commits)) Nil
+    else
+      Using
+        .resource(Files.list(commits))(_.iterator.asScala.map(_.getFileName.toString).toVector)
+        .flatMap(_.toLongOption)
+        .sorted
+
+  /** Has the last epoch replayed at the next start: Spark commits after the sink. */
+  def forgetLastCommit(): Unit = committed.lastOption.foreach { last =>
+    Files.deleteIfExists(commits.resolve(last.toString))
+    Files.deleteIfExists(commits.resolve(s".$last.crc"))
+  }
 
   /** @param trigger
     *   another one than its mode's own
@@ -41,40 +60,12 @@ final private[testkit] case class QuerySpec(
   /** The same query, with the same checkpoint, in another mode. */
   def in(other: Mode): QuerySpec = copy(mode = other)
 
-  def save(file: Path): Unit = {
-    val fields = new Properties
-    def put(name: String, value: String): Unit = { val _ = fields.setProperty(name, value) }
-    put("scene", scene.toString)
-    put("format", format)
-    put("sink", sink)
-    put("mode", mode.name)
-    schema.foreach(put("schema", _))
-    columns.zipWithIndex.foreach { case (column, n) => put(s"column.$n", column) }
-    options.foreach { case (name, value) => put(s"read.$name", value) }
-    sinkOptions.foreach { case (name, value) => put(s"write.$name", value) }
-    Using.resource(Files.newBufferedWriter(file))(fields.store(_, ""))
-  }
+  def save(file: Path): Unit =
+    Using.resource(new ObjectOutputStream(Files.newOutputStream(file)))(_.writeObject(this))
 }
 
 private[testkit] object QuerySpec {
 
-  def load(file: Path): QuerySpec = {
-    val fields = new Properties
-    Using.resource(Files.newBufferedReader(file))(fields.load)
-    def below(prefix: String): Map[String, String] =
-      fields.asScala.collect {
-        case (name, value) if name.startsWith(prefix) => name.drop(prefix.length) -> value
-      }.toMap
-    val columns = new TreeMap[Int, String](below("column.").map { case (n, column) => n.toInt -> column }.asJava)
-    QuerySpec(
-      Path.of(fields.getProperty("scene")),
-      fields.getProperty("format"),
-      below("read."),
-      Option(fields.getProperty("schema")),
-      columns.values.asScala.toSeq,
-      fields.getProperty("sink"),
-      below("write."),
-      Mode.named(fields.getProperty("mode"))
-    )
-  }
+  def load(file: Path): QuerySpec =
+    Using.resource(new ObjectInputStream(Files.newInputStream(file)))(_.readObject().asInstanceOf[QuerySpec])
 }

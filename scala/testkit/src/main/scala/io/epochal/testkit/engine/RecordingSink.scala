@@ -6,6 +6,8 @@ import java.util
 import java.util.UUID
 
 import scala.collection.mutable.ArrayBuffer
+import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, Table, TableCapability, TableProvider}
@@ -16,7 +18,9 @@ import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** A sink that records what it is brought: a file for each delivery of an epoch, with a line for each row.
+import io.epochal.testkit.report.Evidence
+
+/** A sink that records what is delivered: a file for each delivery of an epoch, with a line for each row.
   *
   * Option `directory`: where. [[Deliveries]] reads it.
   */
@@ -81,4 +85,41 @@ final private case class RecordingWriterFactory(schema: StructType, scene: Strin
       override def abort(): Unit = ()
       override def close(): Unit = ()
     }
+}
+
+/** What was delivered to a [[RecordingSink]], oldest first. An epoch may have been delivered more than once. */
+final private[testkit] class Deliveries(directory: Path) {
+
+  def all: Seq[(Long, Seq[String])] =
+    if (!Files.isDirectory(directory)) Nil
+    else
+      Using
+        .resource(Files.list(directory))(_.iterator.asScala.toVector)
+        .filterNot(_.toString.endsWith(".tmp"))
+        .sortBy(_.getFileName.toString.dropWhile(_ != '@'))
+        .map { file =>
+          file.getFileName.toString
+            .takeWhile(_ != '@')
+            .toLong -> Files.readAllLines(file).asScala.filter(_.nonEmpty).toVector
+        }
+
+  /** The last delivery of each epoch. */
+  def rows: Seq[String] = all.toMap.values.flatten.toSeq
+
+  /** How many different rows there are, each epoch counted once. */
+  def distinctRows: Int = rows.distinct.size
+
+  /** That every replay of an epoch brought what its first delivery brought. */
+  def sameWhenReplayed(): Unit =
+    all.groupMap(_._1)(_._2).toSeq.sortBy(_._1).foreach { case (epoch, times) =>
+      times.tail.foreach { again =>
+        Evidence.sameRows(
+          s"epoch $epoch, delivered ${times.size} times, had other rows when it was replayed",
+          again,
+          times.head)
+      }
+    }
+
+  /** That the epochs together brought so many rows, each once. */
+  def onceEach(what: String, count: Long): Unit = Evidence.onceEach(what, rows, count)
 }

@@ -2,7 +2,9 @@ package io.epochal.testkit.engine
 
 import org.apache.spark.sql.SparkSession
 
-/** The session of the checks: the one that is there, else one of the kit's own, which ends with [[release]]. */
+import io.epochal.testkit.report.Evidence
+
+/** The session of the checks: the existing one, else one of the kit's own, which ends with [[release]]. */
 private[testkit] object Session {
   private var ours = Option.empty[SparkSession]
 
@@ -30,7 +32,7 @@ private[testkit] object Session {
     ours = None
   }
 
-  /** As little as a session can be. */
+  /** A minimal session. */
   def create(master: String): SparkSession = SparkSession
     .builder()
     .master(master)
@@ -42,4 +44,24 @@ private[testkit] object Session {
     .config("spark.sql.shuffle.partitions", "2")
     .config(s"spark.hadoop.${StepFileSystem.setting._1}", StepFileSystem.setting._2)
     .getOrCreate()
+}
+
+/** What Spark needs of a JVM since Java 17: packages of the JDK that are open to it. */
+private[testkit] object SparkJvm {
+
+  private val packages =
+    Seq("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent").map("java." + _) ++
+      Seq("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
+
+  val options: Seq[String] = packages.map(option)
+
+  /** Fails with the options that this JVM lacks; Spark itself would fail with an `IllegalAccessError`. */
+  def require(): Unit = {
+    val closed = packages.filterNot(classOf[Object].getModule.isOpen(_, getClass.getModule))
+    Evidence.unless(closed.isEmpty)(
+      "nothing was checked: Spark cannot run in this JVM. Run the tests in a JVM of their own (sbt: Test / fork := true) with " +
+        s"the options ${closed.map(option).mkString(" ")} (Maven Surefire: argLine; sbt: Test / javaOptions).")
+  }
+
+  private def option(name: String): String = s"--add-opens=java.base/$name=ALL-UNNAMED"
 }

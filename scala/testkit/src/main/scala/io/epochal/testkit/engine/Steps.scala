@@ -1,10 +1,12 @@
 package io.epochal.testkit.engine
 
+import java.net.URI
 import java.util.concurrent.{ConcurrentHashMap, CountDownLatch}
 
-/** Where the queries of this process stop: at most one step of each query.
-  *
-  * In a process where nothing is armed all of this does nothing. A query is known by its scene's directory.
+import org.apache.hadoop.fs.{Path, RawLocalFileSystem}
+
+/** Where the queries of this process stop: at most one step of each query. Nothing stops unless it was armed. A query is identified
+  * by its scene's directory.
   */
 object Steps {
 
@@ -12,11 +14,7 @@ object Steps {
 
   private val armed = new ConcurrentHashMap[String, Armed]
 
-  /** Has a query wait at a step of an epoch.
-    *
-    * @param reached
-    *   called there once
-    */
+  /** Has a query wait at a step of an epoch; `reached` is called there once. */
   private[engine] def arm(scene: String, step: Step, epoch: Long)(reached: => Unit): Unit = {
     val _ = armed.put(scene, Armed(step, epoch, () => reached, new CountDownLatch(1)))
   }
@@ -24,11 +22,11 @@ object Steps {
   /** Lets a query go on. */
   private[engine] def go(scene: String): Unit = Option(armed.get(scene)).foreach(_.go.countDown())
 
-  /** Called at each step of each query; returns at once, unless the query has to wait here. */
+  /** Called at each step of each query; returns at once, unless the query is to wait here. */
   private[engine] def at(scene: String, step: Step, epoch: Long): Unit =
     Option(armed.get(scene)).filter(one => one.step == step && one.epoch == epoch).foreach { one =>
       one.synchronized(if (one.go.getCount > 0) one.reached())
-      // A stopped query interrupts its threads; here the process is going to be killed.
+      // Stopping a query interrupts its threads; this process is going to be killed.
       while (one.go.getCount > 0)
         try one.go.await()
         catch { case _: InterruptedException => () }
@@ -38,4 +36,58 @@ object Steps {
   private[engine] def atPath(path: String, step: Step, epoch: Long): Unit =
     if (!armed.isEmpty)
       armed.keySet.forEach(scene => if (path.startsWith(scene + "/")) at(scene, step, epoch))
+}
+
+/** The steps of an epoch at which a process can be killed. */
+sealed abstract class Step(val name: String, val claim: String)
+
+object Step {
+  case object BeforeOffsets extends Step("before-offsets", "before the epoch's offsets are logged")
+  case object AfterOffsets extends Step("after-offsets", "after the epoch's offsets were logged")
+  case object InTasks extends Step("in-tasks", "while its tasks run")
+  case object BeforeSinkCommit extends Step("before-sink-commit", "after its tasks, before the sink's commit")
+  case object InSinkCommit extends Step("in-sink-commit", "during the sink's commit")
+  case object BeforeCommitLog extends Step("before-commit-log", "after the sink's commit, before Spark's")
+  case object AfterCommitLog extends Step("after-commit-log", "after Spark logged the commit")
+
+  val all: Seq[Step] =
+    Seq(BeforeOffsets, AfterOffsets, InTasks, BeforeSinkCommit, InSinkCommit, BeforeCommitLog, AfterCommitLog)
+
+  def named(name: String): Step =
+    all.find(_.name == name).getOrElse(throw new IllegalArgumentException(s"no such step: $name"))
+}
+
+/** The local file system for the checkpoints of the kit's queries. A query can be stopped at a rename: entries of Spark's logs are
+  * made by renames.
+  */
+final class StepFileSystem extends RawLocalFileSystem {
+  import StepFileSystem._
+
+  override def getUri: URI = URI.create(s"$Scheme:///")
+
+  override def getScheme: String = Scheme
+
+  override def rename(from: Path, to: Path): Boolean = {
+    val path = to.toUri.getPath
+    def at(offsets: Step, commits: Step): Unit = path match {
+      case Entry("offsets", epoch) => Steps.atPath(path, offsets, epoch.toLong)
+      case Entry(_, epoch)         => Steps.atPath(path, commits, epoch.toLong)
+      case _                       => ()
+    }
+    at(Step.BeforeOffsets, Step.BeforeCommitLog)
+    val done = super.rename(from, to)
+    at(Step.AfterOffsets, Step.AfterCommitLog)
+    done
+  }
+}
+
+private[testkit] object StepFileSystem {
+  val Scheme = "epochal-steps"
+
+  /** Hadoop's setting that registers the scheme. */
+  val setting: (String, String) = s"fs.$Scheme.impl" -> classOf[StepFileSystem].getName
+
+  private val Entry = ".*/checkpoint/(offsets|commits)/(\\d+)".r
+
+  def uri(path: java.nio.file.Path): String = s"$Scheme://${path.toAbsolutePath}"
 }

@@ -4,6 +4,17 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.util.control.NonFatal
 
+/** What a connector promises.
+  *
+  * @param name
+  *   stable: reports and exemptions use it
+  * @param claim
+  *   one sentence that is true of a connector which keeps the promise
+  */
+final case class Promise(name: String, claim: String) {
+  override def toString: String = s"$name: $claim"
+}
+
 /** How one promise is checked. */
 final class Check(val promise: Promise, body: () => Unit) {
 

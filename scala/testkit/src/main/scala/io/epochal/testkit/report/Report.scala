@@ -29,3 +29,51 @@ final class Report(val subject: String, all: Seq[Finding]) {
     all.mkString(s"$subject: $counts\n  ", "\n  ", "").replace("\n         ", "\n           ")
   }
 }
+
+/** A promise, what became of it, and how long the check took. */
+final case class Finding(promise: Promise, outcome: Outcome, millis: Long) {
+
+  def isKept: Boolean = outcome == Outcome.Kept
+
+  def isBroken: Boolean = outcome match {
+    case _: Outcome.Broken => true
+    case _                 => false
+  }
+
+  def isExempt: Boolean = !isKept && !isBroken
+
+  /** The evidence against the promise, or why it was not checked; empty for a promise that is kept. */
+  def explanation: String = outcome match {
+    case Outcome.Kept                => ""
+    case Outcome.Broken(evidence, _) => evidence
+    case Outcome.Exempt(reason)      => reason
+  }
+
+  override def toString: String = {
+    val mark = outcome match {
+      case Outcome.Kept      => "kept  "
+      case _: Outcome.Broken => "BROKEN"
+      case _: Outcome.Exempt => "exempt"
+    }
+    val why = if (isKept) "" else explanation.linesIterator.mkString("\n         ", "\n         ", "")
+    // Tenths of a second, where there are some.
+    val took = if (millis < 100) "" else s" (${millis / 1000}.${millis % 1000 / 100} s)"
+    s"$mark   $promise$took$why"
+  }
+}
+
+/** What a check found. */
+sealed trait Outcome
+
+object Outcome {
+
+  case object Kept extends Outcome
+
+  /** @param evidence
+    *   what was seen, with the values, and what had to be seen
+    */
+  final case class Broken(evidence: String, cause: Throwable) extends Outcome
+
+  /** Not checked, because the connector's author has said so or the fixture lacks what the check needs. */
+  final case class Exempt(reason: String) extends Outcome
+}

@@ -1,0 +1,244 @@
+package io.epochal.testkit
+
+import java.util.Optional
+
+import org.apache.spark.sql.connector.read.streaming._
+
+import io.epochal.core.error.Conditions
+import io.epochal.testkit.SourcePromises._
+import io.epochal.testkit.report.{Check, Evidence}
+
+/** What a stream must do, without a query. */
+private[testkit] object StreamChecks {
+  private type Stage = io.epochal.testkit.Stage[SourceFixture, StreamScene]
+
+  private val Version = "\"(?:v|version)\"\\s*:\\s*\"?(\\d+)".r
+  private val Future = "4711"
+  // An end that follows a clock moves within a second, whatever the clock counts.
+  private val ClockMillis = 1200L
+  private val Looks = 4
+  private val Hour = 3600000L
+  private val Batches = 100
+
+  def of(stage: Stage): Seq[Check] = offsets(stage) ++ plans(stage) ++ limits(stage)
+
+  /** Offsets: JSON with a version field (`"v"` or `"version"`) and the identity of the source. */
+  private def offsets(stage: Stage): Seq[Check] = Seq(
+    stage.check(OffsetRoundTrip) { scene =>
+      val (stream, start, end) = scene.started(7)
+      Seq(start, end).foreach { offset =>
+        val again = stream.deserializeOffset(offset.json)
+        Evidence.equal("the JSON of an offset that was read from JSON", again.json, offset.json)
+        Evidence.unless(again == offset)(s"the offset read from ${offset.json} does not equal the one that was written")
+      }
+    },
+    stage.check(FutureVersion) { scene =>
+      val (stream, _, end) = scene.started(7)
+      val found =
+        Version.findFirstMatchIn(end.json).getOrElse(Evidence.broken(s"an offset names no version: ${end.json}"))
+      val version = BigInt(found.group(1))
+      val later = end.json.substring(0, found.start(1)) + Future + end.json.substring(found.end(1))
+      val error = scene.refused(Conditions.OffsetVersionUnsupported, s"the offset $later") {
+        stream.deserializeOffset(later)
+      }
+      // The newest that is read; an offset may be written in an older one.
+      val named = "\\d+".r.findAllIn(Evidence.text(error)).map(BigInt(_)).toSet
+      Evidence.unless(named(BigInt(Future)) && (named - BigInt(Future)).exists(_ >= version))(
+        s"the error names not both versions, $Future and at least $version: ${Evidence.text(error)}")
+    },
+    stage.check(ForeignOffset) { scene =>
+      val (stream, start, end) = scene.started(7)
+      val foreign = scene.newStreamOfAnotherSource()
+      scene.refused(Conditions.SourceChanged, s"${end.json} by another source") {
+        foreign.planInputPartitions(foreign.deserializeOffset(start.json), foreign.deserializeOffset(end.json))
+      }
+      val first = foreign.initialOffset().json
+      scene.refused(Conditions.SourceChanged, s"$first, the offset of another source,")(stream.deserializeOffset(first))
+    },
+    stage.check(InvalidOffset) { scene =>
+      val stream = scene.newStream(1)
+      Seq("", "{}", "[]", "17").foreach { text =>
+        scene.refused(Conditions.OffsetInvalid, s"'$text' as an offset")(stream.deserializeOffset(text))
+      }
+    },
+    stage.check(FirstOffset) { scene =>
+      val first = scene.newStream().initialOffset().json
+      scene.fixture.makeAvailable(5)
+      Evidence.equal("the first offset, after a restart", scene.newStream(1).initialOffset().json, first)
+    },
+    stage.check(EndFromOrigin) { scene =>
+      val (stream, start, end) = scene.started(3)
+      (1 to Looks).foreach { _ =>
+        MicroBatch.next(stream, end, scene.everything).foreach { more =>
+          Evidence.broken(s"nothing was added, and the end went from ${end.json} to ${more.json}")
+        }
+        Thread.sleep(ClockMillis / Looks)
+      }
+      Evidence.sameRows("rows between two equal offsets", scene.read(stream, start, start), Nil)
+    },
+    stage.check(EndCounts) { scene =>
+      val (stream, start, end) = scene.started(12)
+      Evidence.equal("rows before the first offset", scene.rowsBefore(stream, start), 0L)
+      Evidence.equal("rows before the offset after all of them", scene.rowsBefore(stream, end), 12L)
+    }
+  )
+
+  /** Which rows are between two offsets, and that it is always the same ones. */
+  private def plans(stage: Stage): Seq[Check] = Seq(
+    stage.check(IdempotentPlan) { scene =>
+      val (stream, start, end) = scene.started(23)
+      val rows = scene.read(stream, start, end)
+      Evidence.onceEach("the batch", rows, 23)
+      scene.fixture.makeAvailable(9)
+      Seq(1, 2, 3, 7, 40).foreach { partitions =>
+        Evidence.sameRows(s"planned again with $partitions partitions", scene.replay(start, end, partitions), rows)
+      }
+    },
+    stage.check(OnceEach) { scene =>
+      val (_, rows) = deliverAll(scene, 50)
+      Evidence.onceEach("all batches together", rows, 50)
+    },
+    stage.check(KeepsRows) { scene =>
+      val (end, rows) = deliverAll(scene, 50)
+      val whole = scene.newStream(1)
+      val again = scene.read(whole, whole.initialOffset(), whole.deserializeOffset(end))
+      Evidence.equal("all rows in one batch", again, rows)
+    },
+    stage.check(Commit) { scene =>
+      val (stream, _, middle) = scene.started(10)
+      scene.fixture.makeAvailable(10)
+      val end = scene.next(stream, middle, scene.everything)
+      stream.commit(middle)
+      stream.commit(middle)
+      val rows = scene.read(stream, middle, end)
+      Evidence.onceEach("the second batch", rows, 10)
+      val again = scene.newStream(3)
+      again.commit(again.deserializeOffset(middle.json))
+      Evidence.sameRows("the second batch, replayed", scene.replay(middle, end, 3), rows)
+    },
+    stage.check(Lag) { scene =>
+      scene.fixture.makeAvailable(30)
+      val stream = scene.newStream()
+      val end = scene.next(stream, stream.initialOffset(), ReadLimit.maxRows(10))
+      stream match {
+        case limited: SupportsAdmissionControl =>
+          val latest = Option(limited.reportLatestOffset()).getOrElse(Evidence.broken("reportLatestOffset gives null"))
+          val rows = scene.rowsBefore(stream, latest)
+          Evidence.unless(rows >= 10)(s"after 10 rows were delivered, the latest offset counts $rows")
+        case _ => Evidence.broken("the stream has no read limits (SupportsAdmissionControl)")
+      }
+      stream match {
+        case reporting: ReportsSourceMetrics =>
+          val none = reporting.metrics(Optional.empty[Offset]())
+          Evidence.unless(none != null)("the source's metrics are null before the first batch")
+          Seq(end, logged(end)).foreach { offset =>
+            Evidence.unless(!reporting.metrics(Optional.of(offset)).isEmpty)("the source's metrics are empty")
+          }
+        case _ => Evidence.broken("the stream reports no metrics (ReportsSourceMetrics)")
+      }
+    }
+  )
+
+  /** As it comes from Spark's log after a restart: an offset of another class, with the JSON alone. */
+  private def logged(offset: Offset): Offset = new Offset {
+    override def json(): String = offset.json
+  }
+
+  /** Delivers all rows in batches of several sizes, each by a driver of its own: the last offset, and the rows in order. */
+  private def deliverAll(scene: StreamScene, count: Int): (String, Seq[Seq[Any]]) = {
+    scene.fixture.makeAvailable(count)
+    val sizes = Iterator.continually(Seq(1L, 7L, 3L, 20L)).flatten
+    var at = scene.newStream().initialOffset().json
+    var rows = Vector.empty[Seq[Any]]
+    var more = true
+    while (more) {
+      val stream = scene.newStream(3)
+      val start = stream.deserializeOffset(at)
+      MicroBatch.next(stream, start, ReadLimit.maxRows(sizes.next())) match {
+        case Some(end) =>
+          rows ++= scene.read(stream, start, end)
+          stream.commit(start)
+          at = end.json
+        case None => more = false
+      }
+      stream.stop()
+      Evidence.unless(rows.size <= count)(s"${rows.size} rows were delivered, though there are only $count")
+    }
+    (at, rows)
+  }
+
+  /** How far a batch goes: read limits, and AvailableNow. */
+  private def limits(stage: Stage): Seq[Check] = Seq(
+    stage.check(MaxRows) { scene =>
+      scene.fixture.makeAvailable(30)
+      val stream = scene.newStream()
+      val start = stream.initialOffset()
+      Seq(1, 2, 10, 29, 30, 31, 1000).foreach { most =>
+        val end = scene.next(stream, start, ReadLimit.maxRows(most.toLong))
+        Evidence.equal(s"rows of a batch of at most $most", scene.read(stream, start, end).size, math.min(most, 30))
+      }
+    },
+    stage.check(MinRows) { scene =>
+      scene.fixture.makeAvailable(9)
+      val stream = scene.newStream()
+      val start = stream.initialOffset()
+      val limit = ReadLimit.minRows(10, Hour)
+      held(stream, start, limit)
+      scene.fixture.makeAvailable(1)
+      Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), 10L)
+    },
+    stage.check(CompositeLimit) { scene =>
+      scene.fixture.makeAvailable(9)
+      val stream = scene.newStream()
+      val start = stream.initialOffset()
+      val limit = ReadLimit.compositeLimit(Array(ReadLimit.minRows(10, Hour), ReadLimit.maxRows(12)))
+      held(stream, start, limit)
+      scene.fixture.makeAvailable(20)
+      Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), 12L)
+    },
+    stage.check(AvailableNow) { scene =>
+      val sizes = availableNow(scene, addedPerBatch = if (scene.fixture.endIsKnownAtStart) 0 else 5)
+      if (scene.fixture.endIsKnownAtStart) Evidence.equal("sizes of the batches", sizes, Vector(10, 10, 5))
+      else
+        // A list that is followed shows its end only when a read comes there: what was added before that belongs to it.
+        Evidence.unless(sizes.take(2) == Vector(10, 10) && sizes.sum >= 25)(
+          s"25 rows in batches of at most 10 came in batches of ${Evidence.shown(sizes)}")
+    },
+    stage.check(AvailableNowTarget) { scene =>
+      Evidence.equal(
+        "sizes of the batches, while 5 rows are added during each",
+        availableNow(scene, addedPerBatch = 5),
+        Vector(10, 10, 5))
+    }
+  )
+
+  private def held(stream: MicroBatchStream, start: Offset, limit: ReadLimit): Unit =
+    MicroBatch.next(stream, start, limit).foreach { end =>
+      Evidence.broken(s"there are 9 rows, and $limit lets a batch through to ${end.json}")
+    }
+
+  /** The sizes of the batches in which 25 rows come, at most 10 each. */
+  private def availableNow(scene: StreamScene, addedPerBatch: Int): Vector[Int] = {
+    scene.fixture.makeAvailable(25)
+    val stream = scene.newStream()
+    stream match {
+      case now: SupportsTriggerAvailableNow => now.prepareForTriggerAvailableNow()
+      case _ => Evidence.broken("the stream has no AvailableNow of its own (SupportsTriggerAvailableNow)")
+    }
+    var at = stream.initialOffset()
+    val sizes = Iterator
+      .continually(MicroBatch.next(stream, at, ReadLimit.maxRows(10)))
+      .takeWhile(_.nonEmpty)
+      .flatten
+      .map { end =>
+        scene.fixture.makeAvailable(addedPerBatch)
+        val size = scene.read(stream, at, end).size
+        at = end
+        size
+      }
+      .take(Batches)
+      .toVector
+    Evidence.unless(sizes.size < Batches)(s"after $Batches batches there is still another")
+    sizes
+  }
+}
