@@ -1,12 +1,18 @@
 package io.epochal.formats
 
+import java.util.Locale
+import java.util.regex.Pattern
+
+import scala.util.matching.Regex
+
 import org.apache.spark.sql.SparkSessionExtensions
 
-import io.epochal.kit.spark.MaskedStatements
+import io.epochal.kit.access.PlanRedaction
+import io.epochal.kit.spark.{DriverConf, MaskedStatements}
 
 /** `spark.sql.extensions=io.epochal.formats.EpochalExtensions`: keeps secrets that stand in SQL
-  * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and pages. It changes nothing of what
-  * a statement does.
+  * (`CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)`) out of Spark's event log and pages. It does not change what a
+  * statement does.
   */
 final class EpochalExtensions extends (SparkSessionExtensions => Unit) {
 
@@ -17,5 +23,45 @@ final class EpochalExtensions extends (SparkSessionExtensions => Unit) {
       StatementRedaction.isOurs,
       StatementRedaction.hideUnknown,
       StatementRedaction.statement)
+  }
+}
+
+/** Keeps secrets in SQL statements and in plans of Spark Connect out of events and pages. */
+private[epochal] object StatementRedaction {
+
+  private val Texts = "spark.sql.redaction.string.regex"
+  private val DefaultTexts = "spark.redaction.string.regex"
+
+  /** Widens the redaction patterns of all later sessions. */
+  def install(): Unit = if (!PlanRedaction.isInstalled) {
+    PlanRedaction.install(Epochal.formats)
+    val before = DriverConf.get(Texts).orElse(DriverConf.get(DefaultTexts)).filter(_.nonEmpty)
+    DriverConf.set(Texts, (before.map(pattern => s"(?:$pattern)").toSeq :+ statements).mkString("|"))
+  }
+
+  def isOurs(format: String): Boolean = format.toLowerCase(Locale.ROOT).startsWith("epochal-")
+
+  /** Called before the plan of a statement is printed: an option that none of our formats has may be a misspelt secret.
+    *
+    * @param format
+    *   that the options are for
+    */
+  def hideUnknown(format: String, options: Set[String]): Unit =
+    if (isOurs(format)) PlanRedaction.hide(options.filterNot(name => Epochal.formats.exists(_.knows(name))))
+
+  /** Matches the options of a statement, or of a plan of Spark Connect, if they have secrets or are those of our formats; and all that
+    * follows, since a literal can end in many ways and the text may have been cut.
+    */
+  lazy val statement: Regex = statements.r
+
+  private lazy val statements: String = {
+    val start = """(?:\b(?:options|with|\w*properties)\s*\(|\boptions\s*\{)"""
+    val named = PlanRedaction.secrets(Epochal.formats).map { name =>
+      if (name.endsWith(".")) Pattern.quote(name) else s"${Pattern.quote(name)}\\b"
+    }
+    val url = """url\W{1,12}(?:value\W{1,6})?[^\s'"]*[?@;]"""
+    // As a parsed plan has them: TableSpec(…,Some(epochal-rest),HashMap(…)) and provider:epochal-rest HashMap(…).
+    val parsed = "(?:\\bSome\\(|provider:)epochal-(?:rest|jdbc|ingest)\\b.*"
+    s"(?is:$start(?=.*?(?<!\\w)(?:${named.mkString("|")}|$url)).*|epochal-(?:rest|jdbc|ingest)\\b.{0,10000}?\\boptions\\s*[({].*|$parsed)"
   }
 }

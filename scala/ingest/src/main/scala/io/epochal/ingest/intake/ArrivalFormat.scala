@@ -3,7 +3,7 @@ package io.epochal.ingest.intake
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** The payload of a frame in the journal: arrivals one behind the other. Numbers are big-endian.
+/** The payload of a frame in the journal: arrivals back to back. Numbers are big-endian.
   *
   * {{{
   * arrival*  receivedAt   u8, microseconds since 1970
@@ -50,7 +50,7 @@ private[epochal] object ArrivalFormat {
   }
 }
 
-/** An arrival with its texts in bytes: how long it is in the journal is known before it is written. */
+/** An arrival with its texts in UTF-8: its length in the journal is known before it is written. */
 final private[intake] class EncodedArrival(arrival: Arrival) {
   private val stream = arrival.stream.getBytes(UTF_8)
   private val remote = arrival.remote.getBytes(UTF_8)

@@ -6,7 +6,7 @@ import java.security.MessageDigest
 import java.time.Duration
 import java.util.LinkedHashMap
 
-/** Stands for an idempotency key: the first 16 bytes of its SHA-256. */
+/** The digest of an idempotency key: the first 16 bytes of its SHA-256. */
 final private[epochal] case class KeyDigest(high: Long, low: Long)
 
 private[epochal] object KeyDigest {
@@ -16,10 +16,10 @@ private[epochal] object KeyDigest {
   }
 }
 
-/** The idempotency keys that were stored within the window, with when. One thread at a time; `size` is for all.
+/** The idempotency keys that were stored within the window, with their times. Not thread-safe, but for `size`.
   *
-  * What it holds travels from segment to segment of the journal, so that a key is known for as long as the window, whatever became
-  * of its rows, and in the next run.
+  * They are copied from segment to segment of the journal, so a key is known for the whole window: in the next run, too, and after its
+  * rows were removed.
   *
   * @param window
   *   0: no key is ever known
@@ -32,7 +32,7 @@ final private[intake] class LiveKeys(window: Duration) {
 
   def size: Int = count
 
-  /** Whether it was stored within the window before `now`, in microseconds since 1970. */
+  /** Whether the key was stored within the window before `now`, in microseconds since 1970. */
   def knows(key: KeyDigest, now: Long): Boolean = {
     val at = stored.getOrDefault(key, Long.MinValue)
     at != Long.MinValue && now - at < windowMicros
@@ -44,7 +44,7 @@ final private[intake] class LiveKeys(window: Duration) {
     count = stored.size
   }
 
-  /** Forgets what the window has passed. */
+  /** Forgets keys that are older than the window. */
   def expire(now: Long): Unit = {
     val oldest = stored.entrySet.iterator
     var due = true
@@ -55,7 +55,7 @@ final private[intake] class LiveKeys(window: Duration) {
     count = stored.size
   }
 
-  /** 24 bytes for each key: the digest, and when it was stored. */
+  /** 24 bytes for each key: the digest and the time. */
   def toBytes: Array[Byte] = {
     val bytes = ByteBuffer.allocate(24 * stored.size)
     stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at): Unit)

@@ -2,12 +2,12 @@ package io.epochal.ingest.tcp
 
 import java.util.Arrays
 
-/** Cuts what one connection sends into lines, which end in `\n` or `\r\n`. One thread at a time.
+/** Cuts the input of one connection into lines, which end in `\n` or `\r\n`. Not thread-safe.
   *
   * @param maxLine
-  *   bytes of a line at the most, without its end
+  *   maximum bytes of a line, without its end
   * @param blanks
-  *   whether an empty line is a record; if not, it is counted as a line all the same
+  *   whether an empty line is a record; if not, it still counts as a line
   */
 final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   import LineBuffer._
@@ -20,19 +20,19 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   private var lineStart = 0
   private var overflow = false
 
-  /** Of whole lines, and of the one that has begun. */
+  /** Bytes of all lines, the incomplete one included. */
   def length: Int = size
 
-  /** Whole lines that were not taken yet. */
+  /** Whole lines that are not taken yet. */
   def lines: Int = lineCount
 
-  /** Whether a line was too long: nothing is added any more, and the lines before it can be taken. */
+  /** Whether a line was too long: nothing more is added; the lines before it can be taken. */
   def tooLong: Boolean = overflow
 
   /** Whether a line has begun and not ended. */
   def isOpen: Boolean = size > lineStart
 
-  /** Adds what came. */
+  /** Adds received bytes. */
   def add(block: Array[Byte], from: Int, until: Int): Unit = {
     var at = from
     while (at < until && !overflow) {
@@ -44,10 +44,10 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
     }
   }
 
-  /** The connection was ended by its client: what it sent last is a line, with an end or without. */
+  /** The client ended its input: the last line may lack its end. */
   def finish(): Unit = if (isOpen && !overflow) endLine()
 
-  /** Takes all whole lines; the one that has begun stays. */
+  /** Takes all whole lines; the incomplete one stays. */
   def take(): Lines = {
     val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
     val taken = Lines(all, Arrays.copyOf(ends, records), lineCount)
@@ -61,7 +61,7 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
 
   private def append(block: Array[Byte], from: Int, until: Int): Unit = {
     val length = until - from
-    // A carriage return at its end does not count.
+    // A carriage return at the end does not count.
     if (size - lineStart + length > maxLine + 1) overflow = true
     else {
       if (size + length > bytes.length) bytes = Arrays.copyOf(bytes, math.max(size + length, bytes.length * 2))

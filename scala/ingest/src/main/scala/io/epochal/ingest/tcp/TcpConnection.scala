@@ -9,13 +9,13 @@ import java.util.concurrent.atomic.LongAdder
 import io.epochal.core.error.Conditions
 import io.epochal.ingest.intake.{Arrival, Receipt}
 
-/** One client. Only the listener's thread touches it.
+/** One client. Only the listener's thread uses it.
   *
-  * One arrival of it is under way at a time: what comes meanwhile is the next one. So its lines are stored in their order, also where
-  * the journal fails for a while and an arrival is offered again.
+  * One of its arrivals is in flight at a time; lines that come meanwhile make the next one. So lines are stored in order, even if the
+  * journal fails for a while and an arrival is offered again.
   *
   * @param strangers
-  *   counts those whose first line does not name the token
+  *   counts clients whose first line does not name the token
   */
 final private[tcp] class TcpConnection(
     val channel: SocketChannel,
@@ -39,10 +39,10 @@ final private[tcp] class TcpConnection(
   private var output = ByteBuffer.allocate(0)
   private var greeting = token.map(_ => new Array[Byte](0))
 
-  /** Takes what came.
+  /** Takes received bytes.
     *
     * @param count
-    *   -1: the client sends no more
+    *   -1 at the end of the client's input
     */
   def received(block: Array[Byte], count: Int): Unit = {
     lastRead = System.nanoTime()
@@ -55,7 +55,7 @@ final private[tcp] class TcpConnection(
     }
   }
 
-  /** What is to be stored next; None: nothing, or something is under way. */
+  /** The next arrival to store; None if there is none, or one is in flight. */
   def next(now: Long): Option[Arrival] =
     if (underWay.nonEmpty || buffer.lines == 0) None
     else {
@@ -70,7 +70,7 @@ final private[tcp] class TcpConnection(
       }
     }
 
-  /** What was not stored and is due to be offered again. */
+  /** The arrival that was not stored, if it is due to be offered again. */
   def again(nanos: Long): Option[Arrival] =
     if (nanos < offeredAgainAt) None
     else {
@@ -78,7 +78,7 @@ final private[tcp] class TcpConnection(
       underWay.map(_._1)
     }
 
-  /** Takes what became of the arrival that is under way. */
+  /** Takes the receipt of the arrival in flight. */
   def stored(receipt: Receipt, nanos: Long): Unit = receipt match {
     case Receipt.Stored(_) | Receipt.Duplicate =>
       acknowledged += underWay.fold(0L)(_._2.toLong)
@@ -92,26 +92,26 @@ final private[tcp] class TcpConnection(
       offeredAgainAt = nanos + math.min(LongestPause, FirstPause << math.min(failures - 1, 6))
   }
 
-  /** Ends the connection, and says why. */
+  /** Ends the connection with an error line. */
   def refuse(reason: String): Unit = if (farewell.isEmpty) farewell = Some(s"ERR $reason\n")
 
-  /** Whether nothing came for too long. */
+  /** Whether nothing was received for longer than `idleTimeout`. */
   def isIdle(nanos: Long): Boolean =
     settings.idleTimeout.toNanos > 0 && underWay.isEmpty && nanos - lastRead > settings.idleTimeout.toNanos
 
-  /** Whether it was to be ended for its idleness, and does not even take what it is sent. */
+  /** Whether it was refused for being idle, and does not even read the error line. */
   def isStuck(nanos: Long): Boolean = output.hasRemaining && isIdle(nanos - settings.idleTimeout.toNanos)
 
   def hasUnderWay: Boolean = underWay.nonEmpty
 
   def lineTooLong: Boolean = buffer.tooLong
 
-  /** Writes what the client is to know, and asks for what it can be asked for.
+  /** Writes pending acknowledgements, and sets what the selector waits for.
     *
     * @param room
-    *   whether more is to be read
+    *   whether more may be read
     * @return
-    *   whether all is done, and the connection is to be closed
+    *   whether the connection is finished and must be closed
     */
   def proceed(room: Boolean): Boolean = {
     if (buffer.tooLong && underWay.isEmpty && buffer.lines == 0)
@@ -122,7 +122,7 @@ final private[tcp] class TcpConnection(
     if (!done) {
       val waits = !room || isFilled
       val open = !ended && farewell.isEmpty && !buffer.tooLong
-      // The client can send nothing.
+      // The client could not send anything.
       if (open && waits) lastRead = System.nanoTime()
       val read = if (open && !waits) SelectionKey.OP_READ else 0
       val write = if (output.hasRemaining) SelectionKey.OP_WRITE else 0
@@ -131,7 +131,7 @@ final private[tcp] class TcpConnection(
     done
   }
 
-  /** Whether what came is to be stored before more is read. A line that has begun is read to its end. */
+  /** Whether received lines must be stored before more is read. A line that has begun is read to its end. */
   private def isFilled: Boolean = buffer.length >= Pending && (underWay.nonEmpty || buffer.lines > 0)
 
   private def tell(): Unit = {
@@ -146,10 +146,10 @@ final private[tcp] class TcpConnection(
     if (output.hasRemaining) channel.write(output): Unit
   }
 
-  /** Reads the first line, where it must name the token.
+  /** Reads the first line, if it must name the token.
     *
     * @return
-    *   where in the block the lines begin
+    *   the index in the block at which the lines begin
     */
   private def greet(block: Array[Byte], count: Int): Int = greeting.fold(0) { before =>
     val end = block.indexOf('\n'.toByte)
@@ -174,11 +174,11 @@ final private[tcp] class TcpConnection(
 
 private object TcpConnection {
 
-  /** Without the place of the journal, which is no client's business. */
+  /** Without the journal's path, which no client needs to know. */
   private val TakenOver =
     s"[EPOCHAL.${Conditions.JournalFenced.name}] Another run of the query has taken over, connect again"
 
-  /** Bytes that wait while others are under way: then the client waits. */
+  /** Bytes after which the client has to wait while an arrival is in flight. */
   val Pending: Int = 256 << 10
 
   private val Greeting = "TOKEN ".getBytes(US_ASCII)
@@ -188,6 +188,6 @@ private object TcpConnection {
   private val FirstPause = 50000000L
   private val LongestPause = 2000000000L
 
-  /** What does not pass while this run lives. */
+  /** Errors that last as long as this run. */
   private val Final = Set(Conditions.JournalFenced, Conditions.IntakeStopped)
 }

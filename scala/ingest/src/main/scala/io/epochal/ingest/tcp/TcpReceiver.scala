@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.ingest.intake.{Arrival, Intake, Listener, Receipt}
 
-/** Reads lines from a server, and connects again when the connection is lost: after 0.1 s at first, up to 30 s, with full jitter.
+/** Reads lines from a server, and reconnects when the connection is lost: after 0.1 s at first, up to 30 s, with full jitter.
   *
-  * Not guaranteed: what the server has sent and this run had not stored when it died. The server cannot be asked for it again.
+  * Not guaranteed: lines that the server had sent and this run had not stored when it died. The server cannot send them again.
   */
 final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, intake: Intake) extends Listener {
   import TcpReceiver._
@@ -107,7 +107,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
     }
   }
 
-  /** Returns when all whole lines are stored. Meanwhile the server waits. */
+  /** Returns when all whole lines are stored; meanwhile the server waits. */
   private def store(buffer: LineBuffer): Unit = if (buffer.lines > 0) {
     val lines = buffer.take()
     if (lines.ends.nonEmpty) {
@@ -131,7 +131,7 @@ final private[epochal] class TcpReceiver(format: String, settings: TcpSettings, 
 private object TcpReceiver {
   private val log = LoggerFactory.getLogger(classOf[TcpReceiver])
 
-  /** A server that is gone without a word is noticed after [[ProbeAfter]] and a few unanswered probes. */
+  /** Notices a server that vanished, after [[ProbeAfter]] seconds and a few unanswered probes. */
   private def noticeLoss(socket: Socket): Unit = {
     socket.setOption[java.lang.Boolean](StandardSocketOptions.SO_KEEPALIVE, true)
     val probes =

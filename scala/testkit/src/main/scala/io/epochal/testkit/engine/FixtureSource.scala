@@ -5,10 +5,10 @@ import java.util
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.hadoop.fs.{Path => HadoopPath}
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.catalog.{Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -19,18 +19,12 @@ final class FixtureSource extends TableProvider {
 
   override def getTable(schema: StructType, by: Array[Transform], settings: util.Map[String, String]): Table = {
     val fixture = FixtureSource.of(settings.get("id"))
-    new Table with SupportsRead {
-      override def name(): String = "fixture"
-      override def columns(): Array[Column] = schema().map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
-      override def schema(): StructType = fixture.schema
-      override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(TableCapability.MICRO_BATCH_READ)
-      override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () =>
-        new Scan {
-          override def readSchema(): StructType = schema()
-          override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
-            fixture.newStream(Path.of(new HadoopPath(checkpoint).toUri.getPath))
-        }
-    }
+    new StreamTable("fixture", fixture.schema, util.EnumSet.of(TableCapability.MICRO_BATCH_READ))(_ =>
+      new Scan {
+        override def readSchema(): StructType = fixture.schema
+        override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+          fixture.newStream(Path.of(new HadoopPath(checkpoint).toUri.getPath))
+      })
   }
 }
 

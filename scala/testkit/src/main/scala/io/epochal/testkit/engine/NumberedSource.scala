@@ -23,26 +23,33 @@ final class NumberedSource extends TableProvider {
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = NumberedSource.Schema
 
   override def getTable(schema: StructType, by: Array[Transform], properties: util.Map[String, String]): Table =
-    new Table with SupportsRead {
-      override def name(): String = "numbers"
-      override def columns(): Array[Column] = schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
-      override def schema(): StructType = NumberedSource.Schema
-      override def capabilities(): util.Set[TableCapability] =
-        util.EnumSet.of(TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
-      override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () =>
-        new Scan {
-          override def readSchema(): StructType = NumberedSource.Schema
-          private def file: Path = Path.of(options.get("file"))
-          private def batch: Int = options.getInt("batch", 10)
-          override def toMicroBatchStream(checkpoint: String): MicroBatchStream = NumberedSource.stream(file, batch)
-          override def toContinuousStream(checkpoint: String): ContinuousStream = new ContinuousNumbers(file, batch)
-        }
-    }
+    new StreamTable("numbers", NumberedSource.Schema, NumberedSource.Modes)(options =>
+      new Scan {
+        override def readSchema(): StructType = NumberedSource.Schema
+        private def file: Path = Path.of(options.get("file"))
+        private def batch: Int = options.getInt("batch", 10)
+        override def toMicroBatchStream(checkpoint: String): MicroBatchStream = NumberedSource.stream(file, batch)
+        override def toContinuousStream(checkpoint: String): ContinuousStream = new ContinuousNumbers(file, batch)
+      })
+}
+
+/** A table that queries read as a stream. */
+final private[engine] class StreamTable(
+    override val name: String,
+    override val schema: StructType,
+    override val capabilities: util.Set[TableCapability]
+)(scan: CaseInsensitiveStringMap => Scan)
+    extends Table
+    with SupportsRead {
+  override def columns(): Array[Column] = schema.map(f => Column.create(f.name, f.dataType, f.nullable)).toArray
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => scan(options)
 }
 
 private[testkit] object NumberedSource {
   val Schema: StructType = new StructType().add("id", LongType, nullable = false)
   val Partitions = 2
+
+  private val Modes = util.EnumSet.of(TableCapability.MICRO_BATCH_READ, TableCapability.CONTINUOUS_READ)
 
   private val RealTimeMode = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode"
 
