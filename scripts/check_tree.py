@@ -19,11 +19,11 @@ BUDGETS = {
     "kit": (164, 8550),
     "random": (7, 440),
     "rest": (118, 7530),
-    "ingest": (55, 3260),
+    "ingest": (31, 2970),
     "jdbc": (99, 7940),
     "inspect": (9, 540),
-    "app": (4, 110),
-    "testkit": (58, 2480),
+    "app": (3, 110),
+    "testkit": (38, 2330),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
