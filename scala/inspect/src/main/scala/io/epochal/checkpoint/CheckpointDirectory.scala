@@ -12,12 +12,12 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.source.KeptMark
 
-/** A checkpoint, as its files say.
+/** The content of a checkpoint's files.
   *
   * @param queryId
   *   None: `metadata` is missing or cannot be read
   * @param hasState
-  *   whether it holds state stores
+  *   whether there are state stores
   * @param marks
   *   by source, the highest event time at the end of the last run that was not killed, in microseconds since 1970
   */
@@ -27,10 +27,10 @@ final case class Checkpoint(
     epochs: Seq[LoggedEpoch],
     marks: Map[String, Long])
 
-/** An epoch that has a file in one of the logs.
+/** An epoch with a file in one of the logs.
   *
   * @param offsets
-  *   None: not there; Left: why it cannot be read
+  *   None: there is no file; Left: why it cannot be read
   */
 final case class LoggedEpoch(number: Long, offsets: Option[LogEntry[OffsetLog]], commit: Option[LogEntry[CommitLog]])
 
@@ -39,7 +39,7 @@ final case class LoggedEpoch(number: Long, offsets: Option[LogEntry[OffsetLog]],
   */
 final case class LogEntry[A](modified: Long, content: Either[String, A])
 
-/** The directory of a checkpoint, on any file system that Hadoop knows. */
+/** The directory of a checkpoint, on any file system of Hadoop's. */
 final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Configuration) {
   import CheckpointDirectory._
 
@@ -47,7 +47,7 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
   private val files = root.getFileSystem(hadoop)
 
   /** @throws io.epochal.core.error.EpochalException
-    *   CHECKPOINT_NOT_FOUND. A file that cannot be read is none
+    *   CHECKPOINT_NOT_FOUND; an unreadable file is no error
     */
   def read(): Checkpoint = {
     val names = list(root).getOrElse(throw notFound("there is no such directory")).map(_.getPath.getName).toSet
@@ -78,14 +78,14 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
       .flatMap(found => Option(found.get("id")))
       .map(_.asText)
 
-  /** The files of a log by epoch; unfinished ones have other names. */
+  /** The files of a log by epoch; names of unfinished ones are no numbers. */
   private def numbered(log: String): Map[Long, FileStatus] =
     list(new Path(root, log))
       .getOrElse(Nil)
       .flatMap(file => file.getPath.getName.toLongOption.filter(_ >= 0).map(_ -> file))
       .toMap
 
-  /** None: Spark has removed it meanwhile. */
+  /** None if Spark has removed it meanwhile. */
   private def entry[A](file: FileStatus)(read: String => Either[String, A]): Option[LogEntry[A]] =
     try Some(LogEntry(file.getModificationTime, read(text(file.getPath))))
     catch {

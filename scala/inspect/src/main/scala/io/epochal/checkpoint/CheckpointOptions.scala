@@ -4,7 +4,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.kit.access.DriverAccess
 
-/** Which checkpoint is to be read. */
+/** The checkpoint to read. */
 final case class CheckpointOptions(path: String)
 
 object CheckpointOptions {

@@ -14,14 +14,14 @@ import io.epochal.kit.spark.SessionHadoop
 
 /** `format("epochal-checkpoint")`: the offset log and the commit log of any query's checkpoint, as rows.
   *
-  *   - `CheckpointProvider` (this file): what Spark finds by name
+  *   - `CheckpointProvider` (this file): the class that Spark finds by name
   *   - [[CheckpointOptions]]: the one option
   *   - [[CheckpointDirectory]]: finds and reads the files
-  *   - [[OffsetLog]], [[CommitLog]]: what a file says, as pure functions of its text
+  *   - [[OffsetLog]], [[CommitLog]]: the content of a file, as pure functions of its text
   *   - [[CheckpointRows]]: the columns
   *
-  * A checkpoint has two small files for each of about a hundred epochs: the driver reads them when the rows are asked for.
-  * Nothing is changed, and a query that runs meanwhile is not disturbed.
+  * A checkpoint has two small files for each of about a hundred epochs. The driver reads them when the plan runs; it changes nothing,
+  * and does not disturb a running query.
   */
 final class CheckpointProvider extends SourceProvider[CheckpointOptions](CheckpointOptions.group) {
 
@@ -51,7 +51,7 @@ final private class CheckpointTable(options: CheckpointOptions) extends Table wi
   override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder = () => new CheckpointScan(options)
 }
 
-/** Gives its rows on the driver, without a job. */
+/** Returns its rows on the driver, without a job. */
 final private class CheckpointScan(options: CheckpointOptions) extends LocalScan {
 
   override def readSchema(): StructType = CheckpointRows.schema

@@ -8,8 +8,8 @@ import io.epochal.kit.source.EventTime
 
 /** The columns of `epochal-checkpoint`; `docs/checkpoints.md` says what they mean.
   *
-  * A row for each source of each epoch, in their order. An epoch without sources (its offsets are missing, or cannot be
-  * read) has one row; so has a checkpoint without epochs, where `epoch` is NULL.
+  * A row for each source of each epoch, in order. An epoch without sources (its offsets are missing or unreadable) has one row; so
+  * has a checkpoint without epochs, with NULL in `epoch`.
   */
 private[checkpoint] object CheckpointRows {
 
@@ -70,7 +70,7 @@ private[checkpoint] object CheckpointRows {
     )
   }
 
-  /** After the last epoch also the mark of the run's end, which no offset has. */
+  /** Of the last epoch's offset, or of the mark that the run left at its end, whichever is later. */
   private def eventTime(
       checkpoint: Checkpoint,
       epoch: Option[LoggedEpoch],
@@ -81,7 +81,7 @@ private[checkpoint] object CheckpointRows {
     (logged ++ kept).maxOption
   }
 
-  /** Which of its files cannot be read, and why. */
+  /** Which files cannot be read, and why. */
   private def problem(epoch: LoggedEpoch): Option[String] = {
     val found = Seq("offsets" -> epoch.offsets, "commits" -> epoch.commit).collect {
       case (log, Some(LogEntry(_, Left(reason)))) => s"$log/${epoch.number} cannot be read: $reason"

@@ -6,13 +6,13 @@ import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectM
 
 import io.epochal.kit.sink.CheckpointOffsets
 
-/** What `offsets/<epoch>` holds.
+/** The content of `offsets/<epoch>`.
   *
   * @param settings
   *   the second line, as written
   * @param sources
-  *   name and offset of each source; version 1 has no names, and there a source's place in the plan is its name. None: the
-  *   source had no offset yet
+  *   name and offset of each source; in version 1, which has no names, the source's place in the plan. None: the source had no
+  *   offset yet
   * @param watermark
   *   milliseconds since 1970
   * @param timestamp
@@ -31,7 +31,7 @@ object OffsetLog {
   private val Void = "-"
 
   /** @return
-    *   what it says, or why Spark could not go on from it
+    *   the content, or why Spark could not continue from it
     */
   def read(text: String): Either[String, OffsetLog] =
     for {
@@ -63,14 +63,14 @@ object OffsetLog {
           }
           .sortBy { case (name, _) => (name.toLongOption.getOrElse(Long.MaxValue), name) })
 
-  /** A source may write any text; one that begins as JSON does and is not JSON is torn. */
+  /** A source may write any text; text that begins like JSON and is not JSON is torn. */
   private def isTorn(offset: String): Boolean =
     (offset.startsWith("{") || offset.startsWith("[")) && LogFile.json(offset).isEmpty
 
   private def torn(name: String): String = s"the offset of source $name is not JSON: the file is torn"
 }
 
-/** What `commits/<epoch>` holds.
+/** The content of `commits/<epoch>`.
   *
   * @param nextWatermark
   *   of the epoch after it, milliseconds since 1970
@@ -87,12 +87,12 @@ object CommitLog {
     } yield CommitLog(LogFile.number(metadata, "nextBatchWatermarkMs"))
 }
 
-/** What both logs have in common. */
+/** The format that both logs share. */
 private[checkpoint] object LogFile {
   private val mapper = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
   private val Version = "v\\d+".r
 
-  /** Without the empty ones at the end, which Spark ignores too; never none. */
+  /** All lines but empty ones at the end, which Spark ignores, too; at least one. */
   def lines(text: String): Either[String, Seq[String]] = {
     val found = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
     Either.cond(found.nonEmpty, found, "it is empty")

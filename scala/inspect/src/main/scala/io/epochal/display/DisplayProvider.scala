@@ -12,10 +12,10 @@ import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
 import io.epochal.kit.sink.SinkProvider
 
-/** What a display keeps, checked.
+/** The settings of a display, checked.
   *
   * @param checkpoint
-  *   where the query keeps its state; None for a reader
+  *   the query's checkpoint; None for a reader
   * @param queryName
   *   None for a reader
   */
@@ -26,7 +26,7 @@ final case class DisplaySettings(
     checkpoint: Option[String],
     queryName: Option[String]) {
 
-  /** Of one task: no task knows what the others have, so each may send more than its part, but not all of it. */
+  /** The share of one task. No task knows the rows of the others, so each may send more than its part, but not all. */
   def share(tasks: Int): DisplaySettings =
     copy(maxBytes = math.min(maxBytes, math.max(maxBytes / math.max(tasks, 1), DisplaySettings.SmallestShare)))
 }
@@ -45,7 +45,7 @@ object DisplaySettings {
   val MaxBytes: OptionSpec[Long] =
     OptionSpec("maxBytes", OptionType.bytes, "Their size in Spark's binary form.", Some(4L << 20))
 
-  /** Not among the documented formats: `epochal.display` in Python is its one caller. */
+  /** Not among the documented formats: `epochal.display` in Python is the only caller. */
   val group: OptionGroup =
     OptionGroup(Format, "The last rows of a stream, in the driver's memory.", Seq(Display, MaxRows, MaxBytes))
 
@@ -62,8 +62,8 @@ object DisplaySettings {
   }
 }
 
-/** `format("epochal-display")`: a sink that keeps the last rows of a stream in the driver's memory, and a batch reader that
-  * gives them back, to clients of Spark Connect, too. It is what `epochal.display` shows.
+/** `format("epochal-display")`: a sink that keeps the last rows of a stream in the driver's memory, and a batch reader of them, also
+  * for clients of Spark Connect. `epochal.display` uses it.
   *
   * Bounded: `maxRows` and `maxBytes` for a display, whatever the stream delivers; nothing once neither a query nor a view
   * refers to the display. A row larger than its task's share of `maxBytes` is counted and not kept.
@@ -75,7 +75,7 @@ final class DisplayProvider extends SinkProvider[DisplaySettings](DisplaySetting
 
   override def shortName(): String = DisplaySettings.Format
 
-  /** Asked only by a reader: the rows must be there. */
+  /** Called only for a reader: the display must exist. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
     val settings = DisplaySettings.read(options.asCaseSensitiveMap.asScala.toMap).fold(throw _, identity)
     DisplayedRows

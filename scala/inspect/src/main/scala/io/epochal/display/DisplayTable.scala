@@ -23,7 +23,7 @@ import io.epochal.kit.sink.SinkTable
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop}
 
-/** A display, to be written by one query and read by any number. */
+/** A display, written by one query and read by any number. */
 final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable(rows.schema) with SupportsRead {
 
   override def name(): String = DisplaySettings.Format
@@ -41,7 +41,7 @@ final private[display] class DisplayTable(rows: DisplayedRows) extends SinkTable
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new DisplayWriteBuilder(rows, info.schema)
 }
 
-/** Gives the rows of the moment in which a plan is made, without a job. */
+/** Returns the rows at the moment of planning, without a job. */
 final private class DisplayScan(displayed: DisplayedRows) extends LocalScan {
 
   override def readSchema(): StructType = displayed.schema
@@ -92,7 +92,7 @@ final private class DisplayWriterFactory(settings: DisplaySettings, schema: Stru
     new DisplayWriter(settings, schema, keepsFirst)
 }
 
-/** One attempt of one task: sends no more rows than the display could show. */
+/** One task attempt. It sends no more rows than the display could show. */
 final private class DisplayWriter(settings: DisplaySettings, schema: StructType, keepsFirst: Boolean)
     extends DataWriter[InternalRow] {
   private val binary = BinaryRow.converter(schema)

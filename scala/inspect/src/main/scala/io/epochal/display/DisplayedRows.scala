@@ -7,14 +7,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 import org.apache.spark.sql.types.StructType
 
-/** Rows up to a number and a size: the last ones, or in `keepsFirst` the first ones. Not for several threads. */
+/** Rows up to a number and a size: the last ones, or with `keepsFirst` the first ones. Not thread-safe. */
 final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Boolean) {
   private val kept = mutable.ArrayDeque.empty[Array[Byte]]
   private var bytes = 0L
   private var isFull = false
 
   /** @param row
-    *   gives its bytes, which stay as they are; called only when they are kept
+    *   its bytes, which must not change; evaluated only if they are kept
     * @return
     *   whether the row can be kept at all
     */
@@ -38,7 +38,7 @@ final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Bo
   }
 }
 
-/** What one task wrote.
+/** The rows of one task.
   *
   * @param count
   *   of all rows, kept or not
@@ -48,7 +48,7 @@ final private[display] class RowWindow(settings: DisplaySettings, keepsFirst: Bo
 final private[display] case class DisplayMessage(rows: Array[Array[Byte]], count: Long, tooLarge: Long)
     extends WriterCommitMessage
 
-/** The rows of one display, in the driver's memory, in Spark's binary form. For several threads. */
+/** The rows of one display, in the driver's memory, in Spark's binary form. Thread-safe. */
 final private[display] class DisplayedRows(val settings: DisplaySettings, val schema: StructType) {
   private var window = new RowWindow(settings, keepsFirst = false)
   private var last = Map("epoch" -> "-1", "rows" -> "0")
@@ -58,8 +58,7 @@ final private[display] class DisplayedRows(val settings: DisplaySettings, val sc
   /** @param messages
     *   in the order of the partitions
     * @param replaces
-    *   whether these are all rows that there are (output mode complete): then the first ones are kept, since they may be
-    *   sorted
+    *   whether these are all rows (output mode complete): then the first ones are kept, since they may be sorted
     */
   def commit(epoch: Long, messages: Seq[DisplayMessage], replaces: Boolean): Unit = synchronized {
     if (replaces) window = new RowWindow(settings, keepsFirst = true)
@@ -77,15 +76,14 @@ final private[display] class DisplayedRows(val settings: DisplaySettings, val sc
   }
 }
 
-/** The displays of this JVM. A display lives as long as something refers to it: its query, or a plan that reads it, such as
-  * that of a temporary view.
+/** The displays of this JVM. A display lives as long as its query, or a plan that reads it, such as that of a temporary view.
   */
 private[display] object DisplayedRows {
   private val known = mutable.HashMap.empty[String, WeakReference[DisplayedRows]]
 
   def find(display: String): Option[DisplayedRows] = synchronized(known.get(display).flatMap(ref => Option(ref.get)))
 
-  /** The one that there is, or an empty one. */
+  /** The existing one, or an empty one. */
   def of(settings: DisplaySettings, schema: StructType): DisplayedRows = synchronized {
     find(settings.display).getOrElse {
       known.filterInPlace((_, ref) => ref.get != null)

@@ -17,11 +17,10 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.kit.spark.SessionHadoop
 
-/** A checkpoint that serves one run of a display: only the driver's user can read it, and it is removed when the query ends,
-  * whatever it ends with. A driver that is killed leaves it.
+/** A checkpoint for one run of a display. Only the driver's user can read it. It is removed when the query ends, also with an error;
+  * a driver that is killed leaves it.
   *
-  * Known by the name of its directory, so that nothing else is ever removed. Spark makes temporary checkpoints for sinks of
-  * its own only.
+  * The name of its directory marks it, so that nothing else is ever removed. Spark makes temporary checkpoints for its own sinks only.
   */
 private[display] object TemporaryCheckpoint {
   val Prefix = "epochal-display-"
@@ -42,7 +41,7 @@ private[display] object TemporaryCheckpoint {
     }
   }
 
-  /** What fails here fails in Spark, too, which says it better; or it leaves a directory behind. */
+  /** Ignores failures: what fails here fails in Spark, too, with a better message, or leaves a directory behind. */
   private def quietly(body: => Unit): Unit =
     try body
     catch { case NonFatal(error) => log.debug("the temporary checkpoint of a display was left alone", error) }

@@ -12,10 +12,10 @@ import io.epochal.core.offset.OffsetFormat
   * rows + p + 2n, …, and `partitions(p)` says how many of them it has delivered.
   *
   * @param startedAt
-  *   when the query first started, in milliseconds since 1970: a steady rate counts from there
+  *   the first start of the query, in milliseconds since 1970: a steady rate counts from it
   * @param rowZero
-  *   the timestamp of row 0 in microseconds since 1970, where the options did not tell it when the query began; None in
-  *   offsets of version 1, which had 1970-01-01 there
+  *   the timestamp of row 0 in microseconds since 1970, if the options did not set it when the query began; None in offsets of
+  *   version 1, whose row 0 was at 1970-01-01
   */
 final case class RandomPosition(
     rows: Long,
@@ -23,12 +23,12 @@ final case class RandomPosition(
     partitions: Vector[Long] = Vector.empty,
     rowZero: Option[Long] = None) {
 
-  /** The first id above all delivered ones. */
+  /** The first id above all that were delivered. */
   def highWater: Long = partitions.zipWithIndex.foldLeft(rows) { case (high, (count, p)) =>
     if (count == 0) high else math.max(high, rows + p + (count - 1) * partitions.size + 1)
   }
 
-  /** The lowest id that all partitions can end at together: none of them has delivered it. */
+  /** The lowest id at which all partitions can end together: none has delivered it. */
   def level: Long = {
     val n = math.max(1, partitions.size).toLong
     rows + (highWater - rows + n - 1) / n * n
@@ -37,7 +37,7 @@ final case class RandomPosition(
   /** How many rows have been delivered. */
   def delivered: Long = rows + partitions.sum
 
-  /** The same position without `partitions` where they all stand at the same count. */
+  /** The same position without `partitions`, if all have the same count. */
   def normal: RandomPosition =
     if (partitions.distinct.size == 1) at(rows + partitions.sum) else this
 
@@ -45,7 +45,7 @@ final case class RandomPosition(
   def at(end: Long): RandomPosition = copy(rows = end, partitions = Vector.empty)
 }
 
-/** The JSON of a position: what Spark logs, compares and hands back. */
+/** The JSON of a position, which Spark logs, compares and hands back. */
 object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, version = 2) {
 
   override protected def versionOf: RandomPosition => Int = position => if (position.rowZero.isEmpty) 1 else 2
@@ -69,10 +69,10 @@ object RandomOffset extends OffsetFormat[RandomPosition](RandomOptions.Format, v
   }
 }
 
-/** Where one partition of a continuous query stands; Spark merges those of all partitions into one offset an epoch.
+/** How far one partition of a continuous query has come. Spark merges the offsets of all partitions into one at each epoch.
   *
   * @param base
-  *   the position that the query started from, without partitions
+  *   the position from which the query started, without partitions
   */
 final case class RandomPartitionOffset(base: RandomPosition, partition: Int, of: Int, count: Long)
     extends PartitionOffset

@@ -6,21 +6,20 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 
-/** What a query asked of the source, checked.
+/** The options of a query, checked.
   *
   * @param pace
-  *   how the rows become available
+  *   how rows become available
   * @param numPartitions
-  *   None: as many as Spark's default parallelism
+  *   None: Spark's default parallelism
   * @param startTimestamp
   *   None: the default of the release in which the query began
   * @param source
-  *   the identity that offsets carry: the options that decide what a row is
+  *   the identity that offsets carry: the options on which a row depends
   * @param firstSource
-  *   the same in offsets that do not tell the timestamp of row 0: those of the first release, and those of queries whose
-  *   options tell it
+  *   the same in offsets without the timestamp of row 0: those of the first release, and of queries whose options set it
   * @param eventTimeColumn
-  *   None: rows are not looked at
+  *   None: no event time
   */
 final case class RandomOptions(
     pace: Pace,
@@ -56,7 +55,7 @@ final case class RandomOptions(
   def microsPerRow: Double = 1e6 / pace.rowsPerSecond
 }
 
-/** How the rows become available. */
+/** How rows become available. */
 sealed trait Pace {
 
   /** The rate on the rows' own clock, the column `timestamp`. */
@@ -68,7 +67,7 @@ object Pace {
   /** Row n exists from n / rate seconds after the first start of the query. */
   final case class Steady(rowsPerSecond: Long) extends Pace
 
-  /** All rows exist already; each micro-batch takes so many, and they are a second of the rows' own clock. */
+  /** All rows exist from the start. Each micro-batch takes so many, which span one second of the rows' own clock. */
   final case class PerBatch(rows: Long) extends Pace {
     override def rowsPerSecond: Long = rows
   }
@@ -77,7 +76,7 @@ object Pace {
 object RandomOptions {
   val Format = "epochal-random"
 
-  /** Behind Spark's first watermark, 1970-01-01: a row of that very moment is late. */
+  /** After Spark's first watermark, 1970-01-01: a row with exactly that time would be late. */
   private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
 
   val RowsPerSecond: OptionSpec[Long] =
@@ -139,7 +138,7 @@ object RandomOptions {
       s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
       "Make minLength the smaller one.")
 
-  /** Whatever changes a row changes the source; the rate does only through the timestamps. */
+  /** Every option on which a row depends; the rate counts only through the timestamps. */
   private def identity(values: OptionValues, start: Instant): String = {
     val rate = values.get(RowsPerBatch).getOrElse(values(RowsPerSecond))
     s"seed=${values(Seed)} length=${values(MinLength)}..${values(MaxLength)} alphabet=${values(Alphabet)} " +

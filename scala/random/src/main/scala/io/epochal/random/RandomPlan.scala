@@ -5,17 +5,17 @@ import org.apache.spark.sql.connector.read.InputPartition
 /** The ids first, first + step, first + 2·step, … below end.
   *
   * @param of
-  *   the start's position, which tells what rows depend on beside their ids and the options
+  *   the start's position: rows depend on its `rowZero`, besides their ids and the options
   */
 final case class RandomSlice(first: Long, step: Long, end: Long, of: RandomPosition) extends InputPartition
 
-/** Which ids go to which partition. Pure: the same offsets always give the same ids, on any number of partitions. */
+/** Shares ids out to partitions. Pure: the same offsets always give the same ids, on any number of partitions. */
 object RandomPlan {
 
   /** All ids from `start` (exclusive, as offsets are) to `end`.
     *
-    * A start from a continuous or real-time query is ragged: of the ids up to its high water only those are left that its
-    * partitions had not reached. They become slices with a step; above, ids are split evenly.
+    * A start from a continuous or real-time query is ragged: below its high water, only the ids that its partitions had not
+    * reached are left. They become slices with a step; ids above are split evenly.
     *
     * @param end
     *   a position without partitions, at or above the start's high water
@@ -38,11 +38,11 @@ object RandomPlan {
     bounds.zip(bounds.tail).filter { case (a, b) => a < b }
   }
 
-  /** Rows that exist at `now` at a steady rate. */
+  /** The number of rows that exist at `now`, at a steady rate. */
   def steadyRows(rowsPerSecond: Long, startedAt: Long, now: Long): Long =
     if (now <= startedAt) 0L else ((BigInt(now - startedAt) * rowsPerSecond) / 1000).min(BigInt(Long.MaxValue)).toLong
 
-  /** When row `id` exists at a steady rate, in milliseconds since 1970. */
+  /** When row `id` begins to exist at a steady rate, in milliseconds since 1970. */
   def dueAt(id: Long, rowsPerSecond: Long, startedAt: Long): Long =
     startedAt + (((BigInt(id) + 1) * 1000 + rowsPerSecond - 1) / rowsPerSecond).toLong
 }

@@ -11,16 +11,16 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
 
 /** `format("epochal-random")`: random strings at a given rate. The teaching connector.
   *
-  * What every source needs is in [[io.epochal.kit.source]]: the roles of a Data Source V2 stream, offsets in the checkpoint, limits,
-  * AvailableNow, lag. A connector has the rest, and every source here has the same files:
+  * [[io.epochal.kit.source]] has what every source needs: the roles of a Data Source V2 stream, offsets in the checkpoint, limits,
+  * AvailableNow, lag. A connector adds the rest. Every source has the same files:
   *
-  *   - `RandomProvider` (this file): what Spark finds by name; says which options, columns and modes there are
+  *   - `RandomProvider` (this file): the class that Spark finds by name; declares options, columns and modes
   *   - [[RandomOptions]]: the options, declared once
   *   - [[RandomOffset]]: the position in the stream and its JSON
-  *   - [[RandomSource]]: the driver's part; says what there is and splits it into partitions
+  *   - [[RandomSource]]: the driver's part; finds the end and splits the rows before it into partitions
   *   - [[RandomReader]]: the executors' part; makes the rows of one partition
   *
-  * [[RandomPlan]] and [[RandomStrings]] hold what is peculiar to this source, as pure functions.
+  * [[RandomPlan]] and [[RandomStrings]] are special to this source: pure functions.
   *
   * Columns: `id BIGINT` counts from 0 without a gap; `value STRING` is random; `length BIGINT` is its length in
   * characters; `timestamp TIMESTAMP` grows with the id. None is ever NULL. A row is a pure function of its id and the
@@ -57,7 +57,7 @@ object RandomProvider {
     new SourceTable(RandomOptions.Format, schema, () => () => new RandomScan(options, clock), continuous = true)
 }
 
-/** What the table is read by: a batch, or the source of a stream. */
+/** One reading of the table: as a batch, or as the source of a stream. */
 final private class RandomScan(options: RandomOptions, clock: Clock)
     extends SourceScan[RandomPosition](s"${RandomOptions.Format}[${options.source}]", RandomProvider.schema, clock) {
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import io.epochal.kit.source.{EndlessReader, EndlessReaderFactory}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
-/** Travels to the executors and makes a reader for each task. Whatever it holds must be serializable. */
+/** Travels to the executors and makes a reader for each task. All its fields must be serializable. */
 final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
@@ -18,7 +18,7 @@ final private class RandomReaderFactory(options: RandomOptions) extends Partitio
   }
 }
 
-/** One partition of a micro-batch. `next` moves, `get` gives the row; the row is reused, as Spark allows. */
+/** One partition of a micro-batch. `next` moves, `get` returns the row; the row is reused, as Spark allows. */
 final private class RandomReader(options: RandomOptions, slice: RandomSlice) extends PartitionReader[InternalRow] {
 
   private val row = new RandomRow(options, slice.of)
@@ -46,7 +46,7 @@ final private class RandomEndlessReaders(options: RandomOptions) extends Endless
   }
 }
 
-/** Waits until a row is due. The offset is a count of rows, so that a wait that ends without one leaves it as it is. */
+/** Waits until a row is due. The offset is a count of rows, so a wait that ends without a row does not change it. */
 final private class RandomEndlessReader(options: RandomOptions, partition: RandomEndlessPartition)
     extends EndlessReader {
   import partition.{at, maxRows, rowsPerSecond}
@@ -54,7 +54,7 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
   private val row = new RandomRow(options, at.base)
   private var count = at.count
 
-  /** Of the row after so many. */
+  /** The id of the row after so many. */
   private def id(count: Long): Long = at.base.rows + at.partition + count * at.of
 
   override def next(timeoutMillis: Long): Boolean = {
@@ -64,7 +64,7 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
       val wait = due - System.currentTimeMillis()
       val left = timeoutMillis - (System.nanoTime() - begin) / 1000000
       if (wait > 0 && left > 0) {
-        // Short, for the clock of the rows may be set meanwhile.
+        // Short, since the wall clock may be set meanwhile.
         Thread.sleep(math.min(math.min(wait, left), 1000L))
         isThere
       } else wait <= 0
@@ -83,8 +83,8 @@ final private class RandomEndlessReader(options: RandomOptions, partition: Rando
 
 /** Makes rows in Spark's own binary form, in one buffer and without an object per row.
   *
-  * Layout of a binary row of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes a column, where the string's are
-  * its offset (upper half) and size (lower half); then the string's bytes, filled with zeros to a multiple of 8.
+  * Layout of a binary row of four columns: 8 bytes that mark NULLs (all 0 here); 8 bytes for each column, of which the string's
+  * are its offset (upper half) and size (lower half); then the string's bytes, padded with zeros to a multiple of 8.
   */
 final private class RandomRow(options: RandomOptions, position: RandomPosition) {
   import RandomRow._

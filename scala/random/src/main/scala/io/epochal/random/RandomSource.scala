@@ -10,18 +10,18 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
 
-/** The driver's part: what there is, as [[io.epochal.kit.source.SourceStream]] asks for it, in every mode.
+/** The driver's part, as [[io.epochal.kit.source.SourceStream]] calls it, in every mode.
   *
   * @param defaultPartitions
-  *   partitions where the options name no number
+  *   partitions, if the options set no number
   */
 private[random] class RandomSource(options: RandomOptions, defaultPartitions: => Int, clock: Clock)
     extends ContinuousSource[RandomPosition] {
 
-  /** Whether the partitions are those of an offset that has another number of them than the options. */
+  /** Whether the partitions are those of an offset with another number of them than the options. */
   @volatile private var levelling = false
 
-  /** Whether all of them have come to the same level. */
+  /** Whether all of them have reached the same level. */
   @volatile private var level = false
 
   private def numPartitions = options.numPartitions.getOrElse(defaultPartitions)
@@ -42,7 +42,7 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
 
   override def readerFactory: PartitionReaderFactory = new RandomReaderFactory(options)
 
-  /** How long it took to make as many rows. */
+  /** The lag in seconds: the time in which so many rows become available. */
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = rowsBehind.map { rows =>
     val seconds = options.pace match {
       case Pace.Steady(rate) => rows.toDouble / rate
@@ -72,12 +72,12 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
     }.toArray
   }
 
-  /** When `numPartitions` has changed, those of the offset come to the same level first; from there on there are as many as it says. */
+  /** After a change of `numPartitions`, the offset's partitions first come to the same level; then Spark plans the new number. */
   override def needsReconfiguration: Boolean = level
 
   override def endlessReaders: EndlessReaderFactory = new RandomEndlessReaders(options)
 
-  /** A steady rate is known without asking anybody. */
+  /** A steady rate needs no request. */
   override def lookAhead(end: RandomPosition): Unit = { val _ = supply.available(end, Long.MaxValue) }
 
   override def merge(offsets: Seq[PartitionOffset]): RandomPosition = {
@@ -88,10 +88,9 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
   }
 }
 
-/** Finds the end and splits what lies before it. Rows are never received: each can be made when and where it is read.
+/** Finds the end and splits the rows before it. Rows are never received: each is made when and where it is read.
   *
-  * Not guaranteed: a steady rate counts on the wall clock of the driver. It decides only how many rows exist; which rows
-  * they are never depends on it.
+  * Not guaranteed: a steady rate relies on the driver's wall clock. The clock decides how many rows exist, and never which ones.
   */
 final private class RandomSupply(options: RandomOptions, numPartitions: => Int, clock: Clock)
     extends Supply[RandomPosition] {
@@ -103,7 +102,7 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
     math.min(most, end.fold(0L)(_.delivered) - start.delivered)
   }
 
-  /** A start from a continuous query is ragged: its partitions come to the same level first. */
+  /** A start from a continuous query is ragged: its partitions first come to the same level. */
   override def take(start: RandomPosition, rows: Long): RandomPosition =
     start.at(math.max(start.highWater, start.delivered + rows))
 
@@ -116,12 +115,12 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
 
   override def latest: Option[RandomPosition] = end
 
-  /** Nothing is kept for a replay. A source that holds something (a journal, a position at a server) releases here what lies
-    * below `end`, and keeps a few epochs more.
+  /** Nothing is kept for a replay. A source that holds something, such as a journal or a position at a server, releases here what is
+    * below `end`, but for a few epochs.
     */
   override def release(end: RandomPosition): Unit = ()
 
-  /** How many rows exist. Never fewer than were delivered: a clock that was set back takes no row away. */
+  /** How many rows exist; never fewer than were delivered, even if the clock was set back. */
   private def rowsMade(from: RandomPosition): Long = {
     val made = options.pace match {
       case Pace.Steady(rate)   => RandomPlan.steadyRows(rate, from.startedAt, clock.millis())

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 /** A random string for every id: a pure function of (seed, id), the lengths and the alphabet.
   *
-  * The random words are SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014), which
-  * needs no state but a counter: the words of an id start at a place of their own.
+  * The random words come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). Its only
+  * state is a counter, so each id has words of its own.
   */
 final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alphabet: String) {
   import RandomStrings._
@@ -14,13 +14,13 @@ final case class RandomStrings(seed: Long, minLength: Int, maxLength: Int, alpha
   private val characters: Array[Array[Byte]] =
     alphabet.codePoints.toArray.map(c => new String(Character.toChars(c)).getBytes(UTF_8))
 
-  /** The same as single bytes, where each is one. */
+  /** The same as single bytes, if each is one; else null. */
   private val ascii: Array[Byte] = if (characters.forall(_.length == 1)) characters.map(_.head) else null
 
-  /** Bytes that a string can have at the most. */
+  /** Maximum bytes of a string. */
   val maxBytes: Int = Math.multiplyExact(maxLength, characters.map(_.length).max)
 
-  /** Where the random words of an id start; everything else is asked with it. */
+  /** The state from which the random words of an id are made: the argument of `length` and `write`. */
   def start(id: Long): Long = mix(seed ^ mix(id + Gamma))
 
   /** How many characters the string has. */

@@ -6,14 +6,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.connector.write.{PhysicalWriteInfo, WriterCommitMessage}
 
-/** Plays the engine's part towards a sink for one epoch, in one thread and without a session. */
+/** Plays the engine's part towards a sink for one epoch, in one thread, without a session. */
 final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) {
 
   private val factory: StreamingDataWriterFactory = write.createStreamingWriterFactory(new PhysicalWriteInfo {
     override def numPartitions(): Int = partitions
   })
 
-  /** One task attempt that succeeds: what the driver receives of it. */
+  /** One task attempt that succeeds; the message that the driver receives. */
   def task(partition: Int, attempt: Long, rows: Seq[InternalRow]): WriterCommitMessage = {
     val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
     try {

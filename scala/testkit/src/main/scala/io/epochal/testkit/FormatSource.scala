@@ -31,10 +31,10 @@ abstract class FormatSource(val format: String) extends SourceFixture {
   /** Columns in DDL for a reader that must be given them; empty for the source's own. */
   def readerSchema: String = ""
 
-  /** The option that says how many partitions a batch may have; empty where there is none. */
+  /** The option for the number of partitions of a batch; empty if there is none. */
   def partitionsOption: String = ""
 
-  /** Whether rows can be added only while a query runs, because they are sent to it. */
+  /** Whether rows can be added only while a query runs, since they are sent to it. */
   def receives: Boolean = false
 
   /** Modes beyond micro-batch: `continuous`, `real-time`. */

@@ -7,7 +7,7 @@ import scala.util.Using
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsAdmissionControl}
 import org.apache.spark.sql.types.StructType
 
-/** Plays the engine's part towards a stream, in one thread and without a session. */
+/** Plays the engine's part towards a stream, in one thread, without a session. */
 object MicroBatch {
 
   /** The end of the next batch; None when there is nothing to read. */
@@ -30,7 +30,7 @@ object MicroBatch {
   }
 }
 
-/** What travels to executors and back is serialized; so it is in the checks. */
+/** Copies objects as they travel to executors and back. */
 object Serialization {
 
   /** The object as another JVM would receive it. */

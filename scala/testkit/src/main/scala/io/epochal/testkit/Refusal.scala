@@ -5,10 +5,10 @@ import scala.util.control.NonFatal
 import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.testkit.report.Evidence
 
-/** Whether an error is a refusal made on purpose. */
+/** Tells refusals made on purpose from accidents. */
 object Refusal {
 
-  /** What a program throws when it did not expect what it met. */
+  /** Errors that a program throws for something unexpected. */
   private val accidents: Seq[Class[_ <: Throwable]] = Seq(
     classOf[NullPointerException],
     classOf[ClassCastException],
@@ -18,7 +18,7 @@ object Refusal {
     classOf[AssertionError]
   )
 
-  /** An error of Epochal's has the condition; of another library's, any that is not an accident counts. */
+  /** An error of Epochal's must have the condition; any other error counts, unless it is an accident. */
   def tells(error: Throwable, condition: Condition): Boolean =
     EpochalException.in(error) match {
       case Some(named) => named.condition.name == condition.name
@@ -31,7 +31,7 @@ object Refusal {
   /** The error by which `body` is refused.
     *
     * @param tells
-    *   whether an error tells of a condition
+    *   whether an error is the refusal that a condition names
     */
   def of(condition: Condition, what: String, tells: (Throwable, Condition) => Boolean)(body: => Any): Throwable = {
     val error =

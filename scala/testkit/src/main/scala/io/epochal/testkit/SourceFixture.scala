@@ -25,23 +25,21 @@ trait SourceFixture extends Fixture {
     */
   def newStream(checkpoint: Path, partitions: Int): MicroBatchStream
 
-  /** The same kind of source over another origin: its offsets belong to somebody else. */
+  /** The same kind of source over another origin. */
   def newStreamOfAnotherSource(checkpoint: Path): MicroBatchStream
 
-  /** Makes this many more rows exist at the origin. */
+  /** Adds so many rows to the origin. */
   @throws[Exception]
   def makeAvailable(rows: Int): Unit
 
-  /** How many rows, from the first one on, lie before an offset; `NotKnown` has the checks read and count them. */
+  /** The number of rows before an offset; with `NotKnown` the checks read and count them. */
   def rowsBefore(offset: Offset): Long = { val _ = offset; SourceFixture.NotKnown }
 
-  /** Whether rows can be read again long after they were committed. A source that journals what it reads need keep no more than
-    * a few epochs of it.
-    */
+  /** Whether rows can be read again long after they were committed. A source that journals its rows need keep only a few epochs. */
   def keepsRows: Boolean = true
 
-  /** Whether the source can say where it ends before it is read to there. One that is not ends a run under AvailableNow where it
-    * first sees its end.
+  /** Whether the source knows its end before it has read that far. One that does not ends a run under AvailableNow where it first sees
+    * the end.
     */
   def endIsKnownAtStart: Boolean = true
 

@@ -33,7 +33,7 @@ private[testkit] object Formats {
   }
 
   /** @param schema
-    *   what the reader is given; None for the connector's own
+    *   the reader's schema; None for the connector's own
     */
   def table(format: String, options: util.Map[String, String], schema: Option[StructType]): Table = {
     val found = provider(format)

@@ -40,7 +40,7 @@ private[testkit] object Mode {
     override def trigger: Trigger = Trigger.Continuous("500 milliseconds")
   }
 
-  /** From Spark 4.1 on. It wants update mode and no asynchronous progress, and takes only sinks of a list unless told otherwise. */
+  /** From Spark 4.1 on. It requires update mode and no asynchronous progress, and accepts only listed sinks unless a setting says otherwise. */
   case object RealTime extends Mode("real-time") {
     override def trigger: Trigger = Try(classOf[Trigger].getMethod("RealTime", classOf[String])).fold(
       _ => throw new NotChecked("this Spark has no real-time mode"),

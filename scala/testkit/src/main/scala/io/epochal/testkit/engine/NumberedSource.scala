@@ -67,7 +67,7 @@ private[testkit] object NumberedSource {
   def available(file: Path): Long =
     if (Files.exists(file)) Files.readString(file, UTF_8).trim.toLong else 0L
 
-  /** Has the file say that there are so many numbers. */
+  /** Makes so many numbers available. */
   def setAvailable(file: Path, count: Long): Unit = {
     val partial = Files.writeString(file.resolveSibling(s"${file.getFileName}.new"), count.toString, UTF_8)
     val _ = Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE)

@@ -36,7 +36,7 @@ final private[testkit] case class QuerySpec(
         .flatMap(_.toLongOption)
         .sorted
 
-  /** Has the last epoch replayed at the next start: Spark commits after the sink. */
+  /** Makes the next start replay the last epoch: Spark commits after the sink. */
   def forgetLastCommit(): Unit = committed.lastOption.foreach { last =>
     Files.deleteIfExists(commits.resolve(last.toString))
     Files.deleteIfExists(commits.resolve(s".$last.crc"))

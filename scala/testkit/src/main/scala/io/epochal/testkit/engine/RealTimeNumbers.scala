@@ -14,8 +14,8 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
-/** The numbers in micro-batches and in real-time mode. Names interfaces of Spark 4.1: [[NumberedSource]] loads it where they are
-  * there.
+/** The numbers in micro-batches and in real-time mode. It uses interfaces of Spark 4.1, so [[NumberedSource]] loads it only if they
+  * exist.
   */
 final private[engine] class RealTimeNumbers(file: Path, batch: Int)
     extends NumberedStream(file, batch)

@@ -109,7 +109,7 @@ final private[testkit] class Deliveries(directory: Path) {
   /** How many different rows there are, each epoch counted once. */
   def distinctRows: Int = rows.distinct.size
 
-  /** That every replay of an epoch brought what its first delivery brought. */
+  /** Asserts that every replay of an epoch delivered the same rows as its first delivery. */
   def sameWhenReplayed(): Unit =
     all.groupMap(_._1)(_._2).toSeq.sortBy(_._1).foreach { case (epoch, times) =>
       times.tail.foreach { again =>
@@ -120,6 +120,6 @@ final private[testkit] class Deliveries(directory: Path) {
       }
     }
 
-  /** That the epochs together brought so many rows, each once. */
+  /** Asserts that the epochs together delivered so many rows, each once. */
   def onceEach(what: String, count: Long): Unit = Evidence.onceEach(what, rows, count)
 }

@@ -14,7 +14,7 @@ object Steps {
 
   private val armed = new ConcurrentHashMap[String, Armed]
 
-  /** Has a query wait at a step of an epoch; `reached` is called there once. */
+  /** Makes a query wait at a step of an epoch; `reached` is called there once. */
   private[engine] def arm(scene: String, step: Step, epoch: Long)(reached: => Unit): Unit = {
     val _ = armed.put(scene, Armed(step, epoch, () => reached, new CountDownLatch(1)))
   }

@@ -4,12 +4,12 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.util.control.NonFatal
 
-/** What a connector promises.
+/** A promise of a connector.
   *
   * @param name
   *   stable: reports and exemptions use it
   * @param claim
-  *   one sentence that is true of a connector which keeps the promise
+  *   a sentence that is true of a connector that keeps the promise
   */
 final case class Promise(name: String, claim: String) {
   override def toString: String = s"$name: $claim"
@@ -18,7 +18,7 @@ final case class Promise(name: String, claim: String) {
 /** How one promise is checked. */
 final class Check(val promise: Promise, body: () => Unit) {
 
-  /** Whatever is thrown is evidence against the promise; only what no program survives is thrown on. */
+  /** Anything thrown is evidence against the promise; only fatal errors are rethrown. */
   def run(): Finding = {
     val begin = System.nanoTime()
     val outcome =
@@ -35,5 +35,5 @@ final class Check(val promise: Promise, body: () => Unit) {
   }
 }
 
-/** Thrown where a promise is not made, or cannot be checked here. */
+/** Thrown if a promise is not made, or cannot be checked here. */
 final class NotChecked(reason: String) extends RuntimeException(reason)
