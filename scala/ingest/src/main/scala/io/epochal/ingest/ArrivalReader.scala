@@ -6,10 +6,10 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.journal.{FileStore, Slice}
 import io.epochal.ingest.intake.{ArrivalFormat, StoredArrival}
-import io.epochal.kit.spark.TextMap
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.RecordOrigin
 import io.epochal.kit.source.journal.JournalFrames
+import io.epochal.kit.spark.TextMap
 
 /** Steps through the records of a task's slices. Not thread-safe. */
 final private class ArrivalReader(

@@ -230,7 +230,10 @@ object IngestOptions {
     } yield IngestTransport.TcpConnect(settings)
 
   /** Refuses the options of another protocol. */
-  private def noneOf(values: OptionValues, specs: Seq[OptionSpec[_]], protocol: String): Either[EpochalException, Unit] =
+  private def noneOf(
+      values: OptionValues,
+      specs: Seq[OptionSpec[_]],
+      protocol: String): Either[EpochalException, Unit] =
     specs.find(values.isSet(_)).fold[Either[EpochalException, Unit]](Right(())) { stray =>
       values.only(stray)(holds = false, s"protocol=$protocol")
     }

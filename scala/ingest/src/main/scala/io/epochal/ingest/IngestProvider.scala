@@ -77,10 +77,7 @@ final private class IngestScanBuilder(options: IngestOptions, schema: StructType
   override def pruneColumns(required: StructType): Unit = if (rules.forall(_.prunable)) needed = required
 
   override def build(): Scan =
-    new IngestScan(
-      options,
-      rules,
-      RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+    new IngestScan(options, rules, RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
 }
 
 final private class IngestScan(options: IngestOptions, rules: Option[RecordRules], reading: RecordReading)

@@ -7,9 +7,9 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
-import io.epochal.kit.spark.ArrayRow
 import io.epochal.kit.record._
 import io.epochal.kit.source.journal.{FeedRows, FeedView, JournalPartition, JournalRows}
+import io.epochal.kit.spark.ArrayRow
 import io.epochal.kit.store.HadoopFileStore
 
 /** Makes rows of the journal. Travels to the executors.

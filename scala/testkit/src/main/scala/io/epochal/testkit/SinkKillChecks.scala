@@ -44,7 +44,8 @@ private[testkit] object SinkKillChecks {
     * refuse. The first check makes the kill; the other reports what it found.
     */
   private def endless(stage: Stage): Seq[Check] = {
-    lazy val found = KillRound.run(modes.map { case (promise, mode) => promise -> Try(victim(stage, promise, mode)) }).toMap
+    lazy val found =
+      KillRound.run(modes.map { case (promise, mode) => promise -> Try(victim(stage, promise, mode)) }).toMap
     modes.map { case (promise, mode) =>
       stage.check(promise) { scene =>
         mode.trigger // or not checked

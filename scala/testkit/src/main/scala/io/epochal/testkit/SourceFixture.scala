@@ -44,13 +44,15 @@ trait SourceFixture extends Fixture {
   def endIsKnownAtStart: Boolean = true
 
   override private[testkit] def exemption(promise: Promise): Option[String] =
-    super.exemption(promise).orElse(promise match {
-      case SourcePromises.KeepsRows if !keepsRows =>
-        Some("declared: the source keeps no rows long after they were committed")
-      case SourcePromises.AvailableNowTarget if !endIsKnownAtStart =>
-        Some("declared: the source cannot say where it ends before it is read to there")
-      case _ => None
-    })
+    super
+      .exemption(promise)
+      .orElse(promise match {
+        case SourcePromises.KeepsRows if !keepsRows =>
+          Some("declared: the source keeps no rows long after they were committed")
+        case SourcePromises.AvailableNowTarget if !endIsKnownAtStart =>
+          Some("declared: the source cannot say where it ends before it is read to there")
+        case _ => None
+      })
 }
 
 object SourceFixture {

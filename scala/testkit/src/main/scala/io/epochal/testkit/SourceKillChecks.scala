@@ -31,7 +31,8 @@ private[testkit] object SourceKillChecks {
   }
 }
 
-final private class KilledSource(promise: Promise, step: Step, scene: SourceScene) extends Victim(promise, step, scene) {
+final private class KilledSource(promise: Promise, step: Step, scene: SourceScene)
+    extends Victim(promise, step, scene) {
 
   override val query: QuerySpec = scene.query()
   private val found = scene.deliveries(query)

@@ -50,26 +50,26 @@ final private[http] class HttpMetrics {
       text.append(s"# HELP $name $help\n# TYPE $name $kind\n"): Unit
       samples.foreach { case (suffix, value) => text.append(s"$name$suffix $value\n"): Unit }
     }
+    def http(name: String, kind: String, help: String)(samples: (String, Any)*): Unit =
+      family(s"epochal_ingest_http_$name", kind, help)(samples: _*)
     def labelled(label: String, counts: Seq[(Any, LongAdder)]) =
       counts.map { case (value, n) => s"""{$label="$value"}""" -> n.sum }
 
-    family("epochal_ingest_http_requests_total", "counter", "Requests with records that got a response, by its status.")(
+    http("requests_total", "counter", "Requests with records that got a response, by its status.")(
       labelled("status", statuses.asScala.toSeq.sortBy(_._1)): _*)
-    family("epochal_ingest_http_refused_total", "counter", "Requests and connections that were refused, by reason.")(
+    http("refused_total", "counter", "Requests and connections that were refused, by reason.")(
       labelled("reason", reasons.asScala.toSeq.sortBy(_._1)): _*)
-    family("epochal_ingest_http_records_total", "counter", "Records that were stored and acknowledged.")(
-      "" -> records.sum)
-    family("epochal_ingest_http_bytes_total", "counter", "Bytes of those records.")("" -> bytes.sum)
-    family("epochal_ingest_http_duplicates_total", "counter", "Requests whose key was stored before.")(
-      "" -> duplicates.sum)
-    family("epochal_ingest_http_connections", "gauge", "Open connections.")("" -> connections)
-    family("epochal_ingest_http_buffered_bytes", "gauge", "Memory for bodies in use.")("" -> bufferedBytes)
+    http("records_total", "counter", "Records that were stored and acknowledged.")("" -> records.sum)
+    http("bytes_total", "counter", "Bytes of those records.")("" -> bytes.sum)
+    http("duplicates_total", "counter", "Requests whose key was stored before.")("" -> duplicates.sum)
+    http("connections", "gauge", "Open connections.")("" -> connections)
+    http("buffered_bytes", "gauge", "Memory for bodies in use.")("" -> bufferedBytes)
     gauges.foreach { case (name, help, value) => family(name, "gauge", help)("" -> value) }
 
     val sums = buckets.toSeq.map(_.sum).scanLeft(0L)(_ + _).tail
     val bounds = LatencyBounds.map(_.toString) :+ "+Inf"
     val latencies = bounds.zip(sums).map { case (bound, n) => s"""_bucket{le="$bound"}""" -> n }
-    family("epochal_ingest_http_ack_seconds", "histogram", "From the last byte of a request to its acknowledgement.")(
+    http("ack_seconds", "histogram", "From the last byte of a request to its acknowledgement.")(
       latencies :+ ("_sum" -> latencyNanos.sum / 1e9) :+ ("_count" -> sums.last): _*)
     text.result()
   }

@@ -25,8 +25,8 @@ final private[http] class IngestHandler(shared: Shared, slow: SlowClients, isLoo
       reply.refuse(Refusal(405, "method", s"the methods are $all", headers = Seq("Allow" -> all)))
     }
     String.valueOf(request.getHttpURI.getDecodedPath).stripPrefix("/") match {
-      case "health"          => allowing("GET", "HEAD")(status(request, reply)(health(reply)))
-      case "metrics"         => allowing("GET", "HEAD")(status(request, reply)(reply.status(200, metrics(), MetricsType)))
+      case "health"  => allowing("GET", "HEAD")(status(request, reply)(health(reply)))
+      case "metrics" => allowing("GET", "HEAD")(status(request, reply)(reply.status(200, metrics(), MetricsType)))
       case stream @ Stream() => allowing("POST", "PUT")(write(stream, request, reply))
       case _ =>
         val error = s"the path is / or /{stream}, a name of up to $MaxName letters, digits and -._~"

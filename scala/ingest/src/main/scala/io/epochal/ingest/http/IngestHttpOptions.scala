@@ -135,9 +135,7 @@ private[ingest] object IngestHttpOptions {
     } yield HttpSettings(
       HttpLimits(
         values(MaxRequestBytes).toInt,
-        RecordLimits(
-          math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt,
-          values(MaxRecordsPerRequest)),
+        RecordLimits(math.min(values(MaxRecordBytes), values(MaxRequestBytes)).toInt, values(MaxRecordsPerRequest)),
         values(MaxBufferedBytes),
         values(MaxHeaderBytes).toInt,
         maxConnections,

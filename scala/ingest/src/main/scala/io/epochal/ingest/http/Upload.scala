@@ -89,10 +89,11 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     def split(body: BodyBuffer) =
       inbound.format.split(body.bytes, body.length, shared.settings.limits.records, shared.settings.keepMalformed)
     if (!inbound.isGzip) split(buffer)
-    else Using.resource(shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)) { plain =>
-      plain.inflate(buffer)
-      split(plain)
-    }
+    else
+      Using.resource(shared.budget.newBuffer(shared.settings.limits.maxRequestBytes)) { plain =>
+        plain.inflate(buffer)
+        split(plain)
+      }
   }
 
   private def respond(arrival: Arrival, complete: Long, receipt: Receipt, error: Throwable): Unit =

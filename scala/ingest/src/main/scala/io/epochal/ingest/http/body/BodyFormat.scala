@@ -51,8 +51,7 @@ private[http] object BodyFormat {
           if (!keepMalformed) {
             value(scan, spans.size)
             if (scan.next() >= 0)
-              throw new Refused(
-                Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at)))
+              throw new Refused(Refusal.malformed("a line holds more than one value", Some(spans.size), Some(scan.at)))
           }
           spans.add(begin, until)
         }
