@@ -90,19 +90,19 @@ final private[jdbc] class JdbcTable(
     val checks = new TableCheck(dialect, options)
     dialect.check(options).fold(throw _, identity)
     checkTransport()
-    if (dialect.isNew(options.connection))
+    if (database.isNew)
       if (options.createTable) checks.bindNew(querySchema).fold(throw _, identity) else throw checks.missing(None)
     else
       database.inspect { connection =>
         dialect.check(connection).fold(throw _, identity)
         database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
-        dialect.find(connection, options.table) match {
+        dialect.catalog.find(connection, options.table) match {
           case Some(table) =>
             checks.check(querySchema, table).fold(throw _, identity)
             options.rows.deadLetterTable.foreach(
               new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
           case None if options.createTable =>
-            checks.bindNew(querySchema, dialect.declareKey(connection, _)).fold(throw _, identity)
+            checks.bindNew(querySchema, dialect.types.declareKey(connection, _)).fold(throw _, identity)
           case None => throw checks.missing(Some(connection))
         }
       }

@@ -59,7 +59,7 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     def cannot(what: String, reason: String, suggestion: String): Option[EpochalException] =
       Some(JdbcOptions.unsupported(s"$what under the ${how.trigger.name} trigger", reason, suggestion))
     val micro = "use .trigger(processingTime=\"1 second\")."
-    if (!database.dialect.flushes)
+    if (!database.dialect.abilities.flushes)
       MicroBatches.refused(s"${JdbcOptions.Format} into ${database.dialect.name}", how.trigger)
     else if (how.whole)
       cannot(
@@ -112,8 +112,8 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
 
   override def prepare(id: String, schema: StructType): SinkTarget = {
     // To a server a batch's connection is kept a minute: under foreachBatch the next batch uses it.
-    if (database.dialect.files(options.connection).nonEmpty) hold()
-    database.transaction("making the table ready") { transaction =>
+    if (database.isFile) hold()
+    database.inTransaction("making the table ready") { transaction =>
       val connection = transaction.connection
       val bound = TargetTables.prepare(database, schema, connection) {
         database.dialect.ledger.serializeClaims(connection): Unit

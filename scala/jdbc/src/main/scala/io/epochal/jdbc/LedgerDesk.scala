@@ -107,10 +107,10 @@ object LedgerDesk {
     val dialect = JdbcProvider.dialect(options).fold(throw _, identity)
     dialect.check(options).fold(throw _, identity)
     val database = new Database(dialect, options, () => ())
-    if (dialect.isNew(options.connection)) throw notFound(database)
+    if (database.isNew) throw notFound(database)
     Using.resource(database.hold()) { _ =>
-      database.transaction(step) { transaction =>
-        val name = dialect.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
+      database.inTransaction(step) { transaction =>
+        val name = dialect.catalog.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
         body(transaction.connection, database, name)
         transaction.commit()
       }

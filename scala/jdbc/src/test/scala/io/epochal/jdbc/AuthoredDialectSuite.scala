@@ -18,8 +18,8 @@ final class AuthoredDialectSuite extends SinkSuite(AuthoredDialectSuite.database
     def of(url: String): Option[AuthoredDialect] = Dialect.of(url).collect { case one: AuthoredDialect => one }
     assert(of("jdbc:h2:mem:dialect1").exists(_.author.isInstanceOf[H2Dialect]) && of("jdbc:h2:mem:test1").isEmpty)
     val dialect = of("jdbc:h2:mem:dialect1").get
-    assert(dialect.verdict(new SQLException("changed", "90131", 90131)) == Verdict.Retry)
-    assert(dialect.verdict(new SQLException("syntax", "42000", 42000)) == Verdict.GiveUp)
+    assert(dialect.errors.verdict(new SQLException("changed", "90131", 90131)) == Verdict.Retry)
+    assert(dialect.errors.verdict(new SQLException("syntax", "42000", 42000)) == Verdict.GiveUp)
   }
 
   onSchema(

@@ -15,8 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.core.ledger.TriggerMode
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.kit.sink.TransactionalWrite
 import io.epochal.kit.spark.RunningQuery
+import io.epochal.kit.sink.TransactionalWriteBuilder
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{SinkFixture, SinkRun}
 
@@ -80,7 +80,7 @@ final class JdbcRun(options: JdbcOptions, schema: StructType, queryId: String, r
   override def newWrite(): StreamingWrite = builder(running.outputMode == OutputMode.Complete).build().toStreaming
 
   private def builder(truncate: Boolean): WriteBuilder = {
-    val builder = table.newWriteBuilder(new TestWriteInfo(queryId, schema)).asInstanceOf[TransactionalWrite]
+    val builder = table.newWriteBuilder(new TestWriteInfo(queryId, schema)).asInstanceOf[TransactionalWriteBuilder]
     if (truncate) builder.truncate() else builder
   }
 }

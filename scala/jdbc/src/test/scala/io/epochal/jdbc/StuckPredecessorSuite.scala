@@ -145,7 +145,7 @@ abstract class StuckPredecessor(databases: TestDatabases, middle: InMiddle)
   }
 
   private def session(connection: Connection): Long =
-    Dialect.of(connection.getMetaData.getURL).get.session(connection).get
+    Dialect.of(connection.getMetaData.getURL).get.sessions.get.current(connection)
 
   /** Waits until the writer has committed epoch 0, and shows the sign in its next. */
   private def during(f: JdbcSinkFixture, writer: StuckWriter, sign: String): Unit =

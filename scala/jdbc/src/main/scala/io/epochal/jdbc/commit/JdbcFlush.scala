@@ -29,13 +29,13 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
   @transient private lazy val table = new ProgressTable(database.dialect, run.table.trust)
 
   override def applied(partition: Int): Position =
-    database.transaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
+    database.inTransaction(s"the start of partition $partition", Some(run.writer)) { transaction =>
       known(transaction.connection, partition).applied
     }
 
   override def flush(partition: Int, epoch: Long, rows: EncodedRows, from: Position, to: Position): Unit = {
     var inDoubt = false
-    database.transaction(s"the flush of partition $partition in epoch $epoch", Some(run.writer)) { transaction =>
+    database.inTransaction(s"the flush of partition $partition in epoch $epoch", Some(run.writer)) { transaction =>
       val connection = transaction.connection
       val landed = inDoubt && known(connection, partition).applied == to
       inDoubt = false
@@ -57,8 +57,7 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   private def store(connection: Connection, epoch: Long, rows: EncodedRows): Unit =
     database.dialect.load(connection, run.table, rows, options.batchSize) match {
-      case Loaded.Rows(stored, expected) =>
-        if (stored != expected) throw Loading.dropped(stored, expected, epoch.toString, run.table.table.name)
+      case loaded: Loaded.Rows     => loaded.check(epoch.toString, run.table.table.name)
       case Loaded.DuplicateKeys(_) => throw new IllegalStateException("rows that are appended have no keys")
     }
 

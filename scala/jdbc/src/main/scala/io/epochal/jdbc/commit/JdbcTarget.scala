@@ -2,18 +2,20 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
+import scala.util.Using
+
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, Progress, ProgressCommit, ServerIdentity}
-import io.epochal.jdbc.database.{BulkRun, Database, Transaction}
-import io.epochal.jdbc.option.TransportChoice
+import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
+import io.epochal.jdbc.option.{QualifiedName, TransportChoice}
 import io.epochal.jdbc.sql.Sql
-import io.epochal.jdbc.table.AddedColumns
+import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.jdbc.transport.{Leftovers, Transports}
+import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
 import io.epochal.kit.sink.flush.RowFlush
-import io.epochal.kit.sink.row.RowFormat
+import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
-import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction, TransactionOutcome}
 
 /** A table that a run, or a batch write, has found and bound its columns to.
   *
@@ -41,7 +43,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
   @volatile private var progressIsReady = false
 
-  override def flushes: Boolean = dialect.flushes
+  override def flushes: Boolean = dialect.abilities.flushes
 
   override def flush(queryId: String): RowFlush = {
     if (!progressIsReady) makeProgressTables()
@@ -50,7 +52,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     JdbcFlush(options.copy(connection = options.connection.resolved), run, queryId)
   }
 
-  private def makeProgressTables(): Unit = database.transaction("making the tables of progress ready") { transaction =>
+  private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") { transaction =>
     val connection = transaction.connection
     if (!progressTable.exists(connection)) {
       if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
@@ -61,7 +63,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   }
 
   override def failed(reason: String): Unit =
-    database.transaction("noting that the run has failed", Some(run.writer)) { transaction =>
+    database.inTransaction("noting that the run has failed", Some(run.writer)) { transaction =>
       progressTable.fail(transaction.connection, run, reason)
       transaction.commit()
     }
@@ -69,8 +71,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
     Transports.describe(database, shipment, tasks)
 
-  override def transaction[A](step: String)(body: SinkTransaction => A): A =
-    database.transaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open)))
+  override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
+    database.inTransaction(step, Option.unless(run.once)(run.writer))(open => body(new Committing(open)))
 
   override def losesConnection(error: Throwable): Boolean = database.losesConnection(error)
 
@@ -91,7 +93,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
     override def id: Option[String] = transaction.id
     override def server: ServerIdentity = dialect.server(connection)
-    override def outcome(transaction: String): Option[TransactionOutcome] = dialect.decided(connection, transaction)
+    override def isCommitted(transaction: String): Option[Boolean] = dialect.isCommitted(connection, transaction)
     override def ledgerRow(): Option[LedgerRow] = ledger.lock(connection, run.sinkId)
 
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
@@ -125,13 +127,13 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     private def isUnchanged: Boolean =
       bound.table.target.oid.forall(oid =>
         Sql
-          .query(connection, s"SELECT ${dialect.identitySql(bound.table.name)} AS oid")(Sql.long(_, "oid"))
+          .query(connection, s"SELECT ${dialect.catalog.identitySql(bound.table.name)} AS oid")(Sql.long(_, "oid"))
           .head
           .contains(oid)) &&
-        Sql.query(connection, s"SELECT ${dialect.shapeSql(bound)}")(_.getString(1)).head == run.shape
+        Sql.query(connection, s"SELECT ${dialect.catalog.shapeSql(bound)}")(_.getString(1)).head == run.shape
 
     override lazy val progress: Option[SinkProgress] =
-      Option.when(dialect.flushes && (progressIsReady || progressTable.exists(connection)))(new Progressing(connection))
+      Option.when(dialect.abilities.flushes && (progressIsReady || progressTable.exists(connection)))(new Progressing(connection))
 
     override def commit(): Unit = transaction.commit()
   }
@@ -149,7 +151,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       progressTable.note(connection, run.sinkId, queryId, epoch, offsetsHash)
 
     override def record(commit: ProgressCommit): Unit = {
-      if (!ledger.record(connection, commit.row, bound, run.shape, commit.added)) throw JdbcTarget.replaced(run)
+      if (!ledger.record(connection, commit.row, bound, run.shape, Some(commit.added))) throw JdbcTarget.replaced(run)
       progressTable.record(connection, run.sinkId, commit.row.queryId, commit.boundary)
     }
 
@@ -177,4 +179,73 @@ private[commit] object JdbcTarget {
       Conditions.DatabaseUnreachable,
       Conditions.LoginRefused,
       Conditions.TooManyConnections)
+}
+
+/** Brings what tasks put out into the table, and checks that all of it is there (K13).
+  *
+  * @param whole
+  *   the rows are all that the table is to hold
+  */
+final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boolean) {
+
+  private val bound = run.table
+  private val options = database.options
+  private val dialect = database.dialect
+  private val sinkId = Option.unless(run.once)(run.sinkId)
+
+  def load(connection: Connection, shipment: Shipment, epoch: String): Unit = {
+    AddedColumns.add(connection, dialect, options.table, bound)
+    if (whole) clear(connection, epoch)
+    if (shipment.stored > 0)
+      bring(connection, shipment, epoch) match {
+        case loaded: Loaded.Rows => loaded.check(epoch, bound.table.name)
+        case Loaded.DuplicateKeys(rows) =>
+          throw Conditions.DuplicateKeys(
+            "epoch" -> epoch,
+            "rows" -> rows,
+            "columns" -> options.keyColumns.mkString(", "))
+      }
+    bound.deadLetters.foreach(table => setAside(connection, table, shipment.deadLetters, epoch))
+  }
+
+  /** What was there must be gone, as this transaction sees it: DELETE's own count says nothing of rows that a trigger or a
+    * rule kept. Rows that others have committed since it ran are deleted as well.
+    */
+  private def clear(connection: Connection, epoch: String): Unit = {
+    val table = bound.table.name
+    def isCleared: Boolean = {
+      dialect.writing(connection)(Sql.run(connection, s"DELETE FROM ${dialect.quote(table)}"))
+      isEmpty(connection, dialect.quote(table))
+    }
+    if (!Iterator.fill(Loading.Clearings)(()).exists(_ => isCleared))
+      throw Conditions.RowsDropped(
+        "epoch" -> epoch,
+        "table" -> table,
+        "found" -> "rows are left after all were deleted")
+  }
+
+  /** Whether the transaction sees no row in the table. LIMIT is not the same in all databases. */
+  private def isEmpty(connection: Connection, table: String): Boolean =
+    Using.resource(connection.createStatement()) { statement =>
+      statement.setMaxRows(1)
+      Using.resource(statement.executeQuery(s"SELECT 1 FROM $table"))(rows => !rows.next())
+    }
+
+  private def bring(connection: Connection, shipment: Shipment, epoch: String): Loaded =
+    database.bulk.filter(_ => shipment.elsewhere.nonEmpty) match {
+      case Some(bulk) => bulk.load(connection, run, shipment, epoch)
+      case None       => dialect.load(connection, bound, shipment.rows, options.batchSize)
+    }
+
+  private def setAside(connection: Connection, table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
+    val stored = dialect.writing(connection)(
+      DeadLetterTable.insert(dialect, connection, table, sinkId, epoch.toLongOption, letters))
+    Loaded.Rows(stored, letters.size.toLong).check(epoch, table)
+  }
+}
+
+private[jdbc] object Loading {
+
+  /** How often rows are deleted that others go on adding. */
+  private val Clearings = 3
 }

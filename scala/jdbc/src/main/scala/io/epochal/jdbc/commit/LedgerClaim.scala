@@ -13,8 +13,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.LedgerRow
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{BulkRun, ConnectionPool, Database, Transaction, Trust}
-import io.epochal.jdbc.sql.{Blocker, Writer}
+import io.epochal.jdbc.database.{Sessions, Blocker, BulkRun, ConnectionPool, Database, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
 /** Claims a sink in its ledger, for one run, and finds or makes its table (K5). */
@@ -31,10 +30,10 @@ final private[jdbc] class LedgerClaim(
     var watch = Option.empty[ClaimWatch]
     val (row, claimed) =
       try
-        database.transaction("the claim of the ledger") { transaction =>
+        database.inTransaction("the claim of the ledger") { transaction =>
           val connection = transaction.connection
-          val there = dialect.find(connection, database.options.table)
-          val name = there.fold(dialect.newName(connection, database.options.table))(_.name)
+          val there = dialect.catalog.find(connection, database.options.table)
+          val name = there.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
           val ledger = new LedgerTable(dialect, Trust(name, database.options.trustedOwners), database.place)
           val watching = new ClaimWatch(database, ledger, name.schema, run, decide)
           watch = Some(watching)
@@ -60,9 +59,9 @@ final private[jdbc] class LedgerClaim(
     */
   private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
-    val progress = Option.when(dialect.flushes)(ledger.progress).filter(_.exists(connection))
+    val progress = Option.when(dialect.abilities.flushes)(ledger.progress).filter(_.exists(connection))
     progress.filter(_ => mine.isDefined).foreach(_.lock(connection, run.sinkId))
-    val bound = TargetTables.prepare(database, schema, connection, make = !dialect.ddlCommits) {
+    val bound = TargetTables.prepare(database, schema, connection, make = !dialect.abilities.ddlCommits) {
       if (!dialect.ledger.serializeClaims(connection)) {
         ledger.create(connection)
         ledger.createLock(connection)
@@ -104,7 +103,7 @@ final private[jdbc] class LedgerClaim(
 
   /** Makes what is missing in a transaction of its own, where a claim's would be committed by that. */
   private def makeReady(): Unit =
-    if (dialect.ddlCommits) database.transaction("making the tables ready") { transaction =>
+    if (dialect.abilities.ddlCommits) database.inTransaction("making the tables ready") { transaction =>
       val bound = TargetTables.prepare(database, schema, transaction.connection)(())
       val ledger = new LedgerTable(dialect, bound.trust, database.place)
       ledger.create(transaction.connection)
@@ -141,20 +140,21 @@ final private[jdbc] class ClaimWatch(
   def refusal: Option[EpochalException] = refused
 
   /** Runs `body`, which may wait for locks in the transaction that is open on the connection. */
-  def over[A](connection: Connection)(body: => A): A = dialect.session(connection) match {
+  def over[A](connection: Connection)(body: => A): A = dialect.sessions match {
     case None => body
-    case Some(session) =>
+    case Some(sessions) =>
+      val session = sessions.current(connection)
       val done = new CountDownLatch(1)
-      new DaemonThreads("epochal-claim").newThread(() => watch(session, done)).start()
+      new DaemonThreads("epochal-claim").newThread(() => watch(sessions, session, done)).start()
       try body
       finally done.countDown()
   }
 
-  private def watch(session: Long, done: CountDownLatch): Unit = {
+  private def watch(sessions: Sessions, session: Long, done: CountDownLatch): Unit = {
     def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
     var goesOn = wait(grace)
     while (goesOn) {
-      try check(session, done)
+      try check(sessions, session, done)
       catch {
         case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", redacted(error))
       }
@@ -162,14 +162,14 @@ final private[jdbc] class ClaimWatch(
     }
   }
 
-  private def check(session: Long, done: CountDownLatch): Unit =
+  private def check(sessions: Sessions, session: Long, done: CountDownLatch): Unit =
     ConnectionPool.use(database.options.connection, dialect, database.options.lockTimeout) { connection =>
       Transaction.run(connection, dialect, Pause) { _ =>
         ledger.row(connection, run.sinkId).foreach { row =>
           val successor = Writer.of(schema, run.sinkId, row.generation)
           val decision = decided(connection, row)
           refused = decision.flatMap(_.left.toOption)
-          val (ours, others) = dialect
+          val (ours, others) = sessions
             .blockers(connection, session, successor)
             .partition(blocker =>
               decision.exists(_.isRight) && blocker.process.isDefined && blocker.writer.exists(successor.supersedes))
@@ -179,7 +179,7 @@ final private[jdbc] class ClaimWatch(
                 "epochal-jdbc: ended a session of an older run of sink '{}' that the claim waited for: {}",
                 run.sinkId: Any,
                 blocker.description)
-              dialect.end(connection, blocker)
+              sessions.end(connection, blocker)
             }
             found = others
           }
@@ -189,7 +189,7 @@ final private[jdbc] class ClaimWatch(
 
   /** What the ledger would say to the claim now; None while the table is missing, of which nothing is known then. */
   private def decided(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
-    dialect
+    dialect.catalog
       .find(connection, database.options.table)
       .map { table =>
         val known = ledger.known(connection, run.sinkId, run.queryId)

@@ -4,9 +4,8 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.ledger.{Boundary, Position, Progress, TriggerMode}
 import io.epochal.jdbc.database.{BulkRun, Dialect, Trust}
-import io.epochal.jdbc.option.QualifiedName
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.{Ddl, Sql}
+import io.epochal.jdbc.sql.Sql
 
 /** The tables beside the ledger that tell of rows stored in the middle of epochs (K12); `docs/PROTOCOL.md` has their columns.
   *
@@ -18,100 +17,65 @@ import io.epochal.jdbc.sql.{Ddl, Sql}
   * All methods run inside the caller's transaction. Who may write is decided by generation and run id in the row itself: a claim
   * puts its own there.
   */
-final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) {
+final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends KeptTables(dialect, trust) {
   import ProgressTable._
 
-  private val sql = dialect.ledger
   private val progress = quoted(ProgressName)
   private val boundary = quoted(BoundaryName)
 
-  private def named(table: String): QualifiedName = QualifiedName(trust.target.schema, table)
-  private def quoted(table: String): String = sql.table(named(table))
-
   /** Whether the tables are there; one that cannot be trusted is an error. */
-  def exists(connection: Connection): Boolean =
-    Seq(ProgressName, BoundaryName).forall { table =>
-      sql.exists(connection, named(table)) && {
-        dialect.checkTrusted(connection, named(table), trust, named = false)
-        true
-      }
-    }
+  def exists(connection: Connection): Boolean = Seq(ProgressName, BoundaryName).forall(exists(connection, _))
 
   /** Makes them. Claims are serialized, so nobody else makes them at the same time. */
   def create(connection: Connection): Unit = {
-    val key =
-      s"sink_id ${sql.text} NOT NULL, query_id ${sql.text} NOT NULL, task_partition ${sql.bigint} NOT NULL"
+    import words.{bigint, text, timestamp}
+    val key = s"sink_id $text NOT NULL, query_id $text NOT NULL, task_partition $bigint NOT NULL"
     make(
       connection,
       ProgressName,
-      sql"""$key, generation ${sql.bigint} NOT NULL, run_id ${sql.text} NOT NULL, applied ${sql.bigint} NOT NULL,
-         |digest ${sql.text} NOT NULL, failed ${sql.text}, updated_at ${sql.timestamp} NOT NULL,
+      text"""$key, generation $bigint NOT NULL, run_id $text NOT NULL, applied $bigint NOT NULL,
+         |digest $text NOT NULL, failed $text, updated_at $timestamp NOT NULL,
          |PRIMARY KEY (sink_id, query_id, task_partition)"""
     )
     make(
       connection,
       BoundaryName,
-      sql"""$key, epoch ${sql.bigint} NOT NULL, trigger_mode ${sql.text} NOT NULL, offsets_hash ${sql.text},
-         |delivered ${sql.bigint} NOT NULL, digest ${sql.text} NOT NULL,
+      text"""$key, epoch $bigint NOT NULL, trigger_mode $text NOT NULL, offsets_hash $text,
+         |delivered $bigint NOT NULL, digest $text NOT NULL,
          |PRIMARY KEY (sink_id, query_id, epoch, task_partition)"""
     )
   }
 
-  private def make(connection: Connection, table: String, columns: String): Unit =
-    if (!sql.exists(connection, named(table)))
-      Ddl.create(connection, s"CREATE TABLE ${quoted(table)} ($columns)${sql.tableOptions}")(
-        sql.exists(connection, named(table)))
-
   /** Waits for flushes of a sink that are under way, and keeps others out until the transaction ends. */
   def lock(connection: Connection, sinkId: String): Unit = {
-    if (sql.locksByUpdate)
-      Sql.update(connection, s"UPDATE $progress SET applied = applied WHERE sink_id = ?", sinkId): Unit
-    Sql.query(connection, s"SELECT applied FROM $progress WHERE sink_id = ?${sql.forUpdate}", sinkId)(
-      _.getLong(1)): Unit
+    if (words.locksByUpdate) sql"UPDATE $progress SET applied = applied WHERE sink_id = $sinkId".run(connection)
+    sql"SELECT applied FROM $progress WHERE sink_id = $sinkId$forUpdate".query(connection)(_.getLong(1)): Unit
   }
 
   /** Puts a run in the place of those before it (K5): they store nothing more. */
   def claim(connection: Connection, sinkId: String, generation: Long, runId: String): Unit =
-    Sql.update(
-      connection,
-      s"UPDATE $progress SET generation = ?, run_id = ?, failed = NULL WHERE sink_id = ?",
-      generation,
-      runId,
-      sinkId): Unit
+    sql"UPDATE $progress SET generation = $generation, run_id = $runId, failed = NULL WHERE sink_id = $sinkId"
+      .run(connection)
 
   /** After rows beyond the last epoch were lost with their table: they are stored again when they come. */
-  def rewind(connection: Connection, sinkId: String): Unit = Sql
-    .query(
-      connection,
-      sql"""SELECT b.query_id, b.task_partition, b.delivered, b.digest FROM $boundary b
-         |WHERE b.sink_id = ? AND b.epoch =
-         |(SELECT MAX(l.epoch) FROM $boundary l WHERE l.sink_id = b.sink_id AND l.query_id = b.query_id)""",
-      sinkId
-    )(rows => (rows.getString(1), rows.getInt(2), rows.getLong(3), rows.getString(4)))
-    .foreach { case (query, partition, delivered, digest) =>
-      Sql.update(
-        connection,
-        s"UPDATE $progress SET applied = ?, digest = ? WHERE sink_id = ? AND query_id = ? AND task_partition = ?",
-        delivered,
-        digest,
-        sinkId,
-        query,
-        partition): Unit
-    }
+  def rewind(connection: Connection, sinkId: String): Unit =
+    sql"""SELECT b.query_id, b.task_partition, b.delivered, b.digest FROM $boundary b
+       |WHERE b.sink_id = $sinkId AND b.epoch =
+       |(SELECT MAX(l.epoch) FROM $boundary l WHERE l.sink_id = b.sink_id AND l.query_id = b.query_id)"""
+      .query(connection)(rows => (rows.getString(1), rows.getInt(2), rows.getLong(3), rows.getString(4)))
+      .foreach { case (query, partition, delivered, digest) =>
+        sql"""UPDATE $progress SET applied = $delivered, digest = $digest
+           |WHERE sink_id = $sinkId AND query_id = $query AND task_partition = $partition""".run(connection)
+      }
 
   /** All that is kept of a query. */
   def read(connection: Connection, sinkId: String, queryId: String): Progress = {
-    val applied = Sql.query(
-      connection,
-      s"SELECT task_partition, applied, digest FROM $progress WHERE sink_id = ? AND query_id = ?",
-      sinkId,
-      queryId)(rows => rows.getInt(1) -> Position.parse(rows.getLong(2), rows.getString(3)))
-    val ends = Sql.query(
-      connection,
+    val applied =
+      sql"SELECT task_partition, applied, digest FROM $progress WHERE sink_id = $sinkId AND query_id = $queryId"
+        .query(connection)(rows => rows.getInt(1) -> Position.parse(rows.getLong(2), rows.getString(3)))
+    val ends =
       sql"""SELECT epoch, trigger_mode, offsets_hash, task_partition, delivered, digest FROM $boundary
-         |WHERE sink_id = ? AND query_id = ?""",
-      sinkId,
-      queryId)(end)
+         |WHERE sink_id = $sinkId AND query_id = $queryId""".query(connection)(end)
     val boundaries = ends.groupBy(_._1).map { case (epoch, all) =>
       val (_, trigger, hash, _) = all.head
       Boundary(epoch, trigger, hash, all.map(_._4).toMap)
@@ -123,7 +87,8 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) {
     rows.getLong("epoch"),
     TriggerMode
       .parse(rows.getString("trigger_mode"))
-      .getOrElse(throw new IllegalStateException(s"$boundary has no such trigger: ${rows.getString("trigger_mode")}")),
+      .getOrElse(
+        throw new IllegalStateException(s"$BoundaryName has no such trigger: ${rows.getString("trigger_mode")}")),
     Option(rows.getString("offsets_hash")),
     rows.getInt("task_partition") -> Position.parse(rows.getLong("delivered"), rows.getString("digest")))
 
@@ -131,85 +96,50 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) {
   def anchor(connection: Connection, run: BulkRun, queryId: String, at: Boundary): Unit = {
     end(connection, run.sinkId, queryId)
     at.ends.toSeq.sortBy(_._1).foreach { case (partition, position) =>
-      Sql.update(
-        connection,
-        sql"""INSERT INTO $progress (sink_id, query_id, task_partition, generation, run_id, applied, digest, updated_at)
-           |VALUES (?, ?, ?, ?, ?, ?, ?, ${sql.now})""",
-        run.sinkId,
-        queryId,
-        partition,
-        run.generation,
-        run.runId,
-        position.rows,
-        position.hex
-      )
+      sql"""INSERT INTO $progress (sink_id, query_id, task_partition, generation, run_id, applied, digest, updated_at)
+         |VALUES (${run.sinkId}, $queryId, $partition, ${run.generation}, ${run.runId}, ${position.rows}, ${position.hex}, $now)"""
+        .run(connection)
     }
     write(connection, run.sinkId, queryId, at)
   }
 
   /** Notes which offsets were logged for a boundary. */
   def note(connection: Connection, sinkId: String, queryId: String, epoch: Long, offsetsHash: String): Unit =
-    Sql.update(
-      connection,
-      s"UPDATE $boundary SET offsets_hash = ? WHERE sink_id = ? AND query_id = ? AND epoch = ?",
-      offsetsHash,
-      sinkId,
-      queryId,
-      epoch): Unit
+    sql"""UPDATE $boundary SET offsets_hash = $offsetsHash
+       |WHERE sink_id = $sinkId AND query_id = $queryId AND epoch = $epoch""".run(connection)
 
   /** Forgets all of a query. */
   def end(connection: Connection, sinkId: String, queryId: String): Unit = Seq(progress, boundary).foreach(table =>
-    Sql.update(connection, s"DELETE FROM $table WHERE sink_id = ? AND query_id = ?", sinkId, queryId))
+    sql"DELETE FROM $table WHERE sink_id = $sinkId AND query_id = $queryId".run(connection))
 
   /** Forgets all of a sink. */
   def forget(connection: Connection, sinkId: String): Unit =
-    Seq(progress, boundary).foreach(table => Sql.update(connection, s"DELETE FROM $table WHERE sink_id = ?", sinkId))
+    Seq(progress, boundary).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
 
   /** Whether anything is kept of a sink. */
   def knows(connection: Connection, sinkId: String): Boolean =
-    Sql.query(connection, s"SELECT task_partition FROM $progress WHERE sink_id = ?", sinkId)(_.getLong(1)).nonEmpty
+    sql"SELECT task_partition FROM $progress WHERE sink_id = $sinkId".query(connection)(_.getLong(1)).nonEmpty
 
   /** Puts a boundary in the place of an earlier one of its epoch, and drops those that no restart goes back to. */
   def record(connection: Connection, sinkId: String, queryId: String, at: Boundary): Unit = {
-    Sql.update(
-      connection,
-      s"DELETE FROM $boundary WHERE sink_id = ? AND query_id = ? AND (epoch = ? OR epoch < ?)",
-      sinkId,
-      queryId,
-      at.epoch,
-      at.epoch - Kept + 1): Unit
+    sql"""DELETE FROM $boundary WHERE sink_id = $sinkId AND query_id = $queryId
+       |AND (epoch = ${at.epoch} OR epoch < ${at.epoch - Kept + 1})""".run(connection)
     write(connection, sinkId, queryId, at)
   }
 
   private def write(connection: Connection, sinkId: String, queryId: String, at: Boundary): Unit =
     at.ends.toSeq.sortBy(_._1).foreach { case (partition, position) =>
-      Sql.update(
-        connection,
-        sql"""INSERT INTO $boundary (sink_id, query_id, task_partition, epoch, trigger_mode, offsets_hash, delivered, digest)
-           |VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        sinkId,
-        queryId,
-        partition,
-        at.epoch,
-        at.trigger.name,
-        at.offsetsHash,
-        position.rows,
-        position.hex
-      )
+      sql"""INSERT INTO $boundary (sink_id, query_id, task_partition, epoch, trigger_mode, offsets_hash, delivered, digest)
+         |VALUES ($sinkId, $queryId, $partition, ${at.epoch}, ${at.trigger.name}, ${at.offsetsHash}, ${position.rows}, ${position.hex})"""
+        .run(connection)
     }
 
   /** The row of a task partition, locked until the transaction ends. */
   def partition(connection: Connection, sinkId: String, queryId: String, partition: Int): Option[PartitionProgress] = {
-    val where = "WHERE sink_id = ? AND query_id = ? AND task_partition = ?"
-    if (sql.locksByUpdate)
-      Sql.update(connection, s"UPDATE $progress SET applied = applied $where", sinkId, queryId, partition): Unit
-    Sql
-      .query(
-        connection,
-        s"SELECT generation, run_id, applied, digest, failed FROM $progress $where${sql.forUpdate}",
-        sinkId,
-        queryId,
-        partition)(rows =>
+    val where = sql"WHERE sink_id = $sinkId AND query_id = $queryId AND task_partition = $partition"
+    if (words.locksByUpdate) sql"UPDATE $progress SET applied = applied $where".run(connection)
+    sql"SELECT generation, run_id, applied, digest, failed FROM $progress $where$forUpdate"
+      .query(connection)(rows =>
         PartitionProgress(
           rows.getLong(1),
           rows.getString(2),
@@ -231,36 +161,20 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) {
       partition: Int,
       from: Position,
       to: Position): Boolean = {
-    val table = run.table
-    val same =
-      table.table.target.oid.fold("")(oid => s" AND ${sql.same(oid.toString, dialect.identitySql(table.table.name))}")
-    Sql.update(
-      connection,
-      sql"""UPDATE $progress SET applied = ?, digest = ?, updated_at = ${sql.now}
-         |WHERE sink_id = ? AND query_id = ? AND task_partition = ? AND generation = ? AND run_id = ?
-         |AND applied = ? AND digest = ? AND failed IS NULL$same AND ${dialect.shapeSql(table)} = ?""",
-      to.rows,
-      to.hex,
-      run.sinkId,
-      queryId,
-      partition,
-      run.generation,
-      run.runId,
-      from.rows,
-      from.hex,
-      run.shape
-    ) == 1L
+    val table = run.table.table
+    val same = table.target.oid.fold("")(oid =>
+      s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")
+    sql"""UPDATE $progress SET applied = ${to.rows}, digest = ${to.hex}, updated_at = $now
+       |WHERE sink_id = ${run.sinkId} AND query_id = $queryId AND task_partition = $partition
+       |AND generation = ${run.generation} AND run_id = ${run.runId}
+       |AND applied = ${from.rows} AND digest = ${from.hex} AND failed IS NULL${Sql.raw(same)}
+       |AND ${Sql.raw(dialect.catalog.shapeSql(run.table))} = ${run.shape}""".update(connection) == 1L
   }
 
   /** Lets no task of a run store rows any more. */
   def fail(connection: Connection, run: BulkRun, reason: String): Unit =
-    Sql.update(
-      connection,
-      s"UPDATE $progress SET failed = ? WHERE sink_id = ? AND generation = ? AND run_id = ?",
-      reason.take(LongestReason),
-      run.sinkId,
-      run.generation,
-      run.runId): Unit
+    sql"""UPDATE $progress SET failed = ${reason.take(LongestReason)}
+       |WHERE sink_id = ${run.sinkId} AND generation = ${run.generation} AND run_id = ${run.runId}""".run(connection)
 }
 
 /** Of one task partition.

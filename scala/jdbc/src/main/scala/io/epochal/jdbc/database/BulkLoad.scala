@@ -6,7 +6,6 @@ import scala.annotation.unused
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.sql.Writer
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
 
 /** A run, as what its tasks leave in the database names it.

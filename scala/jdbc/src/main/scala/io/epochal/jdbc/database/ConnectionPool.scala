@@ -50,7 +50,7 @@ private[jdbc] object ConnectionPool {
       try body(lease.connection)
       catch {
         case error: Throwable =>
-          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.outlives) || lostItsFile(error))
+          if (error.getSuppressed.nonEmpty || sqlErrors(error).exists(dialect.errors.outlives) || lostItsFile(error))
             lease.abandon()
           throw error
       }
@@ -62,13 +62,14 @@ private[jdbc] object ConnectionPool {
   /** From here on a query, or a batch write, uses connections; when it ends, it closes this. With the last of those that use
     * the same connections, they are closed.
     *
-    * Where a database is a file, it begins with a new connection: an older one may have a file open that was deleted since.
+    * @param anew
+    *   it begins with new connections: where a database is a file, an older one may have one open that was deleted since
     */
-  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration): Hold = {
+  def hold(settings: ConnectionSettings, dialect: Dialect, lockTimeout: Duration, anew: Boolean = false): Hold = {
     val key = Key(settings, dialect.properties(settings, lockTimeout))
     synchronized {
       holds(key) = holds.getOrElse(key, 0) + 1
-      if (dialect.files(settings).nonEmpty) pools.get(key).foreach(endConnections)
+      if (anew) pools.get(key).foreach(endConnections)
     }
     new Hold(key)
   }
@@ -196,7 +197,7 @@ private[jdbc] object ConnectionPool {
     config.setPoolName(s"epochal-${dialect.name}")
     val driver = dialect.driver(key.settings.url)
     config.setDataSource(new LoginDataSource(key.settings, driver, key.defaults, () => dialect.files(key.settings)))
-    config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.maxConnections))
+    config.setMaximumPoolSize(key.settings.maxConnections.getOrElse(dialect.abilities.maxConnections))
     config.setMinimumIdle(0)
     config.setIdleTimeout(Idle.toMillis)
     config.setConnectionTimeout(ConnectionTimeout)

@@ -1,7 +1,10 @@
 package io.epochal.jdbc.database
 
+import java.nio.file.{Files, Path}
+import java.time.Duration
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
 
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
@@ -9,7 +12,6 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.jdbc.sql.Writer
 
 /** One database as a query reaches it: connections, what its errors mean, and when to try again (K8).
   *
@@ -21,7 +23,15 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   private val settings = options.connection
   private val log = LoggerFactory.getLogger(classOf[Database])
 
-  /** The file that this query, or batch write, has begun to write, where the database is one. */
+  private val files: Seq[Path] = dialect.files(settings)
+
+  /** Whether the database is a file, which can be deleted, or replaced by another. */
+  val isFile: Boolean = files.nonEmpty
+
+  /** Whether there is no database yet: it will be made by the first connection. */
+  def isNew: Boolean = files.headOption.exists(!Files.exists(_))
+
+  /** The file that this query, or batch write, has begun to write. */
   @volatile private var file = Option.empty[AnyRef]
 
   def place: String = settings.place
@@ -29,7 +39,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   /** A query, or a batch write, begins. When it ends, it closes this, and with it its connections. */
   def hold(): AutoCloseable = {
     file = None
-    ConnectionPool.hold(settings, dialect, options.lockTimeout)
+    ConnectionPool.hold(settings, dialect, options.lockTimeout, anew = isFile)
   }
 
   /** How tasks bring rows to the database, if they may. */
@@ -39,17 +49,17 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     case named                  => dialect.bulk.find(_.name == named.name)
   }
 
-  /** Runs `body` in a transaction that it commits itself; the whole is tried again when its failure can pass.
+  /** Runs `body` in a transaction that it commits itself; the whole is run again after a transient failure.
     *
     * @param step
     *   completes "failed in …"
     * @param writer
     *   whose transaction it is, for a successor that waits for it
     */
-  def transaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
+  def inTransaction[A](step: String, writer: Option[Writer] = None)(body: Transaction => A): A =
     connected(step)(Transaction.run(_, dialect, options.lockTimeout, writer)(body))
 
-  /** Runs `body`, which takes care of its transactions, on a connection; tries again when its failure can pass. */
+  /** Runs `body`, which takes care of its transactions, on a pooled connection, and again after a transient failure. */
   def connected[A](step: String)(body: Connection => A): A =
     retrying(step) {
       keepFile()
@@ -59,7 +69,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
     }
 
   /** A connection that is opened in the middle of a query must not begin with another file. */
-  private def keepFile(): Unit = dialect.files(settings).headOption.foreach { path =>
+  private def keepFile(): Unit = files.headOption.foreach { path =>
     val now = OpenFiles.key(path)
     if (file.isEmpty) file = now else if (now != file) throw OpenFiles.changed(settings, path, path)
   }
@@ -67,8 +77,9 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   /** A connection from the pool, for a task that has none: it waits as long as others load. */
   def lend(): ConnectionPool.Lease = ConnectionPool.lend(settings, dialect, options.lockTimeout)
 
-  /** Runs `body`, and again when its failure can pass. */
-  def retrying[A](step: String)(body: => A): A = explaining(step)(retrier(step).run(_ => body))
+  /** Runs `body`, and again after a transient failure. */
+  def retrying[A](step: String)(body: => A): A =
+    explaining(step)(new Retrier(options.retry, verdict, logRetry(step)).run(_ => body))
 
   /** Runs `body` once; its failure becomes one of ours, without secrets. */
   def explaining[A](step: String)(body: => A): A =
@@ -81,12 +92,10 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def inspect[A](body: Connection => A): A = {
     val step = "the checks before the start"
     def opensLater(error: Throwable): Verdict =
-      if (ConnectionPool.sqlErrors(error).exists(dialect.opensLater)) Verdict.Retry else Verdict.GiveUp
+      if (ConnectionPool.sqlErrors(error).exists(dialect.errors.opensLater)) Verdict.Retry else Verdict.GiveUp
     explaining(step)(new Retrier(options.retry, opensLater, logRetry(step)).run(_ =>
       ConnectionPool.once(settings, dialect)(connection => dialect.inspecting(connection)(body(connection)))))
   }
-
-  private def retrier(step: String): Retrier = new Retrier(options.retry, verdict, logRetry(step))
 
   private def verdict(error: Throwable): Verdict =
     if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
@@ -95,12 +104,12 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         case Nil                                               => Verdict.GiveUp
         case (_: ConnectionPool.AllBusy) :: _                  => Verdict.GiveUp
         case (_: SQLTransientConnectionException) :: Nil       => Verdict.Retry
-        case (_: SQLTransientConnectionException) :: said :: _ => dialect.verdict(said)
-        case said :: _                                         => dialect.verdict(said)
+        case (_: SQLTransientConnectionException) :: said :: _ => dialect.errors.verdict(said)
+        case said :: _                                         => dialect.errors.verdict(said)
       }
 
   /** Whether the failure of a COMMIT leaves open what became of it. */
-  def losesConnection(error: Throwable): Boolean = ConnectionPool.sqlErrors(error).exists(dialect.losesConnection)
+  def losesConnection(error: Throwable): Boolean = ConnectionPool.sqlErrors(error).exists(dialect.errors.losesConnection)
 
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()
@@ -137,7 +146,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
         val advice = s"Lower maxConnections (of each executor), raise $setting of the server, or use a pooler."
         tooMany(advice)
     }
-    val failure = errors.flatMap(dialect.known).headOption
+    val failure = errors.flatMap(dialect.errors.known).headOption
     if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
       tooMany("Raise maxConnections as far as the server allows, or run fewer tasks at a time.")
     else if (failure.isDefined) named(failure.get)
@@ -158,4 +167,60 @@ private object Database {
 
   /** ER_ACCESS_DENIED_ERROR, of drivers that give no SQLSTATE. */
   private val MysqlAccessDenied = 1045
+}
+
+/** A transaction that is open on a connection.
+  *
+  * @param id
+  *   by which the database can be asked later what became of it, if it can
+  */
+final private[jdbc] class Transaction private (
+    val connection: Connection,
+    val id: Option[String],
+    dialect: Dialect,
+    writer: Option[Writer]) {
+  private var open = true
+
+  /** Commits it. Nothing may follow. It fails where that went into a file that is not the database any more. */
+  def commit(): Unit = {
+    dialect.commit(connection)
+    open = false
+    ended()
+    OpenFiles.check(connection)
+  }
+
+  private def close(): Unit = if (open) {
+    dialect.rollback(connection)
+    ended()
+  }
+
+  // What the transaction did stands: a failure here must not make it look otherwise.
+  private def ended(): Unit = writer.foreach(mine => Try(dialect.sessions.foreach(_.ended(connection, mine))))
+}
+
+private[jdbc] object Transaction {
+
+  /** Runs `body`, and rolls back what it has not committed.
+    *
+    * @param writer
+    *   whose transaction it is, for a successor that waits for it
+    */
+  def run[A](connection: Connection, dialect: Dialect, lockTimeout: Duration, writer: Option[Writer] = None)(
+      body: Transaction => A): A = {
+    val id = dialect.begin(connection, lockTimeout, writer)
+    val transaction = new Transaction(connection, id, dialect, writer)
+    val result =
+      try {
+        OpenFiles.check(connection)
+        body(transaction)
+      } catch {
+        case error: Throwable => // A fatal one, too, must not give the connection back with the transaction open.
+          // Where the connection is lost there is nothing to roll back, and the first error is the reason.
+          try transaction.close()
+          catch { case NonFatal(second) => error.addSuppressed(second) }
+          throw error
+      }
+    transaction.close()
+    result
+  }
 }

@@ -7,17 +7,14 @@ import java.util.ServiceLoader
 
 import scala.annotation.unused
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 
 import org.apache.spark.sql.types.DataType
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.sink.TransactionOutcome
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** All that differs from database to database. The rest of the sink names none.
@@ -26,11 +23,11 @@ import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
   * `META-INF/services/io.epochal.jdbc.database.Dialect`; it comes before Epochal's own. Extend [[generic.GenericDialect]]
   * and override what your database does better, or this trait for one of a different kind. What it owes:
   *
-  *   - '''tables''': `quote`, `find`, `newName`, and, where the database has a number for a table, `identify` and `identitySql`
-  *   - '''types''': what `declare` gives must be among what `fits`; a value that a column cannot hold as it is must be refused by
-  *     the task (`rowFormat`), an error of the database, or not fit: it is never rounded, cut or turned into NULL
+  *   - '''tables''': `quote` and a [[Catalog]]
+  *   - '''types''': what its [[TypeRules]] declare must be among what they accept; a value that a column cannot hold as it is must
+  *     be refused by the task (`rowFormat`), an error of the database, or not fit: it is never rounded, cut or turned into NULL
   *   - '''transactions''': after `begin`, reads see what others have committed before each statement, and a locked row stays so until
-  *     the end; `verdict` and `losesConnection` read the driver's errors
+  *     the end; its [[DriverErrors]] read the driver's errors
   *   - '''rows''': `load` tells how many rows the ''database'' counted; [[insert.InsertBatches]] does it by INSERTs, and
   *     [[insert.TemporaryMerge]] upserts through a temporary table
   *
@@ -42,19 +39,27 @@ trait Dialect {
   /** For people. */
   def name: String
 
+  def handles(url: String): Boolean
+
   /** The driver for a URL. None: any that the class path has for it. */
   def driver(url: String): Option[JdbcDriver]
 
-  def handles(url: String): Boolean
+  def abilities: Abilities = Abilities()
+
+  def catalog: Catalog
+  def types: TypeRules
+  def errors: DriverErrors
+
+  /** None where nobody could tell for whom a session waits. */
+  def sessions: Option[Sessions] = None
+
+  def ledger: LedgerDialect
 
   /** What can be refused without connecting, and must be before the driver makes files: a place, a mode. */
   def check(@unused options: JdbcOptions): Either[EpochalException, Unit] = Right(())
 
   /** The same for what this server is too old for; outside a transaction. */
   def check(@unused connection: Connection): Either[EpochalException, Unit] = Right(())
-
-  /** Whether there is no database yet: it will be made by the first connection. */
-  def isNew(settings: ConnectionSettings): Boolean = false
 
   /** The files that a connection of the driver's keeps open, of a database that is a file: its own first. A transaction fails
     * when one of them is deleted or replaced: what it writes would be in no file that anybody finds.
@@ -65,76 +70,9 @@ trait Dialect {
   def properties(@unused settings: ConnectionSettings, @unused lockTimeout: Duration): Map[String, String] =
     Map.empty
 
-  /** Connections that one JVM may hold to one database, unless the user says how many. */
-  def maxConnections: Int = 8
-
-  // What it can do beyond appending and upserting.
-
-  /** Whether a load removes rows by their keys where [[BoundTable.operation]] says so. */
-  def deletes: Boolean = false
-
-  /** Whether tasks can append rows in transactions of their own, in the middle of an epoch (K12); else only the driver writes. */
-  def flushes: Boolean = false
-
-  /** Whether ALTER TABLE is part of the transaction, and is taken back with it. */
-  def altersInTransaction: Boolean = false
-
-  // Tables.
-
-  /** Bytes of a name in UTF-8. */
-  def longestName: Int = Int.MaxValue
-
   def quote(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
   def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
-
-  /** The table that is meant, as written or in the database's own case. */
-  def find(connection: Connection, name: TableName): Option[TargetTable]
-
-  /** Names of tables near it, to suggest one. */
-  def tableNames(connection: Connection, name: TableName): Seq[String]
-
-  /** What a table that is to be made will be called. */
-  def newName(connection: Connection, name: TableName): QualifiedName
-
-  /** Gives a table found a number that is lost when the table is dropped, where it has none by itself. Where nothing like it
-    * can be had, a table that is dropped and made again is not noticed.
-    */
-  def identify(@unused connection: Connection, table: TargetTable): TargetTable = table
-
-  /** Whether CREATE TABLE and the like commit the transaction that is open: then a claim makes its tables in one of their
-    * own first.
-    */
-  def ddlCommits: Boolean = false
-
-  /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
-  def identitySql(table: QualifiedName): String = "NULL"
-
-  /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
-  def shapeSql(table: BoundTable): String
-
-  // Types.
-
-  /** The type for a column that is to be made. */
-  def declare(dataType: DataType): Option[String]
-
-  /** The same for a column of a primary key. */
-  def declareKey(dataType: DataType): Option[String] = declare(dataType)
-
-  /** The same, as this server has it: one that compares texts as Spark does. */
-  def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
-
-  /** For a hint: how a column is declared that compares texts as Spark does. */
-  def exactKey: String = "a type and collation that compare byte by byte"
-
-  /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
-  def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
-
-  /** Whether the database sorts the stored values as the query's are sorted. */
-  def sorts(dataType: DataType, columnType: ColumnType): Boolean
-
-  /** How tasks turn rows into bytes. */
-  def rowFormat(table: BoundTable): RowFormat
 
   // Trust (K19).
 
@@ -160,58 +98,114 @@ trait Dialect {
 
   /** Opens a transaction, with its guards (K13).
     *
+    * @param writer
+    *   whose it is, where a successor may have to wait for it: other sessions can see that until it ends
     * @return
     *   the transaction's id, if the database can be asked later what became of it
     */
-  def begin(connection: Connection, lockTimeout: Duration): Option[String]
-
-  /** The same for a transaction that a successor may have to wait for: other sessions can see whose it is, until it ends. */
-  def begin(connection: Connection, lockTimeout: Duration, @unused writer: Writer): Option[String] =
-    begin(connection, lockTimeout)
-
-  /** After the end of such a transaction, on its connection. */
-  def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()
-
-  /** The number of the session that the open transaction has; None where nobody could tell for whom it waits. */
-  def session(@unused connection: Connection): Option[Long] = None
-
-  /** The sessions for which a session waits, as far as this role may see them.
-    *
-    * @param connection
-    *   another one
-    * @param successor
-    *   the sink's newest generation: those that it supersedes may be ended
-    */
-  def blockers(@unused connection: Connection, @unused waiting: Long, @unused successor: Writer): Seq[Blocker] = Nil
-
-  /** Ends a session, provided that it is still in the transaction in which it was seen. */
-  def end(@unused connection: Connection, @unused blocker: Blocker): Unit = ()
+  def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String]
 
   def commit(connection: Connection): Unit = connection.commit()
   def rollback(connection: Connection): Unit = connection.rollback()
 
-  /** What became of a transaction, on another connection; None when the database cannot tell: the ledger row does. */
-  def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] = None
-
-  /** The same, once it is decided.
+  /** Whether a transaction of another connection was committed, once that is decided; None when the database cannot tell: the
+    * ledger row does.
     *
     * @throws SQLException
-    *   one that passes, while the transaction is under way
+    *   a transient one, while the transaction is under way
     */
-  final def decided(connection: Connection, transaction: String): Option[TransactionOutcome] =
-    outcome(connection, transaction).map {
-      case TransactionOutcome.InProgress => throw new SQLException("the lost transaction is still in progress", "55P03")
-      case known                         => known
-    }
+  def isCommitted(@unused connection: Connection, @unused transaction: String): Option[Boolean] = None
+
+  def server(connection: Connection): ServerIdentity
+
+  // Rows.
+
+  /** How tasks turn rows into bytes. */
+  def rowFormat(table: BoundTable): RowFormat
+
+  /** Puts rows that tasks encoded with `rowFormat` into the table. */
+  def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded
+
+  /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
+  def bulk: Seq[BulkLoad] = Nil
+}
+
+/** What a database can do beyond appending and upserting, and what it limits.
+  *
+  * @param deletes
+  *   a load removes rows by their keys where [[BoundTable.operation]] says so
+  * @param flushes
+  *   tasks can append rows in transactions of their own, in the middle of an epoch (K12); else only the driver writes
+  * @param altersInTransaction
+  *   ALTER TABLE is part of the transaction, and is taken back with it
+  * @param ddlCommits
+  *   CREATE TABLE and the like commit the transaction that is open: then a claim makes its tables in one of their own first
+  * @param maxConnections
+  *   that one JVM may hold to one database, unless the user says how many
+  * @param longestName
+  *   bytes in UTF-8
+  */
+final case class Abilities(
+    deletes: Boolean = false,
+    flushes: Boolean = false,
+    altersInTransaction: Boolean = false,
+    ddlCommits: Boolean = false,
+    maxConnections: Int = 8,
+    longestName: Int = Int.MaxValue)
+
+/** The tables of a database. */
+trait Catalog {
+
+  /** The table that is meant, as written or in the database's own case. */
+  def find(connection: Connection, name: TableName): Option[TargetTable]
+
+  /** Names of tables near it, to suggest one. */
+  def tableNames(connection: Connection, name: TableName): Seq[String]
+
+  /** What a table that is to be made will be called. */
+  def newName(connection: Connection, name: TableName): QualifiedName
+
+  def exists(connection: Connection, table: QualifiedName): Boolean
+
+  /** Marks a table with a number that is lost when the table is dropped, where the database has none for it. Where nothing like
+    * it can be had, a table that is dropped and made again is not noticed.
+    */
+  def identify(@unused connection: Connection, table: TargetTable): TargetTable = table
+
+  /** SQL for the number, as `identify` would give it now; `NULL` where there is no table. */
+  def identitySql(@unused table: QualifiedName): String = "NULL"
+
+  /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
+  def shapeSql(table: BoundTable): String
+}
+
+/** Which Spark types go into which columns. */
+trait TypeRules {
+
+  /** The type for a column that is to be made. */
+  def declare(dataType: DataType): Option[String]
+
+  /** The same for a column of a primary key. */
+  def declareKey(dataType: DataType): Option[String] = declare(dataType)
+
+  /** The same, as this server has it: one that compares texts as Spark does. */
+  def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
+
+  /** For a hint: how a column is declared that compares texts as Spark does. */
+  def exactKey: String = "a type and collation that compare byte by byte"
+
+  /** Whether every value of the type can be stored without loss, or is refused by the task; else the type to cast to. */
+  def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit]
+
+  /** Whether the database sorts the stored values as the query's are sorted. */
+  def sorts(@unused dataType: DataType, @unused columnType: ColumnType): Boolean = true
+}
+
+/** What the errors of a database and its driver mean. */
+trait DriverErrors {
 
   /** Whether the same can succeed if tried again. */
   def verdict(error: SQLException): Verdict
-
-  /** Whether the server is there, but takes no connection yet: it starts, or has as many as it may. */
-  def opensLater(@unused error: SQLException): Boolean = false
-
-  /** What an error means, where it has a name of its own. */
-  def known(@unused error: SQLException): Option[DatabaseFailure] = None
 
   /** Whether the error may have come after the transaction was committed. */
   def losesConnection(error: SQLException): Boolean
@@ -219,29 +213,11 @@ trait Dialect {
   /** Whether a failed connection must not be used again, though it may still answer. */
   def outlives(error: SQLException): Boolean = losesConnection(error)
 
-  def server(connection: Connection): ServerIdentity
+  /** Whether the server is there, but takes no connection yet: it starts, or has as many as it may. */
+  def opensLater(@unused error: SQLException): Boolean = false
 
-  def ledger: LedgerDialect
-
-  // Rows.
-
-  /** The ways in which tasks can bring rows to the database themselves: `staged`, `prepared`, or none. */
-  def bulk: Seq[BulkLoad] = Nil
-
-  /** Empties the table so that other transactions see it full until the commit (K10). */
-  final def clear(connection: Connection, table: QualifiedName): Unit = writing(connection) {
-    Sql.run(connection, s"DELETE FROM ${quote(table)}")
-  }
-
-  /** Whether the transaction sees no row in the table. */
-  final def isEmpty(connection: Connection, table: QualifiedName): Boolean =
-    Using.resource(connection.createStatement()) { statement =>
-      statement.setMaxRows(1) // LIMIT is not the same in all databases
-      Using.resource(statement.executeQuery(s"SELECT 1 FROM ${quote(table)}"))(rows => !rows.next())
-    }
-
-  /** Puts rows that tasks encoded with `rowFormat` into the table. */
-  def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded
+  /** What an error means, where it has a name of its own. */
+  def known(@unused error: SQLException): Option[DatabaseFailure] = None
 }
 
 /** What a ledger statement needs of a dialect. */
@@ -274,9 +250,7 @@ trait LedgerDialect {
   /** Lets one claim in this database go on at a time, until its transaction ends. False: it has no such lock, and the row of
     * a table `epochal_ledger_lock` serves.
     */
-  def serializeClaims(connection: Connection): Boolean
-
-  def exists(connection: Connection, table: QualifiedName): Boolean
+  def serializeClaims(@unused connection: Connection): Boolean = false
 }
 
 /** An error of a database that users must be told of in other words than the driver's. */
@@ -307,7 +281,20 @@ object Loaded {
     * @param expected
     *   rows that it should have stored: all sent, less those of the same key that lost by the order column
     */
-  final case class Rows(stored: Long, expected: Long) extends Loaded
+  final case class Rows(stored: Long, expected: Long) extends Loaded {
+
+    /** @throws EpochalException
+      *   ROWS_DROPPED: the database stored fewer rows than it was sent, or more (K13)
+      */
+    def check(epoch: String, table: QualifiedName): Unit =
+      if (stored != expected)
+        throw Conditions.RowsDropped(
+          "stored" -> stored,
+          "sent" -> expected,
+          "epoch" -> epoch,
+          "table" -> table,
+          "found" -> s"the database stored $stored of the ${Plural.of(expected, "row")}")
+  }
 
   /** Rows share a key, and nothing orders them. */
   final case class DuplicateKeys(rows: Long) extends Loaded
@@ -334,9 +321,9 @@ private[jdbc] trait Dialects {
 object Dialect {
 
   /** The dialect for a URL: users' own come before Epochal's. */
-  def of(url: String): Option[Dialect] = registered.sortBy(turn).find(_.handles(url))
+  def of(url: String): Option[Dialect] = registered.sortBy(rank).find(_.handles(url))
 
-  private def turn(dialect: Dialect): Int = dialect match {
+  private def rank(dialect: Dialect): Int = dialect match {
     case _: LastDialect    => 2
     case _: BuiltInDialect => 1
     case _                 => 0

@@ -6,13 +6,13 @@ import java.util.Locale
 import scala.util.Using
 
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.database.{TargetColumn, TargetTable}
+import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 
 /** Tables as JDBC's metadata shows them. Where tables have no schema, the catalog stands in for it. */
-private[generic] object GenericCatalog {
+private[generic] object GenericCatalog extends Catalog {
 
-  def find(connection: Connection, name: TableName): Option[TargetTable] = {
+  override def find(connection: Connection, name: TableName): Option[TargetTable] = {
     suitable(connection)
     (for {
       schema <- name.schema.fold(Seq(current(connection)))(spellings)
@@ -28,10 +28,10 @@ private[generic] object GenericCatalog {
     }
   }
 
-  def tableNames(connection: Connection, name: TableName): Seq[String] =
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
     tables(connection, name.schema.fold(current(connection))(_.text), "%").map(_._1.table).take(1000)
 
-  def newName(connection: Connection, name: TableName): QualifiedName = {
+  override def newName(connection: Connection, name: TableName): QualifiedName = {
     val metadata = connection.getMetaData
     def folded(part: NamePart): String =
       if (part.quoted) part.text
@@ -41,7 +41,9 @@ private[generic] object GenericCatalog {
     QualifiedName(name.schema.map(folded).getOrElse(current(connection)), folded(name.table))
   }
 
-  def exists(connection: Connection, table: QualifiedName): Boolean =
+  override def shapeSql(table: BoundTable): String = "'unknown'"
+
+  override def exists(connection: Connection, table: QualifiedName): Boolean =
     tables(connection, table.schema, "%").exists(_._1.table.equalsIgnoreCase(table.table))
 
   /** Refuses what would break a promise in silence. */

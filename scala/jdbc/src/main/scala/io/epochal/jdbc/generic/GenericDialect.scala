@@ -1,16 +1,8 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{
-  Connection,
-  SQLException,
-  SQLFeatureNotSupportedException,
-  SQLNonTransientConnectionException,
-  SQLRecoverableException,
-  SQLSyntaxErrorException,
-  SQLTransientException
-}
-import java.time.format.DateTimeFormatter
+import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException, SQLRecoverableException, SQLSyntaxErrorException, SQLTransientException}
 import java.time.{Duration, Instant, ZoneOffset}
+import java.time.format.DateTimeFormatter
 import java.util.{Locale, ServiceLoader}
 
 import scala.jdk.CollectionConverters._
@@ -21,21 +13,10 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{
-  BoundTable,
-  ColumnType,
-  Dialect,
-  Dialects,
-  JdbcDriver,
-  LastDialect,
-  LedgerDialect,
-  Loaded,
-  TargetTable,
-  WriteMode
-}
+import io.epochal.jdbc.database._
 import io.epochal.jdbc.dialect.JdbcDialect
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -61,27 +42,17 @@ class GenericDialect extends Dialect {
       "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
       "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md).")
 
-  override def find(connection: Connection, name: TableName): Option[TargetTable] =
-    GenericCatalog.find(connection, name)
-  override def tableNames(connection: Connection, name: TableName): Seq[String] =
-    GenericCatalog.tableNames(connection, name)
-  override def newName(connection: Connection, name: TableName): QualifiedName =
-    GenericCatalog.newName(connection, name)
   override def quote(name: QualifiedName): String =
     if (name.schema.isEmpty) quote(name.table) else super.quote(name)
-  override def ddlCommits: Boolean = true
-  override def shapeSql(table: BoundTable): String = "'unknown'"
-
-  override def declare(dataType: DataType): Option[String] = GenericType.declare(dataType)
-  override def declareKey(dataType: DataType): Option[String] = GenericType.declareKey(dataType)
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
-    GenericType.fits(dataType, columnType.asInstanceOf[GenericType])
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = true
+  override def abilities: Abilities = Abilities(ddlCommits = true)
+  override def catalog: Catalog = GenericCatalog
+  override def types: TypeRules = GenericType
+  override def errors: DriverErrors = GenericErrors
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, GenericRules)
 
   /** READ COMMITTED, or the next stricter that there is: what a transaction waited for must be seen by its next statement. */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     connection.setAutoCommit(false)
     val metadata = connection.getMetaData
     Seq(
@@ -92,6 +63,39 @@ class GenericDialect extends Dialect {
       .foreach(connection.setTransactionIsolation)
     None
   }
+
+  override def server(connection: Connection): ServerIdentity =
+    ServerIdentity(connection.getMetaData.getDatabaseProductName, None)
+
+  /** By INSERTs of many rows, whose count the database tells; where it does not know these, by the driver's batches. */
+  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded = {
+    if (table.mode != WriteMode.Append)
+      throw JdbcOptions.unsupported("replace rows", "the dialect of this database has no statement for it", "Append.")
+    val target = quote(table.table.name)
+    val inserts = new InsertBatches(GenericRules, quote, MaxParameters)
+    var begun = false
+    val stored =
+      try inserts.multiRow(connection, target, table, rows, batchSize, () => begun = true)
+      catch {
+        case error: SQLException if !begun && isUnknown(error) =>
+          inserts.batches(connection, target, table, rows, batchSize)
+      }
+    Loaded.Rows(stored, rows.rows)
+  }
+
+  /** What every database takes. */
+  private def MaxParameters = 999
+
+  /** Comes with the first statement. Later it has another reason (a statement too long), and rows are stored already. */
+  private def isUnknown(error: SQLException): Boolean =
+    error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
+      Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))
+
+  override def ledger: LedgerDialect = GenericLedger
+}
+
+/** What JDBC and standard SQL say of errors. */
+class GenericErrors extends DriverErrors {
 
   /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown, a lock not to be had; and by the classes of
     * JDBC for what may pass.
@@ -106,15 +110,9 @@ class GenericDialect extends Dialect {
   override def losesConnection(error: SQLException): Boolean =
     error.isInstanceOf[SQLRecoverableException] || error.isInstanceOf[SQLNonTransientConnectionException] ||
       Option(error.getSQLState).exists(_.startsWith("08"))
-
-  override def server(connection: Connection): ServerIdentity =
-    ServerIdentity(connection.getMetaData.getDatabaseProductName, None)
-
-  override def load(connection: Connection, table: BoundTable, rows: EncodedRows, batchSize: Int): Loaded =
-    GenericLoad(this, connection, table, rows, batchSize)
-
-  override def ledger: LedgerDialect = GenericLedger
 }
+
+object GenericErrors extends GenericErrors
 
 /** The ledger in standard SQL. Its names stand without quotes, in the database's own case. */
 private[generic] object GenericLedger extends LedgerDialect {
@@ -140,11 +138,6 @@ private[generic] object GenericLedger extends LedgerDialect {
     if (name.schema.isEmpty) name.table else s"\"${name.schema.replace("\"", "\"\"")}\".${name.table}"
 
   override def column(name: String): String = s"\"${name.toUpperCase(Locale.ROOT)}\""
-
-  override def serializeClaims(connection: Connection): Boolean = false
-
-  override def exists(connection: Connection, table: QualifiedName): Boolean =
-    GenericCatalog.exists(connection, table)
 }
 
 /** For every JDBC URL that no other dialect takes. */
@@ -157,68 +150,30 @@ final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends Gener
   override def driver(url: String): Option[JdbcDriver] = author.driver(url).toScala.map(JdbcDriver(_))
   override def handles(url: String): Boolean = author.handles(url)
   override def quote(name: String): String = author.quote(name)
-  override def declare(dataType: DataType): Option[String] =
-    author.columnType(dataType).toScala.orElse(super.declare(dataType))
-  override def maxConnections: Int = author.maxConnections
+  override def abilities: Abilities = super.abilities.copy(maxConnections = author.maxConnections)
 
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
-    val id = super.begin(connection, lockTimeout)
+  override object types extends GenericTypes {
+    override def declare(dataType: DataType): Option[String] =
+      author.columnType(dataType).toScala.orElse(super.declare(dataType))
+  }
+
+  override object errors extends GenericErrors {
+    override def verdict(error: SQLException): Verdict =
+      if (author.isTransient(error)) Verdict.Retry else super.verdict(error)
+
+    override def losesConnection(error: SQLException): Boolean =
+      author.losesConnection(error) || super.losesConnection(error)
+  }
+
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
+    val id = super.begin(connection, lockTimeout, writer)
     author.begin(connection, lockTimeout)
     id
   }
-
-  override def verdict(error: SQLException): Verdict =
-    if (author.isTransient(error)) Verdict.Retry else super.verdict(error)
-
-  override def losesConnection(error: SQLException): Boolean =
-    author.losesConnection(error) || super.losesConnection(error)
 }
 
 /** Those that a class loader sees. */
 final class AuthoredDialects extends Dialects {
   override def found(loader: ClassLoader): Seq[Dialect] =
     ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)).toSeq
-}
-
-/** Puts encoded rows into a table: by INSERTs of many rows, whose count the database tells; where it does not know these, by
-  * the driver's batches.
-  */
-private[generic] object GenericLoad {
-
-  // What every database takes.
-  private val MaxParameters = 999
-
-  def apply(
-      dialect: Dialect,
-      connection: Connection,
-      table: BoundTable,
-      rows: EncodedRows,
-      batchSize: Int
-  ): Loaded = table.mode match {
-    case WriteMode.Append => Loaded.Rows(insert(dialect, connection, table, rows, batchSize), rows.rows)
-    case _ =>
-      throw JdbcOptions.unsupported("replace rows", "the dialect of this database has no statement for it", "Append.")
-  }
-
-  private def insert(
-      dialect: Dialect,
-      connection: Connection,
-      table: BoundTable,
-      rows: EncodedRows,
-      batchSize: Int
-  ): Long = {
-    val target = dialect.quote(table.table.name)
-    val inserts = new InsertBatches(GenericRules, dialect.quote, MaxParameters)
-    var stored = false
-    try inserts.multiRow(connection, target, table, rows, batchSize, () => stored = true)
-    catch {
-      case error: SQLException if !stored && unknown(error) =>
-        inserts.batches(connection, target, table, rows, batchSize)
-    }
-  }
-
-  /** Comes with the first statement. Later it has another reason (a statement too long), and rows are stored already. */
-  private def unknown(error: SQLException): Boolean =
-    error.isInstanceOf[SQLSyntaxErrorException] || error.isInstanceOf[SQLFeatureNotSupportedException] ||
-      Option(error.getSQLState).exists(state => state.startsWith("42") || state.startsWith("0A"))
 }

@@ -5,7 +5,7 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
 import io.epochal.jdbc.insert.{Binder, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 
@@ -29,10 +29,10 @@ final case class GenericType(typeName: String, number: Int, size: Int, scale: In
 }
 
 /** Which Spark types go where. */
-object GenericType {
+class GenericTypes extends TypeRules {
 
   /** In standard SQL. */
-  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+  override def declare(dataType: DataType): Option[String] = Option(dataType).collect {
     case BooleanType          => "BOOLEAN"
     case ByteType | ShortType => "SMALLINT"
     case IntegerType          => "INTEGER"
@@ -50,18 +50,11 @@ object GenericType {
   }
 
   /** Large objects cannot be keys. */
-  def declareKey(dataType: DataType): Option[String] = dataType match {
+  override def declareKey(dataType: DataType): Option[String] = dataType match {
     case _: CharType | _: VarcharType => declare(dataType)
     case _: StringType                => Some("VARCHAR(255)")
     case BinaryType                   => Some("VARBINARY(255)")
     case _                            => declare(dataType)
-  }
-
-  /** Digits of a second that a timestamp of so many characters keeps: `2026-01-31 12:30:00.123456+01:00`. */
-  def fraction(number: Int, size: Int): Int = number match {
-    case Types.TIMESTAMP               => math.max(0, size - 20)
-    case Types.TIMESTAMP_WITH_TIMEZONE => math.max(0, size - 26)
-    case _                             => 0
   }
 
   private val Texts =
@@ -89,8 +82,10 @@ object GenericType {
     }
   }
 
-  def fits(dataType: DataType, columnType: GenericType): Either[Option[String], Unit] =
-    Either.cond(home(dataType, columnType), (), suggestion(columnType))
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
+    val column = columnType.asInstanceOf[GenericType]
+    Either.cond(home(dataType, column), (), suggestion(column))
+  }
 
   /** The Spark type that the column would take. */
   private def suggestion(column: GenericType): Option[String] = column.number match {
@@ -107,6 +102,16 @@ object GenericType {
     case Types.TIMESTAMP_WITH_TIMEZONE => Some("TIMESTAMP")
     case other if Texts(other)         => Some("STRING")
     case _                             => None
+  }
+}
+
+object GenericType extends GenericTypes {
+
+  /** Digits of a second that a timestamp of so many characters keeps: `2026-01-31 12:30:00.123456+01:00`. */
+  def fraction(number: Int, size: Int): Int = number match {
+    case Types.TIMESTAMP               => math.max(0, size - 20)
+    case Types.TIMESTAMP_WITH_TIMEZONE => math.max(0, size - 26)
+    case _                             => 0
   }
 }
 

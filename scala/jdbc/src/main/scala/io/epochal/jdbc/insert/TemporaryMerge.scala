@@ -67,7 +67,7 @@ abstract class TemporaryMerge(quote: String => String, incoming: String) {
     val order = table.columns.find(c => upsert.order.contains(c.column.name)).fold(keys)(c => s"${sorted(c)} DESC") +
       upsert.operation.fold("")(operation => s", ${quote(operation.name)}")
     val place = quote(table.table.unused("epochal_place"))
-    sql"""(SELECT ${list(table.incoming)} FROM
+    text"""(SELECT ${list(table.incoming)} FROM
        |  (SELECT i.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $incoming i) p
        |WHERE $place = 1)"""
   }

@@ -1,15 +1,14 @@
 package io.epochal.jdbc.json
 
 import java.math.{BigDecimal => JavaDecimal, BigInteger}
+import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
 import java.time.format.{DateTimeFormatter, DateTimeFormatterBuilder}
 import java.time.temporal.ChronoField.NANO_OF_SECOND
 import java.time.temporal.ChronoUnit.MICROS
-import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
 import java.util.Base64
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.row.SparkTime
 import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
@@ -104,4 +103,17 @@ private object JsonScalar {
     .appendPattern("HH:mm:ss")
     .appendFraction(NANO_OF_SECOND, 6, 9, true)
     .toFormatter(java.util.Locale.ROOT)
+}
+
+/** Spark's TIME(p), nanoseconds of the day. Spark 4.0 has no such type, so it is known by its name. */
+private[jdbc] object SparkTime {
+  private val Name = """time\((\d)\)""".r
+
+  def is(dataType: DataType): Boolean = precision(dataType).isDefined
+
+  /** Digits of a second that the type keeps. */
+  def precision(dataType: DataType): Option[Int] = dataType.typeName match {
+    case Name(digits) => Some(digits.toInt)
+    case _            => None
+  }
 }

@@ -1,5 +1,7 @@
 package io.epochal.jdbc.mysql
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.HexFormat
 import java.sql.{Connection, ResultSet, SQLException}
 import java.util.Locale
 
@@ -8,16 +10,16 @@ import scala.util.Random
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
+import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 
 /** Tables as the information schema knows them. */
-private[mysql] object MysqlCatalog {
+private[mysql] object MysqlCatalog extends Catalog {
 
   /** Without a schema in the name it is that of the URL. */
-  def find(connection: Connection, name: TableName): Option[TargetTable] =
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
       schema <- name.schema.fold(Seq(schema(connection, name)))(spellings)
       table <- spellings(name.table)
@@ -30,12 +32,12 @@ private[mysql] object MysqlCatalog {
         keys(connection, found, described.flatMap { case (column, loose) => loose.map(column.name -> _) }.toMap))
     }
 
-  def schema(connection: Connection, name: TableName): String =
+  private def schema(connection: Connection, name: TableName): String =
     name.schema.map(_.text).getOrElse {
       Sql.query(connection, "SELECT DATABASE()")(rows => Option(rows.getString(1))).head.getOrElse("")
     }
 
-  def tableNames(connection: Connection, name: TableName): Seq[String] =
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
     Sql.query(
       connection,
       """SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE'
@@ -43,7 +45,23 @@ private[mysql] object MysqlCatalog {
       schema(connection, name)
     )(_.getString(1))
 
-  def exists(connection: Connection, table: QualifiedName): Boolean =
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    QualifiedName(schema(connection, name), name.table.text)
+
+  override def identify(connection: Connection, table: TargetTable): TargetTable = TargetMark.put(connection, table)
+  override def identitySql(table: QualifiedName): String = TargetMark.sql(table)
+
+  override def shapeSql(table: BoundTable): String =
+    text"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(collation_name, '')
+       |ORDER BY ordinal_position)), '') FROM information_schema.columns
+       |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
+       |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
+
+  /** Means the same whatever `sql_mode` says. */
+  def literal(text: String): String =
+    if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
+
+  override def exists(connection: Connection, table: QualifiedName): Boolean =
     relation(connection, table.schema, table.table).nonEmpty
 
   private def spellings(part: NamePart): Seq[String] =
@@ -161,10 +179,10 @@ private[mysql] object TargetMark {
   private val LongestComment = 2048
 
   def sql(table: QualifiedName): String =
-    sql"""(SELECT CASE WHEN LOCATE('$Prefix', table_comment) > 0
+    text"""(SELECT CASE WHEN LOCATE('$Prefix', table_comment) > 0
        |THEN CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(table_comment, '$Prefix', -1), ']', 1) AS SIGNED) END
-       |FROM information_schema.tables WHERE table_schema = ${MysqlDialect.literal(table.schema)}
-       |AND table_name = ${MysqlDialect.literal(table.table)})"""
+       |FROM information_schema.tables WHERE table_schema = ${MysqlCatalog.literal(table.schema)}
+       |AND table_name = ${MysqlCatalog.literal(table.table)})"""
 
   def read(connection: Connection, table: QualifiedName): Option[Long] =
     Sql.query(connection, s"SELECT ${sql(table)} AS oid")(Sql.long(_, "oid")).head
@@ -174,7 +192,7 @@ private[mysql] object TargetMark {
     if (table.target.oid.isDefined) table
     else {
       val lock =
-        s"CONCAT('$LockPrefix', MD5(CONCAT(${MysqlDialect.literal(table.name.schema)}, '.', ${MysqlDialect.literal(table.name.table)})))"
+        s"CONCAT('$LockPrefix', MD5(CONCAT(${MysqlCatalog.literal(table.name.schema)}, '.', ${MysqlCatalog.literal(table.name.table)})))"
       Sql.query(connection, s"SELECT GET_LOCK($lock, $LockSeconds)")(_.getInt(1)): Unit
       try {
         if (read(connection, table.name).isEmpty) mark(connection, table.name)

@@ -1,30 +1,16 @@
 package io.epochal.jdbc.mysql
 
-import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException}
 import java.time.Duration
-import java.util.HexFormat
-
-import org.apache.spark.sql.types.DataType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{
-  BoundTable,
-  BuiltInDialect,
-  ColumnType,
-  DatabaseFailure,
-  Dialect,
-  JdbcDriver,
-  LedgerDialect,
-  Loaded,
-  TargetTable
-}
+import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -47,40 +33,15 @@ class MysqlDialect extends Dialect with BuiltInDialect {
 
   override def quote(name: String): String = s"`${name.replace("`", "``")}`"
 
-  override val longestName = 64
-  override val flushes = true
+  override val abilities: Abilities = Abilities(flushes = true, ddlCommits = true, longestName = 64)
+  override def catalog: Catalog = MysqlCatalog
+  override def types: TypeRules = MysqlType
+  override def errors: DriverErrors = MysqlErrors
+  override val sessions: Option[Sessions] = Some(MysqlSessions)
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
 
-  override def find(connection: Connection, name: TableName): Option[TargetTable] = MysqlCatalog.find(connection, name)
-  override def tableNames(connection: Connection, name: TableName): Seq[String] =
-    MysqlCatalog.tableNames(connection, name)
-  override def newName(connection: Connection, name: TableName): QualifiedName =
-    QualifiedName(MysqlCatalog.schema(connection, name), name.table.text)
-  override def identify(connection: Connection, table: TargetTable): TargetTable = TargetMark.put(connection, table)
-  override def identitySql(table: QualifiedName): String = TargetMark.sql(table)
-  override def ddlCommits: Boolean = true
-
-  override def shapeSql(table: BoundTable): String =
-    sql"""(SELECT COALESCE(MD5(GROUP_CONCAT(column_name, ' ', column_type, ' ', COALESCE(collation_name, '')
-       |ORDER BY ordinal_position)), '') FROM information_schema.columns
-       |WHERE table_schema = ${literal(table.table.name.schema)} AND table_name = ${literal(table.table.name.table)}
-       |AND column_name IN (${table.columnNames.map(literal).mkString(", ")}))"""
-
-  override def declare(dataType: DataType): Option[String] = MysqlType.declare(dataType)
-  override def declareKey(dataType: DataType): Option[String] =
-    MysqlType.declareKey(dataType, MysqlType.ExactCollations.head)
-  override def declareKey(connection: Connection, dataType: DataType): Option[String] =
-    MysqlType.declareKey(dataType, MysqlCatalog.exactCollation(connection))
-  override val exactKey: String =
-    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL from 8.0.17 on"
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
-    MysqlType.fits(dataType, columnType.asInstanceOf[MysqlType])
-
-  /** Texts too: a load sorts them by their bytes. */
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
-    columnType.asInstanceOf[MysqlType].name != "json"
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, MysqlRules)
 
@@ -89,50 +50,25 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     * NULL. What the driver knows of the session (backslashes) stays. MariaDB ends a
     * transaction whose client is silent: what a frozen driver holds is free then.
     */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     val seconds = math.max(1L, lockTimeout.toSeconds)
     Sql.run(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
     Sql.run(
       connection,
-      sql"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
+      text"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
          |/*M!100301 idle_transaction_timeout = ${math
           .max(seconds, ShortestIdle)}, */ group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
          |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
          |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
     )
     Sql.run(connection, "START TRANSACTION")
+    writer.foreach(MysqlSessions.mark(connection, _))
     None
   }
-
-  override def begin(connection: Connection, lockTimeout: Duration, writer: Writer): Option[String] = {
-    val id = begin(connection, lockTimeout)
-    MysqlSessions.mark(connection, writer)
-    id
-  }
-  override def ended(connection: Connection, writer: Writer): Unit = MysqlSessions.unmark(connection, writer)
-
-  override def session(connection: Connection): Option[Long] = Some(MysqlSessions.current(connection))
-  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
-    MysqlSessions.blockers(connection, waiting, successor)
-  override def end(connection: Connection, blocker: Blocker): Unit = MysqlSessions.end(connection, blocker)
 
   // By statements, since the driver's automatic commit stays on: to switch it costs two round trips.
   override def commit(connection: Connection): Unit = Sql.run(connection, "COMMIT")
   override def rollback(connection: Connection): Unit = Sql.run(connection, "ROLLBACK")
-
-  override def verdict(error: SQLException): Verdict =
-    if (MysqlErrors.passes(error)) Verdict.Retry else Verdict.GiveUp
-  override def opensLater(error: SQLException): Boolean = MysqlErrors.tooManyConnections(error)
-
-  override def known(error: SQLException): Option[DatabaseFailure] =
-    if (MysqlErrors.packetTooLarge(error)) Some(DatabaseFailure.RowTooLarge("max_allowed_packet"))
-    else if (MysqlErrors.tooManyConnections(error))
-      Some(DatabaseFailure.TooManyConnections("max_connections and max_user_connections"))
-    else None
-
-  override def losesConnection(error: SQLException): Boolean = MysqlErrors.losesConnection(error)
-  override def outlives(error: SQLException): Boolean =
-    losesConnection(error) || MysqlErrors.readOnly(error)
 
   override def server(connection: Connection): ServerIdentity =
     ServerIdentity(
@@ -151,28 +87,19 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     override val timestamp = "DATETIME(6)"
     override val now = "UTC_TIMESTAMP(6)"
     override val forUpdate = " FOR UPDATE"
+    // GET_LOCK would belong to the session, not to the transaction: so `serializeClaims` stays as it is.
     override val tableOptions = " ENGINE=InnoDB"
     override def same(left: String, right: String): String = s"$left <=> $right"
     override def table(name: QualifiedName): String = quote(name)
     override def column(name: String): String = quote(name)
-
-    /** GET_LOCK would belong to the session, not to the transaction. */
-    override def serializeClaims(connection: Connection): Boolean = false
-
-    override def exists(connection: Connection, table: QualifiedName): Boolean =
-      MysqlCatalog.exists(connection, table)
   }
-
-  /** Means the same whatever `sql_mode` says. */
-  private[mysql] def literal(text: String): String =
-    if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
 }
 
 /** It has no state: one serves all. */
 object MysqlDialect extends MysqlDialect
 
 /** What the server's and the drivers' error numbers mean for a transaction. */
-private[mysql] object MysqlErrors {
+private[mysql] object MysqlErrors extends DriverErrors {
 
   /** The connection is gone: server shutting down, network, killed; the drivers' own numbers from 2000 on. */
   private val Lost = Set(1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
@@ -191,29 +118,38 @@ private[mysql] object MysqlErrors {
     */
   private val LostInTransaction = "25S03"
 
-  def losesConnection(error: SQLException): Boolean =
+  override def losesConnection(error: SQLException): Boolean =
     !Wrong(error.getErrorCode) && !packetTooLarge(error) &&
       (Lost(error.getErrorCode) || state(error).startsWith("08") || state(error) == LostInTransaction)
 
   val PacketTooLarge = 1153
 
   /** The server's own number, and what drivers say that look before they send: their states are those of a lost connection. */
-  def packetTooLarge(error: SQLException): Boolean =
+  private def packetTooLarge(error: SQLException): Boolean =
     error.getErrorCode == PacketTooLarge || Option(error.getMessage).exists(_.contains("max_allowed_packet"))
 
   /** Of the server, of the user in all, of the user's resources. */
-  def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
+  private def tooManyConnections(error: SQLException): Boolean = Set(1040, 1203, 1226)(error.getErrorCode)
 
   /** A privilege is missing: for the table, the database, the column, or such as PROCESS. */
   def denied(error: SQLException): Boolean = Set(1142, 1044, 1143, 1227)(error.getErrorCode)
 
-  def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
+  private def readOnly(error: SQLException): Boolean = ReadOnly(error.getErrorCode)
 
-  /** Whether the same can succeed if tried again. */
-  def passes(error: SQLException): Boolean =
-    !packetTooLarge(error) && (losesConnection(error) || readOnly(error) || Busy(error.getErrorCode) || state(error)
-      .startsWith("40") ||
-      state(error) == "55P03")
+  override def verdict(error: SQLException): Verdict = {
+    val passes = losesConnection(error) || readOnly(error) || Busy(error.getErrorCode) ||
+      state(error).startsWith("40") || state(error) == "55P03"
+    if (passes && !packetTooLarge(error)) Verdict.Retry else Verdict.GiveUp
+  }
+
+  override def outlives(error: SQLException): Boolean = losesConnection(error) || readOnly(error)
+  override def opensLater(error: SQLException): Boolean = tooManyConnections(error)
+
+  override def known(error: SQLException): Option[DatabaseFailure] =
+    if (packetTooLarge(error)) Some(DatabaseFailure.RowTooLarge("max_allowed_packet"))
+    else if (tooManyConnections(error))
+      Some(DatabaseFailure.TooManyConnections("max_connections and max_user_connections"))
+    else None
 
   private def state(error: SQLException): String = Option(error.getSQLState).getOrElse("")
 }

@@ -83,7 +83,7 @@ private[mysql] object MysqlLoad {
       discard(connection)
       Sql.run(
         connection,
-        sql"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
+        text"""CREATE TEMPORARY TABLE $incoming (${found(table)} INT NOT NULL DEFAULT 0) ENGINE=InnoDB
            |SELECT ${list(table.columnNames)} FROM ${target(table)} WHERE false"""
       )
     }
@@ -110,7 +110,7 @@ private[mysql] object MysqlLoad {
       val changed = one(connection, s"SELECT count(*) FROM $source WHERE ${found(table)} = 1")
       val added = Sql.update(
         connection,
-        sql"""INSERT INTO ${target(table)} ($names)
+        text"""INSERT INTO ${target(table)} ($names)
            |SELECT $names FROM $source WHERE ${found(table)} = 0 ORDER BY ${list(upsert.keys)}"""
       )
       Loaded.Rows(changed + added, distinct)

@@ -4,8 +4,10 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Try
 
+import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
+import io.epochal.jdbc.database.Sessions
+import io.epochal.jdbc.sql.Sql
 
 /** How a successor finds the session of its predecessor (K15): a transaction holds the lock
   * `epochal.<sink>.<generation>.<session>` by GET_LOCK while it is open, and the server tells which session that is. A server
@@ -15,7 +17,7 @@ import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
   * `performance_schema.data_lock_waits`). Another user's claim takes the lock for the proof: the transaction of an older run
   * is open while the claim waits.
   */
-private[mysql] object MysqlSessions {
+private[mysql] object MysqlSessions extends Sessions {
 
   private def prefix(sink: String): String = s"epochal.$sink."
   private def lock(writer: Writer, session: Long): String = s"${prefix(writer.sink)}${writer.generation}.$session"
@@ -26,13 +28,13 @@ private[mysql] object MysqlSessions {
   def mark(connection: Connection, writer: Writer): Unit =
     Try(Sql.query(connection, s"SELECT GET_LOCK(${mine(writer)}, 0)")(_.getInt(1))): Unit
 
-  def unmark(connection: Connection, writer: Writer): Unit =
+  override def ended(connection: Connection, writer: Writer): Unit =
     Sql.query(connection, s"SELECT RELEASE_LOCK(${mine(writer)})")(_.getInt(1)): Unit
 
-  def current(connection: Connection): Long = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
+  override def current(connection: Connection): Long = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
 
   /** Also those for whom these wait. */
-  def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {
+  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {
     val older = holders(connection, successor)
     val blocking = waitedFor(connection, waiting).getOrElse(
       if (isInStatement(connection, waiting)) older.keys.filter(_ != waiting).toSeq else Nil)
@@ -47,7 +49,7 @@ private[mysql] object MysqlSessions {
     Sql
       .query(
         connection,
-        sql"""WITH RECURSIVE known AS (
+        text"""WITH RECURSIVE known AS (
            |  SELECT $last AS generation UNION ALL
            |  SELECT generation - 1 FROM known WHERE generation > ${math.max(1L, last - Generations + 1)})
            |SELECT s.id, k.generation FROM information_schema.processlist AS s JOIN known AS k
@@ -63,7 +65,7 @@ private[mysql] object MysqlSessions {
         Some(
           Sql.query(
             connection,
-            sql"""WITH RECURSIVE pairs AS ($pairs), waits AS (
+            text"""WITH RECURSIVE pairs AS ($pairs), waits AS (
                |  SELECT blocking FROM pairs WHERE requesting = $waiting UNION
                |  SELECT p.blocking FROM pairs AS p JOIN waits AS w ON p.requesting = w.blocking)
                |SELECT blocking FROM waits WHERE blocking <> $waiting"""
@@ -97,7 +99,7 @@ private[mysql] object MysqlSessions {
     else
       Sql.query(
         connection,
-        sql"""SELECT id, user, time, info, user = SUBSTRING_INDEX(USER(), '@', 1) AS mine
+        text"""SELECT id, user, time, info, user = SUBSTRING_INDEX(USER(), '@', 1) AS mine
            |FROM information_schema.processlist WHERE id IN (${sessions.mkString(", ")})"""
       ) { rows =>
         val id = rows.getLong("id")
@@ -113,7 +115,7 @@ private[mysql] object MysqlSessions {
         )
       }
 
-  def end(connection: Connection, blocker: Blocker): Unit =
+  override def end(connection: Connection, blocker: Blocker): Unit =
     for {
       id <- blocker.process
       if Sql.query(connection, s"SELECT IS_USED_LOCK('${blocker.key}')")(_.getLong(1)).head == id
@@ -126,14 +128,14 @@ private[mysql] object MysqlSessions {
   private val Generations = 100
 
   private val OfMariadb =
-    sql"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
+    text"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
        |FROM information_schema.innodb_lock_waits AS w
        |JOIN information_schema.innodb_trx AS r ON r.trx_id = w.requesting_trx_id
        |JOIN information_schema.innodb_trx AS b ON b.trx_id = w.blocking_trx_id"""
 
   // Compared as numbers, nothing is found.
   private val OfMysql =
-    sql"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
+    text"""SELECT r.trx_mysql_thread_id AS requesting, b.trx_mysql_thread_id AS blocking
        |FROM performance_schema.data_lock_waits AS w
        |JOIN information_schema.innodb_trx AS r ON r.trx_id = CAST(w.requesting_engine_transaction_id AS CHAR)
        |JOIN information_schema.innodb_trx AS b ON b.trx_id = CAST(w.blocking_engine_transaction_id AS CHAR)"""

@@ -1,11 +1,12 @@
 package io.epochal.jdbc.mysql
 
+import java.sql.Connection
 import java.time.Instant
 
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.database.{BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.spark.memory.Memory
@@ -45,11 +46,11 @@ final case class MysqlType(
 }
 
 /** Which Spark types go where. */
-object MysqlType {
+object MysqlType extends TypeRules {
 
   private val Utf8 = "CHARACTER SET utf8mb4"
 
-  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+  override def declare(dataType: DataType): Option[String] = Option(dataType).collect {
     case BooleanType    => "boolean"
     case ByteType       => "tinyint"
     case ShortType      => "smallint"
@@ -75,7 +76,13 @@ object MysqlType {
     collation == "binary" || collation.endsWith("_nopad_bin") || collation.endsWith("_0900_bin")
 
   /** Of large objects no key can be made; texts are told apart as Spark does, byte by byte. */
-  def declareKey(dataType: DataType, collation: => String): Option[String] = dataType match {
+  override def declareKey(dataType: DataType): Option[String] = declareKey(dataType, ExactCollations.head)
+  override def declareKey(connection: Connection, dataType: DataType): Option[String] =
+    declareKey(dataType, MysqlCatalog.exactCollation(connection))
+  override val exactKey: String =
+    "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin in MariaDB, utf8mb4_0900_bin in MySQL from 8.0.17 on"
+
+  private def declareKey(dataType: DataType, collation: => String): Option[String] = dataType match {
     case c: CharType    => Some(s"varchar(${c.length}) $Utf8 COLLATE $collation")
     case v: VarcharType => Some(s"varchar(${v.length}) $Utf8 COLLATE $collation")
     case _: StringType  => Some(s"varchar(255) $Utf8 COLLATE $collation")
@@ -109,8 +116,14 @@ object MysqlType {
     }
   }
 
-  def fits(dataType: DataType, columnType: MysqlType): Either[Option[String], Unit] =
-    Either.cond(home(dataType, columnType), (), suggestion(columnType))
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
+    val column = columnType.asInstanceOf[MysqlType]
+    Either.cond(home(dataType, column), (), suggestion(column))
+  }
+
+  /** Texts too: a load sorts them by their bytes. */
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
+    columnType.asInstanceOf[MysqlType].name != "json"
 
   /** The Spark type that the column would take. */
   private def suggestion(column: MysqlType): Option[String] = column.name match {

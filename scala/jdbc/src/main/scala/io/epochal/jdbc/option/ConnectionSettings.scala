@@ -162,21 +162,5 @@ private[jdbc] object JdbcUrl {
   }
 
   /** Who logs in, and how, is no secret: errors must be able to tell. Whatever is not here counts as one. */
-  private val Settings = Set(
-    "user",
-    "username",
-    "applicationname",
-    "currentschema",
-    "schema",
-    "targetservertype",
-    "usessl",
-    "encrypt",
-    "trustservercertificate",
-    "connecttimeout",
-    "sockettimeout",
-    "logintimeout",
-    "servertimezone",
-    "characterencoding",
-    "host"
-  )
+  private val Settings = DriverProperties.named("public")
 }

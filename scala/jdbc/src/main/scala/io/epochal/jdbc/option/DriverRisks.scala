@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.InvalidPathException
 import java.util.Locale
 
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import io.epochal.kit.access.{DriverAccess, Secret}
 
@@ -69,9 +69,9 @@ private[jdbc] object DriverRisks {
 
   /** Of the databases that have a dialect it is known; any other one is the owner's choice. */
   private def checkDriver(settings: ConnectionSettings, access: DriverAccess): Unit = {
-    val usual = UsualDrivers.get(scheme(settings.url))
+    val usual = DriverProperties.values("driver").getOrElse(scheme(settings.url), Set.empty[String])
     settings.driver match {
-      case Some(driver)          => if (!usual.contains(driver)) access.classNamed("driver", driver)
+      case Some(driver)          => if (!usual(driver)) access.classNamed("driver", driver)
       case None if usual.isEmpty => access.classNamed(s"url=${settings.place} without driver", "the.class.of.Driver")
       case None                  => ()
     }
@@ -129,92 +129,34 @@ private[jdbc] object DriverRisks {
 
   private def decoded(text: String): String = Try(URLDecoder.decode(text, UTF_8)).getOrElse(text)
 
-  private val UsualDrivers = Map(
-    "postgresql" -> "org.postgresql.Driver",
-    "sqlite" -> "org.sqlite.JDBC",
-    "mariadb" -> "org.mariadb.jdbc.Driver",
-    "mysql" -> "com.mysql.cj.jdbc.Driver")
-
   /** SQLite: a database out of the class path, or from anywhere that a URL leads to. */
   private val Resource = ":resource:"
 
-  private def words(text: String): Set[String] = text.trim.split("\\s+").toSet
-
-  /** Properties of drivers that name a class or a script, or let the server or a statement have files. */
-  private val Dangerous: Set[String] = Set(Resource) ++
-    // PostgreSQL and its kin
-    words("""socketfactory socketfactoryarg sslfactory sslfactoryarg sslhostnameverifier sslpasswordcallback
-      authenticationpluginclassname loggerfile loggerlevel xmlfactoryfactory sspiserviceclass plugin_name""") ++
-    // MySQL
-    words("""autodeserialize allowlocalinfile allowloadlocalinfile allowurlinlocalinfile allowloadlocalinfileinpath
-      queryinterceptors statementinterceptors connectionlifecycleinterceptors exceptioninterceptors
-      detectcustomcollations propertiestransform authenticationplugins clientinfoprovider loadbalancestrategy
-      ha.loadbalancestrategy loadbalanceexceptionchecker ha.loadbalanceexceptionchecker logger profilereventhandler
-      queryinfocachefactory parseinfocachefactory serverconfigcachefactory authenticationopenidconnectcallbackhandler
-      authenticationwebauthncallbackhandler authenticationfidocallbackhandler""") ++
-    // MariaDB
-    words("credentialtype tlssockettype codecs") ++
-    // SQLite
-    words("enable_load_extension load_extension vfs temp_store_directory date_class") ++
-    // H2, HSQLDB, Derby
-    words("""init trace_level_file database_event_listener java_object_serializer auto_server authenticator authrealm
-      textdb.allow_full_path createfrom restorefrom rollforwardrecoveryfrom logdevice tracefile tracedirectory""") ++
-    // Db2, SQL Server, Oracle
-    words("""clientrerouteserverlistjndiname socketfactoryclass socketfactoryconstructorarg trustmanagerclass
-      trustmanagerconstructorarg accesstokencallbackclass oracle.jdbc.config.file""")
-
-  /** Those that are a switch, and do nothing when it is off. */
-  private val Switches: Set[String] = words(
-    """autodeserialize allowlocalinfile allowloadlocalinfile allowurlinlocalinfile
-    detectcustomcollations enable_load_extension auto_server textdb.allow_full_path trace_level_file""")
+  private val Dangerous = DriverProperties.named("danger") ++ DriverProperties.named("switch")
+  private val Switches = DriverProperties.named("switch")
   private val Off = Set("", "false", "0", "no", "off")
+  private val WellKnown = DriverProperties.values("value")
+  private val Files = DriverProperties.named("file")
+  private val Harmless = DriverProperties.named("harmless")
+}
 
-  /** Values that are in use, and do no more than their documentation says. */
-  private val WellKnown: Map[String, Set[String]] = Map(
-    "sslfactory" -> words("""org.postgresql.ssl.LibPQFactory org.postgresql.ssl.DefaultJavaSSLFactory
-      org.postgresql.ssl.NonValidatingFactory"""),
-    "sslhostnameverifier" -> Set("org.postgresql.ssl.PGjdbcHostnameVerifier"),
-    "socketfactory" -> words("""com.google.cloud.sql.postgres.SocketFactory com.google.cloud.sql.mysql.SocketFactory
-      com.google.cloud.sql.mariadb.SocketFactory"""),
-    "loggerlevel" -> Set("OFF"),
-    "logger" -> words("Slf4JLogger StandardLogger Jdk14Logger NullLogger com.mysql.cj.log.Slf4JLogger"),
-    "loadbalancestrategy" -> words("random bestResponseTime serverAffinity"),
-    "ha.loadbalancestrategy" -> words("random bestResponseTime serverAffinity"),
-    "authenticator" -> words("snowflake externalbrowser oauth snowflake_jwt username_password_mfa")
-  )
+/** What the properties of JDBC drivers can do: the resource `driver-properties.txt`, whose head explains it. */
+private[option] object DriverProperties {
 
-  /** Properties whose value is a file. */
-  private val Files: Set[String] =
-    words("sslrootcert sslcert sslkey serversslcert serverrsapublickeyfile keystore truststore")
+  private val lines: Seq[(String, Seq[String])] =
+    Using.resource(getClass.getResourceAsStream("driver-properties.txt")) { in =>
+      new String(in.readAllBytes(), UTF_8).linesIterator
+        .map(_.trim)
+        .filterNot(line => line.isEmpty || line.startsWith("#"))
+        .map(_.split(" +").toSeq)
+        .map(words => words.head -> words.tail)
+        .toVector
+    }
 
-  /** Properties that only say how to talk to the server. */
-  private val Harmless: Set[String] =
-    words("""user username password database databasename schema currentschema search_path applicationname host port
-      connecttimeout sockettimeout logintimeout cancelsignaltimeout tcpkeepalive tcpnodelay receivebuffersize
-      sendbuffersize localsocketaddress""") ++
-      // PostgreSQL
-      words(
-        """pghost pgport pgdbname ssl sslmode sslpassword sslnegotiation sslresponsetimeout channelbinding gssencmode
-        targetservertype hostrecheckseconds loadbalancehosts preparethreshold preparedstatementcachequeries
-        preparedstatementcachesizemib preferquerymode binarytransfer defaultrowfetchsize
-        rewritebatchedinserts stringtype options readonly autosave assumeminserverversion adaptivefetch
-        adaptivefetchminimum adaptivefetchmaximum maxresultbuffer maxsendbuffersize logservererrordetail
-        logunclosedconnections""") ++
-      // MySQL and MariaDB
-      words("""usessl requiressl verifyservercertificate enabledtlsprotocols tlsversions tlsciphersuites
-        enabledsslprotocolsuites enabledsslciphersuites allowpublickeyretrieval keystorepassword truststorepassword
-        servertimezone connectiontimezone timezone forceconnectiontimezonetosession preserveinstants characterencoding
-        useunicode connectioncollation rewritebatchedstatements usecompression useserverprepstmts cacheprepstmts
-        prepstmtcachesize prepstmtcachesqllimit usecursorfetch useaffectedrows tinyint1isbit yearisdatetype
-        zerodatetimebehavior jdbccomplianttruncation sessionvariables
-        transactionisolation usebulkstmts usebulkstmtsforinserts maxallowedpacket usemysqlmetadata
-        nulldatabasemeanscurrent tcpkeepidle tcpkeepcount tcpkeepinterval autoreconnect failoverreadonly maxreconnects
-        address protocol type""") ++
-      // SQLite
-      words("""mode cache journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size page_size locking_mode
-        temp_store encoding transaction_mode journal_size_limit recursive_triggers secure_delete auto_vacuum
-        read_uncommitted case_sensitive_like max_page_count user_version application_id""") ++
-      // SQL Server and others
-      words("""servername portnumber instancename encrypt trustservercertificate hostnameincertificate
-        db_close_delay lock_timeout database_to_lower database_to_upper case_insensitive_identifiers ifexists cipher""")
+  /** The properties of a kind. */
+  def named(kind: String): Set[String] = lines.collect { case (`kind`, names) => names }.flatten.toSet
+
+  /** What stands behind each name. */
+  def values(kind: String): Map[String, Set[String]] =
+    lines.collect { case (`kind`, name +: values) => name -> values }.groupMapReduce(_._1)(_._2.toSet)(_ ++ _)
 }

@@ -4,12 +4,13 @@ import java.sql.{Connection, ResultSet}
 import java.util.Locale
 
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
+import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, NamePart, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** Tables as PostgreSQL's catalog knows them. */
-private[postgres] object PostgresCatalog {
+private[postgres] object PostgresCatalog extends Catalog {
 
   /** SQL for those of a table `c`'s partitions and children, at any depth, whose rows are on another server. */
   val ForeignMembers: String =
@@ -19,7 +20,7 @@ private[postgres] object PostgresCatalog {
       |SELECT p.* FROM members m JOIN pg_class p ON p.oid = m.oid WHERE p.relkind = 'f'""".stripMargin
 
   /** Without a schema in the name the search path counts, as in SQL. */
-  def find(connection: Connection, name: TableName): Option[TargetTable] =
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
     (for {
       schema <- name.schema.fold(Seq(None: Option[String]))(spellings(_).map(Option(_)))
       table <- spellings(name.table)
@@ -28,7 +29,7 @@ private[postgres] object PostgresCatalog {
       TargetTable(qualified, Target(qualified.toString, Some(oid)), described, keys(connection, oid, described))
     }
 
-  def tableNames(connection: Connection, name: TableName): Seq[String] =
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
     Sql.query(
       connection,
       s"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -39,7 +40,7 @@ private[postgres] object PostgresCatalog {
     )(_.getString(1))
 
   /** A table made now gets the name in PostgreSQL's own case, as it would from CREATE TABLE without quotes. */
-  def newName(connection: Connection, name: TableName): QualifiedName = {
+  override def newName(connection: Connection, name: TableName): QualifiedName = {
     val schema = name.schema
       .map(folded)
       .getOrElse(
@@ -49,6 +50,31 @@ private[postgres] object PostgresCatalog {
           .getOrElse("public"))
     QualifiedName(schema, folded(name.table))
   }
+
+  /** By the catalog's rows: `to_regclass` may remember that there was none before the transaction waited for a lock. */
+  override def exists(connection: Connection, table: QualifiedName): Boolean =
+    Sql
+      .query(
+        connection,
+        """SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+          |WHERE n.nspname = ? AND c.relname = ?""".stripMargin,
+        table.schema,
+        table.table)(_.getInt(1))
+      .nonEmpty
+
+  override def identitySql(table: QualifiedName): String =
+    s"to_regclass(${literal(PostgresDialect.quote(table))})::oid::bigint"
+
+  override def shapeSql(table: BoundTable): String = {
+    val relation = s"to_regclass(${literal(PostgresDialect.quote(table.table.name))})"
+    text"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
+       ||| COALESCE((SELECT ' foreign' FROM pg_class c WHERE c.oid = $relation AND EXISTS ($ForeignMembers)), '')
+       |FROM pg_attribute WHERE attrelid = $relation AND NOT attisdropped
+       |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
+  }
+
+  /** Means the same whatever `standard_conforming_strings` says. */
+  private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
   private def folded(part: NamePart): String = if (part.quoted) part.text else part.text.toLowerCase(Locale.ROOT)
 

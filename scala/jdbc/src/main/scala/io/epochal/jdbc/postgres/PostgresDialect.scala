@@ -5,28 +5,13 @@ import java.time.Duration
 
 import scala.util.{Try, Using}
 
-import org.apache.spark.sql.types.{CharType, DataType}
-
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{
-  BoundTable,
-  BuiltInDialect,
-  BulkLoad,
-  ColumnType,
-  DatabaseFailure,
-  Dialect,
-  JdbcDriver,
-  LedgerDialect,
-  Loaded,
-  TargetTable,
-  Trust
-}
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.database._
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
-import io.epochal.kit.sink.TransactionOutcome
+import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** PostgreSQL 13 and newer. */
@@ -35,18 +20,19 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override val name = "PostgreSQL"
   override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
-  override val deletes = true
-  override val flushes = true
-  override val altersInTransaction = true
-  override val longestName = 63
+
+  /** Tasks of one executor may each hold one connection; more at a time load no faster, and servers have few. */
+  override val abilities: Abilities =
+    Abilities(deletes = true, flushes = true, altersInTransaction = true, maxConnections = 16, longestName = 63)
+  override def catalog: Catalog = PostgresCatalog
+  override def types: TypeRules = PostgresType
+  override def errors: DriverErrors = PostgresErrors
+  override val sessions: Option[Sessions] = Some(PostgresSessions)
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = {
     PostgresTls.warn(options.connection)
     Right(())
   }
-
-  /** Tasks of one executor may each hold one; more at a time load no faster, and servers have few. */
-  override val maxConnections = 16
 
   /** Statements named on the server would be missed behind a pooler that hands each transaction another connection. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
@@ -57,31 +43,6 @@ class PostgresDialect extends Dialect with BuiltInDialect {
       "prepareThreshold" -> "0")
       .filterNot { case (key, _) => settings.url.contains(s"$key=") }
 
-  override def find(connection: Connection, name: TableName): Option[TargetTable] =
-    PostgresCatalog.find(connection, name)
-  override def tableNames(connection: Connection, name: TableName): Seq[String] =
-    PostgresCatalog.tableNames(connection, name)
-  override def newName(connection: Connection, name: TableName): QualifiedName =
-    PostgresCatalog.newName(connection, name)
-  override def identitySql(table: QualifiedName): String = s"to_regclass(${literal(quote(table))})::oid::bigint"
-  override def shapeSql(table: BoundTable): String =
-    sql"""(SELECT COALESCE(string_agg(concat(attname, ' ', atttypid, ' ', atttypmod, ' ', attcollation), ',' ORDER BY attnum), '')
-       ||| COALESCE((SELECT ' foreign' FROM pg_class c
-       |  WHERE c.oid = to_regclass(${literal(
-        quote(table.table.name))}) AND EXISTS (${PostgresCatalog.ForeignMembers})), '')
-       |FROM pg_attribute WHERE attrelid = to_regclass(${literal(quote(table.table.name))}) AND NOT attisdropped
-       |AND attname IN (${table.columnNames.map(literal).mkString(", ")}))"""
-
-  override def declare(dataType: DataType): Option[String] = PostgresType.declare(dataType)
-  override def declareKey(dataType: DataType): Option[String] = dataType match {
-    case c: CharType => Some(s"varchar(${c.length})")
-    case other       => declare(other)
-  }
-  override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
-    PostgresType.fits(dataType, columnType.asInstanceOf[PostgresType])
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
-    PostgresType.sorts(dataType, columnType.asInstanceOf[PostgresType])
   override def rowFormat(table: BoundTable): RowFormat =
     CopyFormat(table.columns, table.operation.map(_.ordinal), table.nulCharacter)
 
@@ -89,15 +50,11 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     * stricter isolation than READ COMMITTED a transaction would not see what it waited for; a stronger `synchronous_commit`
     * stays.
     */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] =
-    begin(connection, lockTimeout, PostgresSessions.guards)
-  override def begin(connection: Connection, lockTimeout: Duration, writer: Writer): Option[String] =
-    begin(connection, lockTimeout, s"${PostgresSessions.guards}, ${PostgresSessions.mark(writer)}")
-
-  private def begin(connection: Connection, lockTimeout: Duration, more: String): Option[String] = {
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
+    val more = (PostgresSessions.guards +: writer.map(PostgresSessions.mark).toSeq).mkString(", ")
     connection.setAutoCommit(false)
     Using.resource(connection.createStatement()) { statement =>
-      statement.execute(sql"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+      statement.execute(text"""SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
            |${SearchPath.Pin};
            |SELECT pg_current_xact_id()::text,
            |  set_config('row_security', 'off', true),
@@ -124,40 +81,16 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def checkTrusted(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit =
     TrustedTables.check(connection, table, trust, named)
 
-  override def session(connection: Connection): Option[Long] = Some(PostgresSessions.current(connection))
-  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
-    PostgresSessions.blockers(connection, waiting)
-  override def end(connection: Connection, blocker: Blocker): Unit = PostgresSessions.end(connection, blocker)
-
-  override def outcome(connection: Connection, transaction: String): Option[TransactionOutcome] =
+  override def isCommitted(connection: Connection, transaction: String): Option[Boolean] =
     Sql
       .query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))
       .flatten
       .headOption
       .collect {
-        case "committed"   => TransactionOutcome.Committed
-        case "aborted"     => TransactionOutcome.Aborted
-        case "in progress" => TransactionOutcome.InProgress
+        case "committed"   => true
+        case "aborted"     => false
+        case "in progress" => throw new SQLException("the lost transaction is still in progress", "55P03")
       }
-
-  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown and start, lock timeout. */
-  override def verdict(error: SQLException): Verdict = {
-    val state = Option(error.getSQLState).getOrElse("")
-    val transient = state.startsWith("08") || state.startsWith("53") || Transient(state)
-    if (transient && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
-  }
-
-  override def opensLater(error: SQLException): Boolean =
-    Option(error.getSQLState).exists(state => state == "57P03" || state.startsWith("53"))
-
-  override def known(error: SQLException): Option[DatabaseFailure] =
-    Option.when(error.getSQLState == "53300")(
-      DatabaseFailure.TooManyConnections("max_connections, or the CONNECTION LIMIT of the role or database"))
-
-  override def losesConnection(error: SQLException): Boolean = {
-    val state = Option(error.getSQLState).getOrElse("")
-    state.startsWith("08") || state.startsWith("57P0") || state == IdleInTransaction
-  }
 
   /** The timeline is that of the log's end: the control file's changes only with the checkpoint that follows a promotion. */
   override def server(connection: Connection): ServerIdentity =
@@ -197,21 +130,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
       Sql.run(connection, s"SELECT pg_advisory_xact_lock($ClaimsLock)")
       true
     }
-
-    /** By the catalog's rows: `to_regclass` may remember that there was none before the transaction waited for a lock. */
-    override def exists(connection: Connection, table: QualifiedName): Boolean =
-      Sql
-        .query(
-          connection,
-          """SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            |WHERE n.nspname = ? AND c.relname = ?""".stripMargin,
-          table.schema,
-          table.table)(_.getInt(1))
-        .nonEmpty
   }
-
-  /** Means the same whatever `standard_conforming_strings` says. */
-  private def literal(text: String): String = s"E'${text.replace("\\", "\\\\").replace("'", "''")}'"
 
   private val TimelineOfLog = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
   private val TimelineOfControlFile = "SELECT timeline_id::bigint FROM pg_control_checkpoint()"
@@ -219,12 +138,35 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   /** Any number will do, as long as it is always the same: "epochal" as bytes. */
   private val ClaimsLock = 0x65706f6368616cL
   private val ShortestIdle = 30000L
+}
+
+/** It has no state: one serves all. */
+object PostgresDialect extends PostgresDialect
+
+private object PostgresErrors extends DriverErrors {
+
+  /** By SQLSTATE: connection, serialization and deadlock, resources, shutdown and start, lock timeout. */
+  override def verdict(error: SQLException): Verdict = {
+    val state = Option(error.getSQLState).getOrElse("")
+    val transient = state.startsWith("08") || state.startsWith("53") || Transient(state)
+    if (transient && !Wrong(state)) Verdict.Retry else Verdict.GiveUp
+  }
+
+  override def opensLater(error: SQLException): Boolean =
+    Option(error.getSQLState).exists(state => state == "57P03" || state.startsWith("53"))
+
+  override def known(error: SQLException): Option[DatabaseFailure] =
+    Option.when(error.getSQLState == "53300")(
+      DatabaseFailure.TooManyConnections("max_connections, or the CONNECTION LIMIT of the role or database"))
+
+  override def losesConnection(error: SQLException): Boolean = {
+    val state = Option(error.getSQLState).getOrElse("")
+    state.startsWith("08") || state.startsWith("57P0") || state == IdleInTransaction
+  }
+
   private val IdleInTransaction = "25P03"
   private val Transient = Set("40001", "40P01", "55P03", "57P01", "57P02", "57P03", IdleInTransaction)
 
   /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")
 }
-
-/** It has no state: one serves all. */
-object PostgresDialect extends PostgresDialect

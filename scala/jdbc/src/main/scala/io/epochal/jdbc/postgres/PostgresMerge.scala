@@ -95,7 +95,7 @@ final private class PostgresMerge(
   /** Rows that were there to be deleted, and rows that were. A key that is not there is nothing to delete. */
   private def delete(from: String, deletes: String): (Long, Long) = {
     val ordered = upsert.keys.map(key => s"t.${quote(key)}").mkString(", ")
-    val found = count(sql"""SELECT count(*) FILTER (WHERE $deletes) FROM (
+    val found = count(text"""SELECT count(*) FILTER (WHERE $deletes) FROM (
          |  SELECT w.$deletes FROM $target AS t JOIN $from AS w ON $same ORDER BY $ordered FOR UPDATE OF t) AS l""")
     (found, write(s"DELETE FROM $target AS t USING $from AS w WHERE $same AND w.$deletes"))
   }
@@ -116,10 +116,10 @@ final private class PostgresMerge(
   private def mergeable: Boolean =
     connection.getMetaData.getDatabaseMajorVersion >= FirstWithMerge &&
       count(
-        s"SELECT count(*) FROM pg_class WHERE oid = ${PostgresDialect.identitySql(table.table.name)} AND relhasrules") == 0
+        s"SELECT count(*) FROM pg_class WHERE oid = ${PostgresCatalog.identitySql(table.table.name)} AND relhasrules") == 0
 
   private def insertOrUpdate(from: String): Long =
-    write(sql"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
+    write(text"""INSERT INTO $target AS t ($names) SELECT $names FROM $from AS w ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("EXCLUDED")}""")
 
   /** A nested loop comes to the target's rows in the order of the source's, a merge join in that of the key: with several
@@ -131,7 +131,7 @@ final private class PostgresMerge(
     val values = table.columnNames.map(column => s"w.${quote(column)}").mkString(", ")
     val condition = s"$same$near"
     val merged = write(
-      sql"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
+      text"""MERGE INTO $target AS t USING (SELECT * FROM $from AS s ORDER BY $keys) AS w ON $condition
          |WHEN MATCHED THEN UPDATE SET ${updates("w")}
          |WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)"""
     )

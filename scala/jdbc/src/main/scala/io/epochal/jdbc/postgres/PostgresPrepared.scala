@@ -7,9 +7,9 @@ import org.apache.spark.TaskContext
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.ContentDigest
-import io.epochal.jdbc.commit.Loading
+import io.epochal.jdbc.commit.KeptTables
 import io.epochal.jdbc.database.{BulkCopy, BulkRun, Database, Loaded, Transaction}
-import io.epochal.jdbc.option.{JdbcOptions, QualifiedName}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.transport.{BulkMessage, Shipment, TaskAttempt}
@@ -87,7 +87,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   private def copy(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy =
     new BulkCopy {
-      private val gid = Gid.of(run, attempt, token).toString
+      private val gid = Gid.of(run, attempt, token)
       private var doubtful = false
       // The target's triggers run from here to the end of the COPY, and then with PREPARE TRANSACTION.
       SearchPath.restore(connection)
@@ -98,8 +98,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
       override def finish(digest: ContentDigest, rows: Long): String = {
         val stored = copy.finish()
         SearchPath.pin(connection)
-        if (stored != rows)
-          throw Loading.dropped(stored, rows, attempt.epoch, run.table.table.name)
+        Loaded.Rows(stored, rows).check(attempt.epoch, run.table.table.name)
         checkStillMine(connection, run)
         SearchPath.restore(connection)
         doubtful = true
@@ -117,9 +116,9 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
       override def find(other: Connection, transaction: Option[String]): Option[String] = {
         val found = SearchPath.pinned(other) {
-          val there = new DecidedTransactions(run).prepared(other).map(_.toString).find(_ == gid)
+          val there = new DecidedTransactions(run).prepared(other).find(_ == gid)
           // A prepared transaction is still in progress, too.
-          if (there.isEmpty) transaction.foreach(PostgresDialect.decided(other, _))
+          if (there.isEmpty) transaction.foreach(PostgresDialect.isCommitted(other, _))
           there
         }
         if (found.isDefined && cancelled) {
@@ -143,7 +142,7 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   /** The tasks have counted what the server stored; what is checked here is that all of it is there to be committed. */
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
-    val prepared = new DecidedTransactions(run).prepared(connection).map(_.toString).toSet
+    val prepared = new DecidedTransactions(run).prepared(connection).toSet
     shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
       throw Conditions.StagingLost(
         "partition" -> message.attempt.partition,
@@ -222,70 +221,52 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
   private val Busy = "55000"
 }
 
-/** Id of a prepared transaction: `epochal_<sink>_<generation>_<epoch>_<partition>_<attempt>_<token>`.
-  *
-  * @param sink
-  *   16 hexadecimal digits, a hash of the ledger's schema and the sink id
+/** Ids of prepared transactions: `epochal_<sink>_<generation>_<epoch>_<partition>_<attempt>_<token>`, where the sink is 16
+  * hexadecimal digits, a hash of the ledger's schema and the sink id.
   */
-final private[postgres] case class Gid(sink: String, generation: Long, rest: String) {
-  override def toString: String = s"epochal_${sink}_${generation}_$rest"
-}
+private object Gid {
+  private val Form = "epochal_[0-9a-f]{16}_\\d+_[0-9a-f_]+".r
 
-private[postgres] object Gid {
-  def of(run: BulkRun, attempt: TaskAttempt, token: String): Gid = Gid(
-    run.writer.sink,
-    run.generation,
-    s"${attempt.epoch}_${attempt.partition}_${attempt.taskId}_${token.replace("-", "").take(16)}")
+  def prefix(run: BulkRun): String = s"epochal_${run.writer.sink}_"
 
-  private val Form = "epochal_([0-9a-f]{16})_(\\d+)_([0-9a-f_]+)".r
+  def of(run: BulkRun, attempt: TaskAttempt, token: String): String =
+    s"${prefix(run)}${run.generation}_${attempt.epoch}_${attempt.partition}_${attempt.taskId}_${token.replace("-", "").take(16)}"
 
-  def parse(text: String): Option[Gid] = text match {
-    case Form(sink, generation, rest) => Some(Gid(sink, generation.toLong, rest))
-    case _                            => None
-  }
+  def is(text: String): Boolean = Form.matches(text)
 }
 
 /** The table `epochal_prepared` of one sink, beside the server's own list of prepared transactions; see
   * [[PostgresPrepared]]. All inside the caller's transaction.
   */
-final private[postgres] class DecidedTransactions(run: BulkRun) {
-  private val table = QualifiedName(run.table.table.name.schema, "epochal_prepared")
-  private val decided = PostgresDialect.quote(table)
+final private[postgres] class DecidedTransactions(run: BulkRun) extends KeptTables(PostgresDialect, run.table.trust) {
+  private val Name = "epochal_prepared"
+  private val decided = quoted(Name)
   private val ledger = PostgresBulk.ledger(run)
 
   def create(connection: Connection): Unit =
-    if (!exists(connection))
-      Sql.run(
-        connection,
-        s"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)")
+    if (!exists(connection, Name))
+      sql"CREATE TABLE $decided (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL) WITH (fillfactor = 50)"
+        .run(connection)
 
   /** Those of this sink that the server holds prepared. */
-  def prepared(connection: Connection): Seq[Gid] =
-    Sql
-      .query(
-        connection,
-        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, ?)",
-        s"epochal_${run.writer.sink}_")(_.getString(1))
-      .flatMap(Gid.parse)
+  def prepared(connection: Connection): Seq[String] =
+    sql"""SELECT gid FROM pg_prepared_xacts
+       |WHERE database = current_database() AND starts_with(gid, ${Gid.prefix(run)})"""
+      .query(connection)(_.getString(1))
+      .filter(Gid.is)
 
   /** Decides an epoch. Those of the epoch before have been committed, or this one would not be decided; but a replica that
     * was promoted since may not have got a COMMIT PREPARED. So what is still prepared stays decided.
     */
   def replace(connection: Connection, epoch: Long, gids: Seq[String]): Unit = {
-    Sql.update(
-      connection,
-      sql"""DELETE FROM $decided AS d WHERE sink_id = ? AND NOT EXISTS (
-         |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""",
-      run.sinkId
-    ): Unit
+    sql"""DELETE FROM $decided AS d WHERE sink_id = ${run.sinkId} AND NOT EXISTS (
+       |SELECT FROM pg_prepared_xacts AS p WHERE p.gid = d.gid AND p.database = current_database())""".run(connection)
     gids.foreach(gid =>
-      Sql.update(connection, s"INSERT INTO $decided (gid, sink_id, epoch) VALUES (?, ?, ?)", gid, run.sinkId, epoch))
+      sql"INSERT INTO $decided (gid, sink_id, epoch) VALUES ($gid, ${run.sinkId}, $epoch)".run(connection))
   }
 
   def forget(connection: Connection): Unit =
-    if (exists(connection)) Sql.update(connection, s"DELETE FROM $decided WHERE sink_id = ?", run.sinkId): Unit
-
-  private def exists(connection: Connection): Boolean = TrustedTables.exists(connection, table, run.table.trust)
+    if (exists(connection, Name)) sql"DELETE FROM $decided WHERE sink_id = ${run.sinkId}".run(connection)
 
   /** Of this run and older ones, also of a ledger that is gone and had counted further: what is decided, and what never will
     * be. Empty for a run that was replaced.
@@ -294,9 +275,9 @@ final private[postgres] class DecidedTransactions(run: BulkRun) {
     if (!run.isCurrent(ledger.lockedOwner(connection, run.sinkId))) (Nil, Nil)
     else {
       val known =
-        if (exists(connection))
-          Sql.query(connection, s"SELECT gid FROM $decided WHERE sink_id = ?", run.sinkId)(_.getString(1)).toSet
+        if (exists(connection, Name))
+          sql"SELECT gid FROM $decided WHERE sink_id = ${run.sinkId}".query(connection)(_.getString(1)).toSet
         else Set.empty[String]
-      prepared(connection).map(_.toString).partition(known)
+      prepared(connection).partition(known)
     }
 }

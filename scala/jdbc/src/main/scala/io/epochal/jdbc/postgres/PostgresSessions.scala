@@ -2,15 +2,17 @@ package io.epochal.jdbc.postgres
 
 import java.sql.Connection
 
+import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.SqlText._
-import io.epochal.jdbc.sql.{Blocker, Sql, Writer}
+import io.epochal.jdbc.database.Sessions
+import io.epochal.jdbc.sql.Sql
 
 /** How the server notices that a client is gone, and how a successor finds the session of its predecessor (K15).
   *
   * A transaction's `application_name` ends in `[<sink>/<generation>]`, for as long as the transaction lasts. So it holds through a
   * pooler too: a session that shows it is in a transaction of that run now, whoever had the session before.
   */
-private[postgres] object PostgresSessions {
+private[postgres] object PostgresSessions extends Sessions {
 
   private val Mark = ".*\\[([0-9a-f]{16})/(\\d+)\\]".r
 
@@ -21,7 +23,7 @@ private[postgres] object PostgresSessions {
     * left. A long statement looks every few seconds whether its client is there, on servers that can.
     */
   val guards: String =
-    sql"""CASE WHEN current_setting('client_connection_check_interval', true) = '0' AND version() LIKE '%linux%'
+    text"""CASE WHEN current_setting('client_connection_check_interval', true) = '0' AND version() LIKE '%linux%'
        |  THEN set_config('client_connection_check_interval', '5s', true) END,
        |CASE WHEN current_setting('tcp_keepalives_idle', true)::int NOT BETWEEN 1 AND 30 THEN set_config('tcp_keepalives_idle', '30', true) END,
        |CASE WHEN current_setting('tcp_keepalives_interval', true)::int NOT BETWEEN 1 AND 10 THEN set_config('tcp_keepalives_interval', '10', true) END,
@@ -29,16 +31,16 @@ private[postgres] object PostgresSessions {
 
   /** SQL of the setting that says whose the transaction is. */
   def mark(writer: Writer): String =
-    sql"""set_config('application_name',
+    text"""set_config('application_name',
        |  left(current_setting('application_name'), $NameLength) || ' [${writer.sink}/${writer.generation}]', true)"""
 
-  def current(connection: Connection): Long = Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
+  override def current(connection: Connection): Long = Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
 
   /** Also those for whom these wait. A session that waits for a standby has committed: it is neither dead nor frozen. */
-  def blockers(connection: Connection, waiting: Long): Seq[Blocker] =
+  override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =
     Sql.query(
       connection,
-      sql"""WITH RECURSIVE waits(pid) AS (
+      text"""WITH RECURSIVE waits(pid) AS (
          |  SELECT unnest(pg_blocking_pids($waiting::int)) UNION SELECT unnest(pg_blocking_pids(pid)) FROM waits WHERE pid <> 0)
          |SELECT w.pid, a.usename, a.application_name, a.xact_start::text AS since,
          |  extract(epoch FROM clock_timestamp() - a.xact_start)::bigint AS age,
@@ -72,14 +74,14 @@ private[postgres] object PostgresSessions {
   def endOlder(connection: Connection, writer: Writer): Unit =
     Sql.query(
       connection,
-      sql"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      text"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          |WHERE usename = session_user AND datname = current_database() AND wait_event IS DISTINCT FROM 'SyncRep'
          |AND application_name ~ '\\[${writer.sink}/[0-9]+\\]$$'
          |AND substring(application_name FROM '/([0-9]+)\\]$$')::bigint < ?""",
       writer.generation
     )(_.getBoolean(1)): Unit
 
-  def end(connection: Connection, blocker: Blocker): Unit =
+  override def end(connection: Connection, blocker: Blocker): Unit =
     blocker.process.foreach(
       Sql.query(
         connection,

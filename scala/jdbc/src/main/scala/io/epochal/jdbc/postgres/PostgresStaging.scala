@@ -43,7 +43,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     val registry = new StagingRegistry(run)
     val table = registry.take(connection).getOrElse(registry.add(connection, token))
     new BulkCopy {
-      private val copy = new CopyStream(connection, registry.quoted(table), run.table.incoming)
+      private val copy = new CopyStream(connection, registry.relation(table), run.table.incoming)
       override def write(bytes: Array[Byte], length: Int): Unit = copy.write(bytes, length)
 
       override def finish(digest: ContentDigest, rows: Long): String = {
@@ -83,7 +83,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     val target = PostgresDialect.quote(run.table.table.name)
     val columns = run.table.columnNames.map(PostgresDialect.quote).mkString(", ")
     val moved = shipment.elsewhere.map { message =>
-      val from = registry.quoted(message.place)
+      val from = registry.relation(message.place)
       val stored = SearchPath.ofSession(connection)(
         Sql.update(connection, s"INSERT INTO $target ($columns) SELECT $columns FROM $from"))
       if (stored != message.stored) complete(connection, registry, message)
@@ -110,7 +110,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     }
     val list = columns.map(PostgresDialect.quote).mkString(", ")
     val sources =
-      (inline ++ shipment.elsewhere.map(m => registry.quoted(m.place))).map(from => s"SELECT $list FROM $from")
+      (inline ++ shipment.elsewhere.map(m => registry.relation(m.place))).map(from => s"SELECT $list FROM $from")
     val loaded =
       PostgresMerge(connection, run.table, upsert, s"(${sources.mkString(" UNION ALL ")})", shipment.stored)
     loaded match {
@@ -122,7 +122,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
   /** Fails unless the table has all rows of the attempt. */
   private def complete(connection: Connection, registry: StagingRegistry, message: BulkMessage): Unit = {
-    val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.quoted(message.place)}")(_.getLong(1)).head
+    val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
     if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
   }
 
@@ -130,7 +130,7 @@ private[postgres] object PostgresStaging extends PostgresBulk {
   override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit = ()
 
   override def settle(database: Database, run: BulkRun): Unit =
-    database.transaction("the removal of what is left in staging") { transaction =>
+    database.inTransaction("the removal of what is left in staging") { transaction =>
       val connection = transaction.connection
       val registry = new StagingRegistry(run)
       if (registry.isCurrent(connection)) {

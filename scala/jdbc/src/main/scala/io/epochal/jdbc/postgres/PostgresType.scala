@@ -2,9 +2,9 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.ColumnType
+import io.epochal.jdbc.database.{ColumnType, TypeRules}
 import io.epochal.jdbc.json.JsonValue
-import io.epochal.jdbc.row.SparkTime
+import io.epochal.jdbc.json.SparkTime
 
 /** A PostgreSQL type.
   *
@@ -44,7 +44,7 @@ final case class PostgresType(
 }
 
 /** Which Spark types go where. */
-object PostgresType {
+object PostgresType extends TypeRules {
 
   sealed trait Shape extends Serializable
   case object Plain extends Shape
@@ -65,8 +65,14 @@ object PostgresType {
   private val YearsOnly = 1 << 2
   private val Seconds = 1 << 12
 
-  /** The type for a column that is to be made; None: there is none. */
-  def declare(dataType: DataType): Option[String] = scalar(dataType).orElse(dataType match {
+  override def declareKey(dataType: DataType): Option[String] = dataType match {
+    case c: CharType => Some(s"varchar(${c.length})")
+    case other       => declare(other)
+  }
+
+  override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
+
+  override def declare(dataType: DataType): Option[String] = scalar(dataType).orElse(dataType match {
     case ArrayType(element, _) if scalar(element).isDefined      => scalar(element).map(_ + "[]")
     case _: ArrayType | _: MapType | _: StructType | VariantType => Option.when(JsonValue.supports(dataType))("jsonb")
     case _                                                       => None
@@ -116,8 +122,10 @@ object PostgresType {
     Set("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "numeric")
 
   /** Right, or the Spark type that the column would take. */
-  def fits(dataType: DataType, columnType: PostgresType): Either[Option[String], Unit] =
-    Either.cond(takes(dataType, columnType), (), suggestion(columnType))
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
+    val column = columnType.asInstanceOf[PostgresType]
+    Either.cond(takes(dataType, column), (), suggestion(column))
+  }
 
   private def takes(dataType: DataType, to: PostgresType): Boolean = (dataType, to.shape) match {
     case (ArrayType(element, _), array: Array)                   => takes(element, array.element)
@@ -155,14 +163,14 @@ object PostgresType {
   }
 
   /** Whether a column of the type has an order, and it is that of the query's values. */
-  def sorts(dataType: DataType, columnType: PostgresType): Boolean = columnType.shape match {
-    case Plain =>
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
+    case PostgresType(name, _, _, Plain) =>
       val isText = dataType match {
         case _: StringType | _: CharType | _: VarcharType => true
         case _                                            => false
       }
-      !Unsorted(columnType.name) && !(isText && columnType.name == "numeric") &&
-      (columnType.name != "interval" || dataType != CalendarIntervalType)
+      !Unsorted(name) && !(isText && name == "numeric") &&
+      (name != "interval" || dataType != CalendarIntervalType)
     case _ => false
   }
 

@@ -113,17 +113,12 @@ private[postgres] object SearchPath {
   */
 private[postgres] object TrustedTables {
 
-  def exists(connection: Connection, table: QualifiedName, trust: Trust): Boolean =
-    PostgresDialect.ledger.exists(connection, table) && {
-      check(connection, table, trust, named = false)
-      true
-    }
-
   /** @param named
     *   the user has named its schema, so that the owner of that is trusted, too
     */
   def check(connection: Connection, table: QualifiedName, trust: Trust, named: Boolean): Unit = {
     val target = trust.target
+    val schema = if (named) table.schema else target.schema
     Sql
       .query(
         connection,
@@ -131,11 +126,10 @@ private[postgres] object TrustedTables {
         table.schema,
         table.table,
         target.schema,
-        if (named) table.schema else target.schema,
+        schema,
         target.schema,
         target.table,
-        array(trust.owners)
-      )(fault)
+        array(trust.owners))(fault)
       .headOption
       .foreach(throw _)
   }

@@ -1,11 +1,35 @@
 package io.epochal.jdbc.sql
 
-import java.sql.{Connection, PreparedStatement, ResultSet}
+import java.sql.{Connection, PreparedStatement, ResultSet, SQLException}
 
-import scala.util.Using
+import scala.util.{Try, Using}
 
-/** Statements with parameters: `Some`, `None` (NULL), strings and numbers. */
+/** A statement with its parameters in place: `sql"DELETE FROM $table WHERE sink_id = $sinkId"`, where `table` is [[Sql.raw]].
+  *
+  * A value in the text becomes a parameter: a string, a number, `Some`, `None` (NULL). Only another `Sql` stands as it is.
+  */
+final class Sql private (private val text: String, private val parameters: Seq[Any]) {
+
+  def query[A](connection: Connection)(read: ResultSet => A): Seq[A] = Sql.query(connection, text, parameters: _*)(read)
+
+  /** Gives the number of rows that changed. */
+  def update(connection: Connection): Long = Sql.update(connection, text, parameters: _*)
+
+  def run(connection: Connection): Unit = update(connection): Unit
+}
+
+/** Statements whose text is whole already, and their parameters: `Some`, `None` (NULL), strings and numbers. */
 object Sql {
+
+  /** A text that stands in a statement as it is: names that are quoted, expressions. */
+  def raw(text: String): Sql = new Sql(text, Nil)
+
+  /** For IN. */
+  def list(values: Seq[Any]): Sql = new Sql(values.map(_ => "?").mkString("(", ", ", ")"), values)
+
+  private[sql] def of(parts: Seq[String], values: Seq[Any]): Sql = new Sql(
+    StringContext(parts: _*).s(values.map { case sql: Sql => sql.text; case _ => "?" }: _*),
+    values.flatMap { case sql: Sql => sql.parameters; case value => Seq(value) })
 
   def query[A](connection: Connection, sql: String, parameters: Any*)(read: ResultSet => A): Seq[A] =
     Using.resource(connection.prepareStatement(sql)) { statement =>
@@ -31,6 +55,11 @@ object Sql {
   def run(connection: Connection, sql: String): Unit =
     Using.resource(connection.createStatement())(_.execute(sql)): Unit
 
+  /** Makes something, unless somebody else makes it at the same moment. */
+  def create(connection: Connection, sql: String)(exists: => Boolean): Unit =
+    try run(connection, sql)
+    catch { case error: SQLException => if (!Try(exists).getOrElse(false)) throw error }
+
   def long(rows: ResultSet, column: String): Option[Long] = {
     val value = rows.getLong(column)
     Option.unless(rows.wasNull)(value)
@@ -49,4 +78,17 @@ object Sql {
     case number: Int  => statement.setInt(index, number)
     case other        => throw new IllegalArgumentException(s"no SQL parameter: ${other.getClass.getName}")
   }
+}
+
+/** The interpolators `sql`, for a statement with parameters, and `text`, for SQL as a text. They strip the margins of what is
+  * written, and nothing of what is put into it: a name may hold a line that begins like a margin.
+  */
+object SqlText {
+
+  implicit final class Margins(private val context: StringContext) extends AnyVal {
+    def sql(values: Any*): Sql = Sql.of(context.parts.map(stripped), values)
+    def text(values: Any*): String = StringContext(context.parts.map(stripped): _*).s(values: _*)
+  }
+
+  private def stripped(part: String): String = part.replaceAll("\n[ \t]*\\|", "\n")
 }

@@ -6,7 +6,7 @@ import java.util.Locale
 import scala.util.Random
 
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.database.{TargetColumn, TargetKey, TargetTable}
+import io.epochal.jdbc.database.{BoundTable, Catalog, TargetColumn, TargetKey, TargetTable}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.sql.SqlText._
@@ -16,12 +16,12 @@ import io.epochal.jdbc.sql.SqlText._
   * SQLite gives a table no number of its own. To see that one was dropped and made again, we put an empty index on it,
   * `epochal_target_<number>`, whose condition no row meets: it costs nothing, stays through VACUUM and goes with the table.
   */
-private[sqlite] object SqliteCatalog {
+private[sqlite] object SqliteCatalog extends Catalog {
 
-  val Schema = "main"
+  private val Schema = "main"
   private val Mark = "epochal_target_"
 
-  def find(connection: Connection, name: TableName): Option[TargetTable] =
+  override def find(connection: Connection, name: TableName): Option[TargetTable] =
     if (!name.schema.forall(_.text.equalsIgnoreCase(Schema))) None
     else
       Sql
@@ -40,11 +40,22 @@ private[sqlite] object SqliteCatalog {
           describe(connection, table)
         }
 
-  def tableNames(connection: Connection): Seq[String] =
+  override def tableNames(connection: Connection, name: TableName): Seq[String] =
     Sql.query(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 1000")(
       _.getString(1))
 
-  def identify(connection: Connection, table: TargetTable): TargetTable =
+  override def newName(connection: Connection, name: TableName): QualifiedName =
+    QualifiedName(Schema, name.table.text)
+
+  override def exists(connection: Connection, table: QualifiedName): Boolean =
+    Sql
+      .query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(_.getInt(1))
+      .nonEmpty
+
+  /** A value carries its type here, whatever the column's. */
+  override def shapeSql(table: BoundTable): String = "''"
+
+  override def identify(connection: Connection, table: TargetTable): TargetTable =
     if (table.target.oid.isDefined) table
     else {
       val number = Random.between(1L, 1000000000000L)
@@ -56,8 +67,8 @@ private[sqlite] object SqliteCatalog {
       table.copy(target = table.target.copy(oid = Some(number)))
     }
 
-  def identitySql(table: QualifiedName): String =
-    sql"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
+  override def identitySql(table: QualifiedName): String =
+    text"""(SELECT CAST(substr(name, ${Mark.length + 1}) AS INTEGER) FROM main.sqlite_schema
        |WHERE type = 'index' AND substr(name, 1, ${Mark.length}) = '$Mark'
        |AND tbl_name = '${table.table.replace("'", "''")}' COLLATE NOCASE)"""
 

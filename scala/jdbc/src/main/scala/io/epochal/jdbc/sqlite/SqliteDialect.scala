@@ -8,23 +8,12 @@ import java.time.Duration
 
 import scala.util.Try
 
-import org.apache.spark.sql.types.DataType
-
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{
-  BoundTable,
-  BuiltInDialect,
-  ColumnType,
-  Dialect,
-  JdbcDriver,
-  LedgerDialect,
-  Loaded,
-  TargetTable
-}
+import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -54,8 +43,6 @@ class SqliteDialect extends Dialect with BuiltInDialect {
           "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
   }
 
-  override def isNew(settings: ConnectionSettings): Boolean = file(settings).forall(!Files.exists(_))
-
   /** With the write-ahead log and its index: SQLite puts them beside the file itself, not beside a link to it. */
   override def files(settings: ConnectionSettings): Seq[Path] = file(settings).toSeq.flatMap { path =>
     val itself = Try(path.toRealPath()).getOrElse(path)
@@ -77,30 +64,14 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     Try(URLDecoder.decode(path.replace("+", "%2B"), UTF_8)).getOrElse(path)
   }
 
-  override val maxConnections = 2
-  override val deletes = true
-  override val altersInTransaction = true
+  override val abilities: Abilities = Abilities(deletes = true, altersInTransaction = true, maxConnections = 2)
+  override def catalog: Catalog = SqliteCatalog
+  override def types: TypeRules = SqliteType
+  override def errors: DriverErrors = SqliteErrors
 
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =
     Map("journal_mode" -> "WAL", "synchronous" -> "FULL", "busy_timeout" -> lockTimeout.toMillis.toString)
 
-  override def find(connection: Connection, name: TableName): Option[TargetTable] = SqliteCatalog.find(connection, name)
-  override def tableNames(connection: Connection, name: TableName): Seq[String] = SqliteCatalog.tableNames(connection)
-  override def newName(connection: Connection, name: TableName): QualifiedName =
-    QualifiedName(SqliteCatalog.Schema, name.table.text)
-  override def identify(connection: Connection, table: TargetTable): TargetTable =
-    SqliteCatalog.identify(connection, table)
-  override def identitySql(table: QualifiedName): String = SqliteCatalog.identitySql(table)
-
-  /** A value carries its type here, whatever the column's. */
-  override def shapeSql(table: BoundTable): String = "''"
-
-  override def declare(dataType: DataType): Option[String] = SqliteType.declare(dataType)
-  override val exactKey = "COLLATE BINARY, which is the default"
-  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] =
-    SqliteType.fits(dataType, columnType.asInstanceOf[SqliteType])
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
-    SqliteType.sorts(dataType, columnType.asInstanceOf[SqliteType])
   override def rowFormat(table: BoundTable): RowFormat =
     RowBytes(table, SqliteRules)
 
@@ -109,19 +80,13 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     * In statements of our own: out of its automatic commit, the driver would follow each COMMIT with the next BEGIN, and an
     * idle connection would keep the file from all others.
     */
-  override def begin(connection: Connection, lockTimeout: Duration): Option[String] = {
+  override def begin(connection: Connection, lockTimeout: Duration, writer: Option[Writer]): Option[String] = {
     Sql.run(connection, "BEGIN IMMEDIATE")
     None
   }
 
   override def commit(connection: Connection): Unit = Sql.run(connection, "COMMIT")
   override def rollback(connection: Connection): Unit = Sql.run(connection, "ROLLBACK")
-
-  /** By SQLite's result codes: another writer holds the file. */
-  override def verdict(error: SQLException): Verdict =
-    if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
-
-  override def losesConnection(error: SQLException): Boolean = Option(error.getSQLState).exists(_.startsWith("08"))
 
   override def server(connection: Connection): ServerIdentity = ServerIdentity("sqlite", None)
 
@@ -140,18 +105,20 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     override def table(name: QualifiedName): String = quote(name)
 
     override def same(left: String, right: String): String = s"$left IS $right"
-
-    override def exists(connection: Connection, table: QualifiedName): Boolean =
-      Sql
-        .query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(
-          _.getInt(1))
-        .nonEmpty
   }
-
-  private val Busy = 5
-  private val Locked = 6
-  private val Occupied = Set(Busy, Locked)
 }
 
 /** It has no state: one serves all. */
 object SqliteDialect extends SqliteDialect
+
+/** By SQLite's result codes: another writer holds the file. */
+private object SqliteErrors extends DriverErrors {
+  private val Busy = 5
+  private val Locked = 6
+  private val Occupied = Set(Busy, Locked)
+
+  override def verdict(error: SQLException): Verdict =
+    if (Occupied(error.getErrorCode & 0xff) || losesConnection(error)) Verdict.Retry else Verdict.GiveUp
+
+  override def losesConnection(error: SQLException): Boolean = Option(error.getSQLState).exists(_.startsWith("08"))
+}

@@ -83,7 +83,7 @@ private[sqlite] object SqliteMerge extends TemporaryMerge(SqliteDialect.quote, S
     val updates = upsert.updated.map(c => s"${quote(c)} = excluded.${quote(c)}").mkString(", ")
     Sql.update(
       connection,
-      sql"""INSERT INTO ${target(table)} AS t ($names)
+      text"""INSERT INTO ${target(table)} AS t ($names)
          |SELECT $names FROM $Winners WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET $updates"""
     )

@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.json.{JsonColumn, JsonValue}
 import io.epochal.jdbc.row.NulCharacter
@@ -39,7 +39,7 @@ object Affinity {
 final case class SqliteType(declared: String, affinity: Affinity, sortsTexts: Boolean = true) extends ColumnType
 
 /** Which Spark types go where, and as what they are stored. */
-object SqliteType {
+object SqliteType extends TypeRules {
   import Affinity._
 
   def of(declared: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
@@ -48,7 +48,9 @@ object SqliteType {
   /** A decimal of so many digits is kept by a floating-point number. */
   private val DigitsOfReal = 15
 
-  def declare(dataType: DataType): Option[String] = Option(dataType).collect {
+  override val exactKey = "COLLATE BINARY, which is the default"
+
+  override def declare(dataType: DataType): Option[String] = Option(dataType).collect {
     case BooleanType | ByteType | ShortType | IntegerType | LongType => "INTEGER"
     case FloatType | DoubleType                                      => "REAL"
     case _: DecimalType                                              => "TEXT"
@@ -78,23 +80,26 @@ object SqliteType {
     case _                                             => Set.empty
   }
 
-  def fits(dataType: DataType, columnType: SqliteType): Either[Option[String], Unit] =
-    Either.cond(
-      homes(dataType)(columnType.affinity),
-      (),
-      columnType.affinity match {
-        case Integer        => Some("BIGINT")
-        case Text           => Some("STRING")
-        case Blob           => Some("BINARY")
-        case Real | Numeric => Some("DOUBLE")
-      })
+  override def fits(dataType: DataType, columnType: ColumnType): Either[Option[String], Unit] = {
+    val affinity = columnType.asInstanceOf[SqliteType].affinity
+    Either.cond(homes(dataType)(affinity), (), Some(suggestion(affinity)))
+  }
+
+  private def suggestion(affinity: Affinity): String = affinity match {
+    case Integer        => "BIGINT"
+    case Text           => "STRING"
+    case Blob           => "BINARY"
+    case Real | Numeric => "DOUBLE"
+  }
 
   /** Decimals that stand there as text sort as text. */
-  def sorts(dataType: DataType, columnType: SqliteType): Boolean = dataType match {
-    case _: DecimalType                               => columnType.affinity == Numeric || columnType.affinity == Real
-    case _: StringType | _: CharType | _: VarcharType => columnType.sortsTexts
-    case nested if isNested(nested)                   => false
-    case _                                            => true
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = {
+    val column = columnType.asInstanceOf[SqliteType]
+    dataType match {
+      case _: DecimalType                               => column.affinity == Numeric || column.affinity == Real
+      case _: StringType | _: CharType | _: VarcharType => column.sortsTexts
+      case nested                                       => !isNested(nested)
+    }
   }
 }
 

@@ -22,7 +22,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   /** Its name as the database spells it, if it is there; it must have all columns, not be the target, and be trusted. */
   def find(connection: Connection, trust: Trust): Option[QualifiedName] =
-    dialect.find(connection, name).map { found =>
+    dialect.catalog.find(connection, name).map { found =>
       if (found.name == trust.target) throw isTarget
       val names = found.columns.map(_.name)
       Columns.find(column => !names.contains(column)).foreach { column =>
@@ -40,7 +40,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
   /** The same, made if it is not there. */
   def prepare(connection: Connection, trust: Trust): QualifiedName =
     find(connection, trust).getOrElse {
-      val made = dialect.newName(connection, name)
+      val made = dialect.catalog.newName(connection, name)
       if (made == trust.target) throw isTarget
       val types = Seq(
         sql.text,

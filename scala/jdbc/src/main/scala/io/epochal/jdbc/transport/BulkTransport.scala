@@ -68,7 +68,8 @@ final private class BulkOutput(transport: BulkTransport, format: RowFormat, atte
     database.retrying(step) {
       lease = database.lend()
       try {
-        transaction = database.dialect.begin(lease.connection, transport.options.lockTimeout, transport.run.writer)
+        transaction = database.dialect
+          .begin(lease.connection, transport.options.lockTimeout, Some(transport.run.writer))
         copy = transport.load.open(lease.connection, transport.run, attempt, token)
       } catch {
         case error: Throwable =>

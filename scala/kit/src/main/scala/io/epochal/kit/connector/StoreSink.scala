@@ -143,7 +143,7 @@ final private[connector] class StoreTarget(
   override def place: String = sink.place
   override def rowFormat: RowFormat = rows
 
-  override def transaction[A](step: String)(body: SinkTransaction => A): A =
+  override def inTransaction[A](step: String)(body: SinkTransaction => A): A =
     sink.transaction(s"ran $step", schema)(open => body(new StoreCommit(open)))
 
   override def losesConnection(error: Throwable): Boolean = sink.losesConnection(error)

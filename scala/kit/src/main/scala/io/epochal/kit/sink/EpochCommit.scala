@@ -112,7 +112,7 @@ final private[sink] class EpochCommit(
       doubt: CommitDoubt): Boolean = {
     val found = EpochDecision.landed(attempt, row).fold(throw _, identity)
     if (!found) {
-      if (doubt.outcome(transaction).contains(TransactionOutcome.Committed))
+      if (doubt.landed(transaction).contains(true))
         throw doubt.unknown("the server has committed it, but the ledger does not show it", null)
       doubt.settle()
     }
@@ -144,7 +144,7 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
   /** Runs `body` in a transaction, and again after a transient failure, then perhaps in doubt. */
   def inTransaction[A](step: String)(body: (SinkTransaction, CommitDoubt) => A): A =
     try
-      target.transaction(step) { transaction =>
+      target.inTransaction(step) { transaction =>
         current = transaction.id
         body(transaction, this)
       }
@@ -173,8 +173,8 @@ final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedge
   def isSameServer(transaction: SinkTransaction): Boolean =
     server.exists(before => before.timeline.isDefined && before == transaction.server)
 
-  /** What the system knows of the lost transaction; a transient error while it is still under way. */
-  def outcome(transaction: SinkTransaction): Option[TransactionOutcome] = lost.flatMap(transaction.outcome)
+  /** Whether the lost transaction was committed, as far as the system knows; a transient error while it is still under way. */
+  def landed(transaction: SinkTransaction): Option[Boolean] = lost.flatMap(transaction.isCommitted)
 
   /** It is known that nothing was committed: what follows is a transaction like the first. */
   def settle(): Unit = open = false
@@ -205,14 +205,13 @@ final private[sink] class BatchCommit(target: SinkTarget, settings: SinkSettings
   }
 
   private def committed(transaction: SinkTransaction, doubt: CommitDoubt): Boolean =
-    doubt.outcome(transaction) match {
+    doubt.landed(transaction) match {
       case None => throw doubt.unknown("it keeps no record of the transaction", null)
       case Some(_) if !doubt.isSameServer(transaction) =>
         throw doubt.unknown("another server responds now, or the same one after a fail-over", null)
-      case Some(TransactionOutcome.Committed) => true
-      case Some(_) =>
-        doubt.settle()
-        false
+      case Some(landed) =>
+        if (!landed) doubt.settle()
+        landed
     }
 }
 

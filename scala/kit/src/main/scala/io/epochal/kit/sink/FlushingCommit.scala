@@ -36,7 +36,7 @@ import io.epochal.kit.spark.{EndlessQuery, QueryStop}
   * Real-time makes one for each epoch, continuous one for a run, and calls `commit` in a thread of its own, where no session is
   * active: what that needs is asked for when the run begins.
   */
-final private[sink] class FlushingCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
+final private[sink] class FlushingCommit(write: TransactionalWrite) extends CommitStrategy {
   import FlushingCommit._
   import write._
   import write.request._
@@ -153,7 +153,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     * at work, in the same run: what they are storing is waited for, and after new counts they store nothing more.
     */
   def begin(start: ProgressStart): Begin =
-    target.transaction(s"the start of epoch ${start.epoch}") { transaction =>
+    target.inTransaction(s"the start of epoch ${start.epoch}") { transaction =>
       val row = transaction.ledgerRow().getOrElse(throw lost(start.epoch))
       val progress = transaction.progress.get
       progress.lock()
@@ -195,7 +195,7 @@ final private[sink] class ProgressCommits(target: SinkTarget, sinkId: String, se
     * has committed this epoch, or rows are owed. No micro-batch has committed it then, which would have ended what is told of them.
     */
   def endsWithMicroBatches(queryId: String, epoch: Option[Long]): Either[EpochalException, Boolean] =
-    target.transaction("the look at what is stored already") { transaction =>
+    target.inTransaction("the look at what is stored already") { transaction =>
       transaction.progress.fold[Either[EpochalException, Boolean]](Right(false)) { progress =>
         val found = transaction.ledgerRow().getOrElse(throw lost(epoch.getOrElse(0L)))
         // What another query had, which this one replaces, is nothing that it has to go on with.

@@ -89,7 +89,7 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine) e
 
   final override def metrics(): util.Map[String, String] = sinkMetrics.asMap.asJava
 
-  final override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new TransactionalWrite(
+  final override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = new TransactionalWriteBuilder(
     WriteRequest(sink, claims, info.schema, info.queryId, sinkMetrics, engine))
 }
 

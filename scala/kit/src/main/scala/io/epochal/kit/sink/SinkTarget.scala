@@ -48,7 +48,7 @@ trait SinkTarget {
     * @param step
     *   completes "failed in …"
     */
-  def transaction[A](step: String)(body: SinkTransaction => A): A
+  def inTransaction[A](step: String)(body: SinkTransaction => A): A
 
   /** Whether a COMMIT that failed so may have taken effect. */
   def losesConnection(error: Throwable): Boolean
@@ -73,10 +73,10 @@ trait SinkTransaction {
 
   def server: ServerIdentity
 
-  /** What became of another transaction, once that is decided; None: the system cannot tell. While it is under way, a transient
-    * error.
+  /** Whether another transaction was committed, once that is decided; None: the system cannot tell. While it is under way, a
+    * transient error.
     */
-  def outcome(@unused transaction: String): Option[TransactionOutcome] = None
+  def isCommitted(@unused transaction: String): Option[Boolean] = None
 
   /** The sink's row, locked until the transaction ends; None: the ledger has lost it. */
   def ledgerRow(): Option[LedgerRow]
@@ -134,12 +134,4 @@ trait SinkProgress {
 
   /** Writes the end of an epoch, and drops those that no restart goes back to. */
   def record(commit: ProgressCommit): Unit
-}
-
-sealed trait TransactionOutcome
-
-object TransactionOutcome {
-  case object Committed extends TransactionOutcome
-  case object Aborted extends TransactionOutcome
-  case object InProgress extends TransactionOutcome
 }

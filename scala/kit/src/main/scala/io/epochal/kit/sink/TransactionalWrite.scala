@@ -51,10 +51,8 @@ final private[sink] case class WriteRequest(
     new HadoopFileStore(directory, engine.hadoop).below(RowFiles.Directory)
 }
 
-/** Rows on their way into the target, as Spark builds the write. It builds one for every micro-batch, so nothing may happen here
-  * that should happen once.
-  */
-final private[epochal] class TransactionalWrite(request: WriteRequest) extends EveryOutputMode with Write {
+/** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
+final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) extends EveryOutputMode {
   private var whole = false
 
   /** Complete mode, or a batch write in overwrite mode: the rows are all that the target is to hold. */
@@ -65,17 +63,17 @@ final private[epochal] class TransactionalWrite(request: WriteRequest) extends E
 
   override def build(): Write = {
     if (whole) request.sink.refusesWhole.foreach(throw _)
-    this
+    new Write {
+      override def description(): String = request.sink.description
+      override def toStreaming: StreamingWrite = new TransactionalWrite(request, whole)
+      override def toBatch: BatchWrite = new TransactionalBatchWrite(request, whole)
+      override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
+    }
   }
-
-  override def description(): String = request.sink.description
-  override def toStreaming: StreamingWrite = new TransactionalStreamingWrite(request, whole)
-  override def toBatch: BatchWrite = new TransactionalBatchWrite(request, whole)
-  override def supportedCustomMetrics(): Array[CustomMetric] = TaskMetrics.supported
 }
 
 /** The driver's part of a query's epochs. How they are committed depends on the trigger, which is known once the query runs. */
-final private[sink] class TransactionalStreamingWrite(val request: WriteRequest, val whole: Boolean)
+final private[sink] class TransactionalWrite(val request: WriteRequest, val whole: Boolean)
     extends StreamingWrite {
   import request._
 
@@ -128,7 +126,7 @@ private[sink] trait CommitStrategy {
 }
 
 /** One micro-batch: claim (the first of the run only), then rows and ledger row in one transaction. */
-final private class MicroBatchCommit(write: TransactionalStreamingWrite) extends CommitStrategy {
+final private class MicroBatchCommit(write: TransactionalWrite) extends CommitStrategy {
   import write._
   import write.request._
 

@@ -72,7 +72,7 @@ final private class MemoryTarget(store: MemoryStore, sinkId: String) extends Sin
   override val rowFormat: RowFormat = MemoryRows
 
   /** Tries again once. */
-  override def transaction[A](step: String)(body: SinkTransaction => A): A = {
+  override def inTransaction[A](step: String)(body: SinkTransaction => A): A = {
     def once(): A = store.transaction(state => body(new MemoryTransaction(store, sinkId, state)))
     try once()
     catch { case _: ResponseLost => once() }

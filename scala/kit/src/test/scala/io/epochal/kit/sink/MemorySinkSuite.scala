@@ -157,7 +157,7 @@ final class MemoryFixture(badRows: Option[Int] = None) extends SinkFixture {
 
   def newBatchWrite(query: String, whole: Boolean): BatchWrite = {
     val builder = newTable(None).newWriteBuilder(new TestWriteInfo(query, schema))
-    (if (whole) builder.asInstanceOf[TransactionalWrite].truncate() else builder).build().toBatch
+    (if (whole) builder.asInstanceOf[TransactionalWriteBuilder].truncate() else builder).build().toBatch
   }
 
   private def newTable(sinkId: Option[String], onNewQuery: OnNewQuery = OnNewQuery.Fail): MemoryTable = {

@@ -1,6 +1,32 @@
-package io.epochal.jdbc.sql
+package io.epochal.jdbc.database
+
+import java.sql.Connection
+
+import scala.annotation.unused
 
 import io.epochal.core.hash.Sha256
+
+/** How a claim finds the sessions that keep it waiting, and ends those of its predecessors (K15). */
+trait Sessions {
+
+  /** The number of the session that the open transaction has. */
+  def current(connection: Connection): Long
+
+  /** The sessions for which a session waits, also indirectly, as far as this role may see them.
+    *
+    * @param connection
+    *   another one
+    * @param successor
+    *   the sink's newest generation: those that it supersedes may be ended
+    */
+  def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker]
+
+  /** Ends a session, provided that it is still in the transaction in which it was seen. */
+  def end(connection: Connection, blocker: Blocker): Unit
+
+  /** After the end of a transaction that was begun for a writer, on its connection. */
+  def ended(@unused connection: Connection, @unused writer: Writer): Unit = ()
+}
 
 /** Whose transaction it is, as other sessions of the database see it.
   *
