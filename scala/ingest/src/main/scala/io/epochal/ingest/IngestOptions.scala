@@ -12,7 +12,7 @@ import io.epochal.ingest.http.{HttpSettings, IngestHttpOptions}
 import io.epochal.ingest.intake.IntakeSettings
 import io.epochal.ingest.tcp.TcpSettings
 import io.epochal.kit.access.SecretOption
-import io.epochal.kit.record.LoneRecordOptions
+import io.epochal.kit.record.{LoneRecordOptions, RecordRules}
 
 /** The options of a query, checked.
   *
@@ -27,7 +27,7 @@ import io.epochal.kit.record.LoneRecordOptions
   */
 final case class IngestOptions(
     transport: IngestTransport,
-    records: Option[LoneRecordOptions],
+    records: Option[RecordRules],
     schema: Option[String],
     replacesInvalid: Boolean,
     intake: IntakeSettings,

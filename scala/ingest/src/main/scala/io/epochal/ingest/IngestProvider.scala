@@ -40,7 +40,7 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
     val rules = options.records.map { records =>
       // A declared column with the name of an origin column is a field of the record.
       val origin = IngestProvider.Origin.filterNot(column => schema.fieldNames.contains(column.name))
-      records.rules.copy(origin = origin)
+      records.copy(origin = origin)
     }
     val all = rules match {
       case Some(given)                           => columns.of(schema, options.schema, given).fold(throw _, identity)

@@ -54,13 +54,8 @@ final private[connector] class AuthorCalls(format: String, retry: RetrySettings,
   private def logged(step: String, event: RetryEvent): Unit = {
     retries.incrementAndGet(): Unit
     AuthorCalls.log.warn(
-      "{} failed while it {} (attempt {} of {}), the next one follows in {} ms: {}",
-      format,
-      step,
-      Int.box(event.failures),
-      Int.box(retry.maxAttempts),
-      Long.box(event.delay.toMillis),
-      event.cause.toString)
+      s"$format failed while it $step (attempt ${event.failures} of ${retry.maxAttempts}), " +
+        s"the next one follows in ${event.delay.toMillis} ms: ${event.cause}")
   }
 
   private def failed(step: String, attempts: Int, error: Exception): EpochalException =

@@ -11,17 +11,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.Segment
-import io.epochal.kit.source.journal.{
-  FeedLog,
-  FeedRows,
-  Feeding,
-  JournalPositions,
-  JournalTail,
-  JournalledSource,
-  JournalledSupply,
-  ReadAhead,
-  SourceJournal
-}
+import io.epochal.kit.source.journal._
 import io.epochal.kit.source.{Extent, InitialOffset, PollBounds, PollBudget, PollBudgets}
 
 /** The driver's part of a connector that receives. */

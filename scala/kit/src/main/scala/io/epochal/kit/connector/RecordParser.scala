@@ -72,7 +72,7 @@ object RecordParser {
   }
 
   private def rules(settings: Settings): Either[EpochalException, RecordRules] =
-    LoneRecordOptions.read(settings.values, settings.values(Kind)).map(_.rules)
+    LoneRecordOptions.read(settings.values, settings.values(Kind))
 }
 
 /** Records that somebody hands over, one after the other. */

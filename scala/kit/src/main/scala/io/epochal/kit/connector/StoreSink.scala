@@ -15,17 +15,7 @@ import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{LedgerRow, LedgerText, ServerIdentity, Target}
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.sink.transport.Shipment
-import io.epochal.kit.sink.{
-  Claimed,
-  LedgerState,
-  Run,
-  SinkMetrics,
-  SinkSettings,
-  SinkTarget,
-  SinkTransaction,
-  TransactionalSink,
-  TransactionalTable
-}
+import io.epochal.kit.sink._
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.spark.{SinkEngine, ValueRows}
 

@@ -1,14 +1,7 @@
 package io.epochal.kit.json
 
 import com.fasterxml.jackson.core.json.JsonReadFeature
-import com.fasterxml.jackson.core.{
-  JsonFactory,
-  JsonFactoryBuilder,
-  JsonProcessingException,
-  JsonToken,
-  StreamReadConstraints,
-  StreamReadFeature
-}
+import com.fasterxml.jackson.core._
 
 /** The JSON factories: they remember the field names that they have met. */
 private[epochal] object Json {

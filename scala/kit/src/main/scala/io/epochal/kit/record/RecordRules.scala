@@ -79,38 +79,37 @@ final private[epochal] class RecordSchema(source: String) {
     * @return
     *   the columns of the records, and after them those that stand apart and are not among them
     */
-  def of(declared: StructType, option: Option[String], rules: RecordRules): Either[EpochalException, StructType] =
-    for {
-      _ <- option.fold[Either[EpochalException, Unit]](Right(())) { ddl =>
-        parse(ddl).flatMap(schema => Either.cond(schema == declared, (), conflict(ddl, declared)))
-      }
-      _ <- Either.cond(declared.nonEmpty, (), invalid("", "it has no columns"))
-      _ <- declared.fieldNames
-        .diff(declared.fieldNames.distinct)
-        .headOption
-        .map(name => invalid(declared.toDDL, s"it has two columns '$name'"))
-        .toLeft(())
-      _ <- declared.flatMap(unsupported(_, rules.format)).headOption.toLeft(()).left.map { case (place, kind) =>
-        invalid(declared.toDDL, s"$place is ${kind.sql}, which ${rules.format.name} has no value for")
-      }
-      _ <- declared
-        .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
-        .headOption
-        .map(apart => invalid(declared.toDDL, s"the column '${apart.name}' must be ${apart.dataType.sql}"))
-        .toLeft(())
-      _ <- declared
-        .find(field => !field.nullable && rules.corrupt.isDefined)
-        .map(field =>
-          invalid(
-            declared.toDDL,
-            s"under mode=PERMISSIVE the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
-        .toLeft(())
-    } yield {
+  def of(declared: StructType, option: Option[String], rules: RecordRules): Either[EpochalException, StructType] = {
+    val problem = option
+      .flatMap(ddl => parse(ddl).fold(Some(_), found => Option.when(found != declared)(conflict(ddl, declared))))
+      .orElse(Option.when(declared.isEmpty)(invalid("", "it has no columns")))
+      .orElse(misfit(declared, rules).map(invalid(declared.toDDL, _)))
+    problem.toLeft {
       val apart = rules.apart.map(field => field.name -> field).toMap
       StructType(
         declared.map(field => apart.getOrElse(field.name, field.copy(dataType = nullable(field.dataType)))) ++
           rules.apart.filterNot(field => declared.fieldNames.contains(field.name)))
     }
+  }
+
+  private def misfit(declared: StructType, rules: RecordRules): Option[String] = {
+    val names = declared.fieldNames
+    names
+      .diff(names.distinct)
+      .headOption
+      .map(name => s"it has two columns '$name'")
+      .orElse(declared.flatMap(unsupported(_, rules.format)).headOption.map { case (place, kind) =>
+        s"$place is ${kind.sql}, which ${rules.format.name} has no value for"
+      })
+      .orElse(declared
+        .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
+        .headOption
+        .map(apart => s"the column '${apart.name}' must be ${apart.dataType.sql}"))
+      .orElse(declared
+        .find(field => !field.nullable && rules.corrupt.isDefined)
+        .map(field =>
+          s"under mode=PERMISSIVE the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
+  }
 
   /** NOT NULL is kept, and checked in every record, for columns; inside of them a record can always lack a value. */
   private def nullable[T <: DataType](kind: T): T = (kind match {

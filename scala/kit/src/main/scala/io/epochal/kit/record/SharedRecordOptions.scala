@@ -49,19 +49,7 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
   }
 }
 
-/** What a user asked for of records that stand alone, as lines and messages do, in JSON or CSV.
-  *
-  * @param rescued
-  *   the column that takes fields without a column
-  */
-final private[epochal] case class LoneRecordOptions(
-    format: RecordFormat.OfLines,
-    mode: RecordMode,
-    rescued: Option[String]) {
-
-  def rules: RecordRules = RecordRules(format, mode, rescued)
-}
-
+/** The options of records that stand alone, as lines and messages do, in JSON or CSV. */
 private[epochal] object LoneRecordOptions {
 
   val Schema: OptionSpec[String] = OptionSpec(
@@ -77,14 +65,14 @@ private[epochal] object LoneRecordOptions {
   /** @param kind
     *   json or csv
     */
-  def read(values: OptionValues, kind: String): Either[EpochalException, LoneRecordOptions] =
+  def read(values: OptionValues, kind: String): Either[EpochalException, RecordRules] =
     for {
       _ <- values.only(Separator)(kind == "csv", "format=csv")
       separator <- shared.separator(values)
     } yield {
       val format =
         if (kind == "csv") RecordFormat.Csv(header = false, separator, None) else RecordFormat.Ndjson(tolerant = true)
-      LoneRecordOptions(format, shared.mode(values), values.get(shared.RescuedColumn))
+      RecordRules(format, shared.mode(values), values.get(shared.RescuedColumn))
     }
 
   /** Refuses all of them for records that are text. */

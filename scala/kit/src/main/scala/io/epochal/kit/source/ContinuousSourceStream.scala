@@ -4,13 +4,7 @@ import java.time.Clock
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.InputPartition
-import org.apache.spark.sql.connector.read.streaming.{
-  ContinuousPartitionReader,
-  ContinuousPartitionReaderFactory,
-  ContinuousStream,
-  Offset,
-  PartitionOffset
-}
+import org.apache.spark.sql.connector.read.streaming._
 
 import io.epochal.kit.spark.QueryStop
 

@@ -7,18 +7,7 @@ import java.util.Optional
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import org.apache.spark.sql.connector.read.streaming.{
-  CompositeReadLimit,
-  MicroBatchStream,
-  Offset,
-  ReadAllAvailable,
-  ReadLimit => SparkReadLimit,
-  ReadMaxBytes,
-  ReadMaxRows,
-  ReadMinRows,
-  ReportsSourceMetrics,
-  SupportsTriggerAvailableNow
-}
+import org.apache.spark.sql.connector.read.streaming.{ReadLimit => SparkReadLimit, _}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.slf4j.LoggerFactory
 

@@ -1,18 +1,6 @@
 package io.epochal.kit.store
 
-import java.io.{
-  ByteArrayInputStream,
-  ByteArrayOutputStream,
-  DataInputStream,
-  DataOutputStream,
-  EOFException,
-  File,
-  FileNotFoundException,
-  FileOutputStream,
-  IOException,
-  ObjectInputStream,
-  ObjectOutputStream
-}
+import java.io._
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
 import java.nio.file.StandardOpenOption.READ
@@ -22,15 +10,7 @@ import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
-import org.apache.hadoop.fs.{
-  FSDataInputStream,
-  FSDataOutputStream,
-  FileSystem,
-  LocalFileSystem,
-  Path,
-  RawLocalFileSystem,
-  StreamCapabilities
-}
+import org.apache.hadoop.fs._
 
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 

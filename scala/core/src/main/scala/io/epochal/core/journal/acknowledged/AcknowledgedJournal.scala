@@ -5,17 +5,7 @@ import java.util.UUID
 
 import scala.util.{Try, Using}
 
-import io.epochal.core.journal.{
-  FileInput,
-  FileStore,
-  Frame,
-  Gap,
-  Generation,
-  Journal,
-  JournalDamage,
-  JournalPlan,
-  Slice
-}
+import io.epochal.core.journal._
 
 /** The journal of a source whose clients are told when their rows are safe. What was acknowledged counts, also where the run died
   * before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only what an offset names counts.

@@ -5,24 +5,11 @@ import java.time.Clock
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset,
-  PartitionOffset,
-  ReadLimit,
-  SupportsRealTimeMode,
-  SupportsRealTimeRead
-}
+import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-import io.epochal.kit.source.{
-  ContinuousSource,
-  EndlessReader,
-  EndlessReaderFactory,
-  EventTime,
-  InitialOffset,
-  SourceStream
-}
+import io.epochal.kit.source._
 import io.epochal.kit.spark.QueryStop
 
 /** The driver's part of a source in micro-batches and in real-time mode, which Spark runs as long batches: at each it asks for
