@@ -11,7 +11,8 @@ import com.codahale.metrics.MetricRegistry
 import com.codahale.metrics.jmx.JmxReporter
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.tags.Slow
 import org.scalatest.time.SpanSugar._
 
@@ -19,7 +20,7 @@ import io.epochal.kit.spark.QueryMetrics
 
 /** What queries show in Spark's metrics system. */
 @Slow
-final class QueryMetricsSuite extends StreamTest {
+final class QueryMetricsSuite extends QuerySuite {
 
   private def registry: MetricRegistry = {
     val system = SparkEnv.get.metricsSystem

@@ -8,7 +8,8 @@ import java.util.concurrent.TimeUnit.MILLISECONDS
 import scala.util.{Random, Using}
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.tags.Slow
 
 import io.epochal.jdbc.{Mariadb, MariadbServer, Postgres, PostgresServer, Sqlite, TestDatabase}
@@ -19,7 +20,7 @@ import io.epochal.rest.source.{ChainApi, RecordsApi}
   * EPOCHAL_STOP_SEED repeats them.
   */
 @Slow
-final class StopSuite extends StreamTest {
+final class StopSuite extends QuerySuite {
   import StopSuite._
 
   private val records = new RecordsApi

@@ -8,10 +8,11 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 
 /** Event time from rows to checkpoint and progress, in whole queries. */
-final class RandomEventTimeSuite extends StreamTest {
+final class RandomEventTimeSuite extends QuerySuite {
 
   /** Milliseconds that a query may take on a machine with much else to do. */
   private val Patience = 300000L

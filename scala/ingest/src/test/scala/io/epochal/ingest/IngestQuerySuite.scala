@@ -5,7 +5,8 @@ import java.net.ServerSocket
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.time.{Millis, Minutes, Span}
 
@@ -14,7 +15,7 @@ import io.epochal.ingest.tcp.TcpClient
 import io.epochal.support.{Collected, Collecting, Ports}
 
 /** Whole queries, and clients that write to them. */
-final class IngestQuerySuite extends StreamTest {
+final class IngestQuerySuite extends QuerySuite {
 
   private def ingest(options: (String, String)*): DataFrame = spark.readStream
     .format("epochal-ingest")

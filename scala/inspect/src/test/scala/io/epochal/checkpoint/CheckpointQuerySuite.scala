@@ -3,12 +3,13 @@ package io.epochal.checkpoint
 import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** `format("epochal-checkpoint")` over checkpoints that Spark has written, and over damaged ones. */
-final class CheckpointQuerySuite extends StreamTest {
+final class CheckpointQuerySuite extends QuerySuite {
   import testImplicits._
 
   private def logged(checkpoint: Path) = spark.read.format("epochal-checkpoint").load(checkpoint.toString)

@@ -6,11 +6,12 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
 /** Whole queries into displays. */
-final class DisplaySuite extends StreamTest {
+final class DisplaySuite extends QuerySuite {
   import testImplicits._
 
   private def shown(display: String): DataFrame =

@@ -6,7 +6,8 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions.{col, current_timestamp, rand, udf}
-import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.concurrent.PatienceConfiguration.Timeout
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
@@ -101,7 +102,7 @@ final class MariadbRealTimeQuerySuite
 
 /** Whole queries whose rows are stored in the middle of an epoch (K12). */
 abstract class EndlessQuerySuite(trigger: Trigger, mode: OutputMode, databases: TestDatabases = Postgres)
-    extends StreamTest {
+    extends QuerySuite {
 
   protected val patience: Timeout = Timeout(Span(180, Seconds))
   private val Partitions = 2

@@ -7,7 +7,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
@@ -45,7 +46,7 @@ final class PostgresQuerySuite extends JdbcQueries(Postgres) {
 }
 
 /** Whole queries. */
-abstract class JdbcQueries(databases: TestDatabases) extends StreamTest {
+abstract class JdbcQueries(databases: TestDatabases) extends QuerySuite {
   import testImplicits._
 
   protected def withDatabase(body: TestDatabase => Any): Unit = {

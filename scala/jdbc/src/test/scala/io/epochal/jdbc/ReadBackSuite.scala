@@ -2,14 +2,14 @@ package io.epochal.jdbc
 
 import org.apache.spark.sql.catalyst.expressions.GenericRow
 import org.apache.spark.sql.functions.{col, from_json}
-import org.apache.spark.sql.streaming.StreamTest
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tags.Slow
 
 /** What our tables give when Spark's own reader reads them. */
 @Slow
-final class ReadBackSuite extends StreamTest {
+final class ReadBackSuite extends QuerySuite {
 
   private val scalars = Seq(
     "BOOLEAN" -> Seq("true", "false"),

@@ -9,7 +9,8 @@ import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.time.SpanSugar._
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -17,7 +18,7 @@ import io.epochal.jdbc.database.ConnectionPool
 import io.epochal.jdbc.option.JdbcOptions
 
 /** What becomes of rows when the file of a database is deleted or replaced. */
-final class SqliteFileSuite extends StreamTest {
+final class SqliteFileSuite extends QuerySuite {
   import testImplicits._
 
   /** A database in a directory of its own. */

@@ -11,7 +11,8 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.streaming.{Offset, SparkDataStream}
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, Dataset, ForeachWriter}
@@ -20,7 +21,7 @@ import org.scalatest.tagobjects.Slow
 import io.epochal.kit.source.{ManualClock, SourceStream}
 
 /** Whole queries, in Spark's own vocabulary for testing streams. */
-final class RandomQuerySuite extends StreamTest {
+final class RandomQuerySuite extends QuerySuite {
   import testImplicits._
 
   private def ids(options: (String, String)*): DataFrame =

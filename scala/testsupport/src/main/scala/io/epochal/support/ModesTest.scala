@@ -5,12 +5,13 @@ import java.nio.file.Files
 
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.scalatest.Assertions.assert
 import org.scalatest.time.{Millis, Minutes, Span}
 
 /** Queries under each kind of trigger, in a session that allows real-time mode, with short batches. */
-trait ModesTest extends StreamTest {
+trait ModesTest extends QuerySuite {
   import ModesTest.Mode
 
   override protected def sparkConf: SparkConf = super.sparkConf

@@ -5,12 +5,13 @@ import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{ForeachWriter, Row}
 import org.scalatest.time.{Millis, Minutes, Span}
 
 /** A connector's rows that are followed, in whole queries. */
-final class TailQuerySuite extends StreamTest {
+final class TailQuerySuite extends QuerySuite {
 
   private def rows(feed: String): Set[String] = Followed.of(feed).asScala.toSet
 

@@ -8,12 +8,12 @@ import java.util.concurrent.{CancellationException, CountDownLatch, TimeUnit}
 
 import org.apache.hc.core5.http.ConnectionRequestTimeoutException
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.StreamTest
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** What an interruption looks like by the time it reaches Spark. */
-final class QueryStopSuite extends StreamTest {
+final class QueryStopSuite extends QuerySuite {
 
   private def unwritable(cause: Throwable) =
     Conditions.JournalUnwritable.because(cause)("source" -> "s", "path" -> "p", "reason" -> "r")

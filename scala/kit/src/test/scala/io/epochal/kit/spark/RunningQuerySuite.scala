@@ -1,12 +1,13 @@
 package io.epochal.kit.spark
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.TriggerMode
 
-final class RunningQuerySuite extends StreamTest {
+final class RunningQuerySuite extends QuerySuite {
 
   test("every trigger is known for what it is") {
     val expected = Seq(

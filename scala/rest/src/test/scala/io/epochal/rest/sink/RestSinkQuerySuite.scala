@@ -9,12 +9,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{OutputMode, StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.EpochalException
 
 /** Whole queries into an API in this JVM. */
-final class RestSinkQuerySuite extends StreamTest {
+final class RestSinkQuerySuite extends QuerySuite {
   import testImplicits._
 
   /** Ten rows a batch, so many in all. */

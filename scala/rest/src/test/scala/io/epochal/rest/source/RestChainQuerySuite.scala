@@ -8,13 +8,14 @@ import scala.collection.mutable.ListBuffer
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
 /** Whole queries over APIs whose pages name the next one. */
-final class RestChainQuerySuite extends StreamTest {
+final class RestChainQuerySuite extends QuerySuite {
   import testImplicits._
 
   private def stream(api: ChainApi, kind: String, more: (String, String)*): DataFrame =

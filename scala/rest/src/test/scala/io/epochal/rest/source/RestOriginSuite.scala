@@ -7,14 +7,15 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.testkit.MicroBatch
 
 /** Columns that tell where a row came from, of pages that are followed, and of pages that are journalled. */
-final class RestOriginSuite extends StreamTest {
+final class RestOriginSuite extends QuerySuite {
   private val columns = "metadataColumns" -> "_url,_status,_fetchedAt,_headers"
   private val secret = Seq("params.key" -> "s3cret", "headers.X-Api-Key" -> "s3cret2")
 

@@ -6,13 +6,14 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
 /** Whole queries over an API in this JVM. */
-final class RestQuerySuite extends StreamTest {
+final class RestQuerySuite extends QuerySuite {
   import testImplicits._
 
   private val ddl = "id INT, name STRING"

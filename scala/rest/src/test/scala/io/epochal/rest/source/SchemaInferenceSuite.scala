@@ -2,13 +2,14 @@ package io.epochal.rest.source
 
 import java.io.File
 
-import org.apache.spark.sql.streaming.{StreamTest, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 
 /** Schemas from the first page. */
-final class SchemaInferenceSuite extends StreamTest {
+final class SchemaInferenceSuite extends QuerySuite {
 
   private def options(api: RecordsApi, more: Seq[(String, String)]): Map[String, String] =
     Map("url" -> api.url, "pagination" -> "offset", "pageSize" -> "10", "inferSchema" -> "true") ++ more

@@ -1,6 +1,7 @@
 package io.epochal.rest.source.fan
 
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tagobjects.Slow
 
@@ -8,7 +9,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.TaggedApi
 
 /** Whole queries over several lists of an API. */
-final class RestFanOutSuite extends StreamTest {
+final class RestFanOutSuite extends QuerySuite {
   import testImplicits._
 
   private def options(

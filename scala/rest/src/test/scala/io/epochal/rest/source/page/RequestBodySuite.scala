@@ -4,13 +4,13 @@ import com.github.tomakehurst.wiremock.WireMockServer
 import com.github.tomakehurst.wiremock.client.WireMock._
 import com.github.tomakehurst.wiremock.core.WireMockConfiguration.options
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.streaming.StreamTest
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.paging.RestOptions
 
 /** Pages that are asked for by POST. */
-final class RequestBodySuite extends StreamTest {
+final class RequestBodySuite extends QuerySuite {
 
   private val url = "url" -> "http://127.0.0.1/search"
 

@@ -9,12 +9,13 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 
 import io.epochal.rest.source.window.{Event, WindowApi}
 
 /** Whole queries over an API of time windows, by the clock of this machine. */
-final class TimeWindowQuerySuite extends StreamTest {
+final class TimeWindowQuerySuite extends QuerySuite {
   import testImplicits._
 
   /** The window that is under way now ends in two minutes. */

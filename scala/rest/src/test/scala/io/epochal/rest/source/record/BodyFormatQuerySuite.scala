@@ -1,6 +1,7 @@
 package io.epochal.rest.source.record
 
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.tagobjects.Slow
 
@@ -8,7 +9,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.{ChainApi, RecordsApi}
 
 /** Whole queries over responses in NDJSON and in CSV. */
-final class BodyFormatQuerySuite extends StreamTest {
+final class BodyFormatQuerySuite extends QuerySuite {
 
   private def frame(api: RecordsApi, streaming: Boolean, schema: String, more: (String, String)*): DataFrame = {
     val options =

@@ -2,7 +2,7 @@ package io.epochal.rest.source.record
 
 import java.math.{BigDecimal => Decimal}
 
-import org.apache.spark.sql.streaming.StreamTest
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 import org.scalatest.time.{Seconds, Span}
 
@@ -11,7 +11,7 @@ import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.RestOffset
 
 /** Numbers that are short to write and long to compute: wherever an API can send one, it costs no more than another number. */
-final class HostileNumbersSuite extends StreamTest {
+final class HostileNumbersSuite extends QuerySuite {
   import HostileNumbersSuite._
 
   private def frame(api: RecordsApi, schema: String, more: (String, String)*): DataFrame =

@@ -1,13 +1,14 @@
 package io.epochal.rest.source.record
 
-import org.apache.spark.sql.streaming.{StreamTest, Trigger}
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.test.QuerySuite
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.rest.source.RecordsApi
 
 /** What becomes of records that do not fit, of fields without a column, and what rows know of their response. */
-final class RecordModesSuite extends StreamTest {
+final class RecordModesSuite extends QuerySuite {
   import testImplicits._
 
   private val ddl = "id INT, name STRING"

@@ -1,0 +1,33 @@
+package org.apache.spark.sql.test
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.streaming.StreamTest
+
+/** A suite that runs queries. Its session has a catalog and a configuration of its own; the SparkContext is started once
+  * in a JVM and shared by all suites. In Spark's package, because `TestSparkSession` is private to it.
+  */
+trait QuerySuite extends StreamTest {
+
+  override protected def createSparkSession: TestSparkSession = {
+    val session = new QuerySuite.Session(QuerySuite.context(this))
+    sparkConf.getAll.foreach { case (name, value) =>
+      if (name.startsWith("spark.sql.")) session.sessionState.conf.setConfString(name, value)
+    }
+    session
+  }
+}
+
+object QuerySuite {
+  private var started: Option[SparkContext] = None
+
+  private def context(suite: QuerySuite): SparkContext = synchronized {
+    val running = started.filterNot(_.isStopped).getOrElse(new SparkContext("local[2]", "tests", suite.sparkConf))
+    started = Some(running)
+    running
+  }
+
+  /** Ends without its context. */
+  final private class Session(context: SparkContext) extends TestSparkSession(context) {
+    override def close(): Unit = streams.active.foreach(_.stop())
+  }
+}
