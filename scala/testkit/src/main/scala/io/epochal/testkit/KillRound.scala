@@ -75,7 +75,7 @@ private[testkit] object KillRound {
       endless.foreach(victim => child.go(victim.query))
       if (endless.nonEmpty) { val _ = QueryWatch.until(seconds = 30)(endless.forall(_.isVisible)) }
       commits.foreach(victim => child.go(victim.query))
-      if (commits.nonEmpty) { val _ = QueryWatch.spin(seconds = 20)(commits.exists(_.isVisible)) }
+      if (commits.nonEmpty) { val _ = QueryWatch.until(seconds = 20, pauseMillis = 0)(commits.exists(_.isVisible)) }
       child.kill()
       val recovered = together(victims)(_.recover())
       victims.map(_.promise).zip(reached.zip(recovered).map { case (first, second) => first.flatMap(_ => second) })

@@ -67,13 +67,7 @@ private[testkit] object SinkKillChecks {
   private def refused(scene: SinkScene, mode: Mode): Unit = {
     val query = scene.query().in(mode)
     scene.setAvailable(query, 2L * Batch)
-    val told = scene.fixture.tells(_, _)
-    Refusal.of(Conditions.TriggerUnsupported, s"a ${mode.name} query", told) {
-      scene.running(query.start(Session.get())) { started =>
-        val _ = QueryWatch.until()(!started.isActive || scene.committed(query) > 0)
-        started.exception.foreach(throw _)
-      }
-    }: Unit
+    scene.assertRefused(Conditions.TriggerUnsupported, s"a ${mode.name} query", query, scene.fixture.tells)
     scene.assertHolds(s"after a ${mode.name} query was refused", 0L)
     val logged = query.committed
     Evidence.unless(logged.isEmpty)(s"the ${mode.name} query was refused, but not before its epochs $logged")

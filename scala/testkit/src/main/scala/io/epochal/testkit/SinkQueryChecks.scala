@@ -74,12 +74,7 @@ private[testkit] object SinkQueryChecks {
     scene.setAvailable(second, 2L * Batch)
     def told(error: Throwable, condition: Condition) =
       Seq(condition, Conditions.TargetShared).exists(scene.fixture.tells(error, _))
-    Refusal.of(Conditions.QueryChanged, "a query with a new checkpoint", told) {
-      scene.running(second.start(Session.get())) { started =>
-        val _ = QueryWatch.until()(!started.isActive || scene.committed(second) >= 1)
-        started.exception.foreach(throw _)
-      }
-    }: Unit
+    scene.assertRefused(Conditions.QueryChanged, "a query with a new checkpoint", second, told)
     scene.assertHolds("after a query with a new checkpoint was started", 2L * Batch)
   }
 }

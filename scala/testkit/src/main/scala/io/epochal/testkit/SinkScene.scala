@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
+import io.epochal.core.error.Condition
 import io.epochal.testkit.engine._
 import io.epochal.testkit.report.Evidence
 
@@ -44,6 +45,15 @@ final private[testkit] class SinkScene(fixture: FormatSink) extends Scene(fixtur
     }
 
   def committed(query: QuerySpec): Long = query.committed.lastOption.fold(0L)(_ + 1)
+
+  /** Asserts that the query is refused before it commits an epoch. */
+  def assertRefused(condition: Condition, what: String, query: QuerySpec, tells: (Throwable, Condition) => Boolean): Unit =
+    Refusal.of(condition, what, tells) {
+      running(query.start(Session.get())) { started =>
+        val _ = QueryWatch.until()(!started.isActive || committed(query) > 0)
+        started.exception.foreach(throw _)
+      }
+    }: Unit
 
   def assertHolds(what: String, count: Long): Unit = {
     val found = stored()

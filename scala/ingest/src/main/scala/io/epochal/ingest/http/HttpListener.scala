@@ -145,7 +145,7 @@ private object HttpListener {
   private def tls(tls: ListenerTls): SslContextFactory.Server = {
     val factory = new SslContextFactory.Server
     factory.setSslContext(tls.context())
-    factory.setIncludeProtocols(ListenerTls.Protocols: _*)
+    factory.setIncludeProtocols("TLSv1.3", "TLSv1.2")
     factory.setRenegotiationAllowed(false)
     factory
   }

@@ -4,6 +4,8 @@ import java.io.{ByteArrayInputStream, IOException}
 import java.security.{GeneralSecurityException, KeyStore, SecureRandom}
 import javax.net.ssl.{KeyManagerFactory, SSLContext}
 
+import scala.jdk.CollectionConverters._
+
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{DriverFile, SecretOption}
@@ -20,12 +22,6 @@ final private[http] class ListenerTls(keys: KeyManagerFactory) {
   }
 
   override def toString: String = s"Tls(${Redaction.Mask})"
-}
-
-private[http] object ListenerTls {
-
-  /** The accepted versions. */
-  val Protocols: Seq[String] = Seq("TLSv1.3", "TLSv1.2")
 }
 
 /** The certificate of a listener: in PEM, or in a PKCS#12 store. Files are read on the driver, when the query starts. */
@@ -74,10 +70,7 @@ private[http] object ListenerTlsOptions {
     catch {
       case _: IOException => throw new PemException("it is not PKCS#12, or tls.keyStorePassword is wrong")
     }
-    val names = store.aliases
-    var hasKey = false
-    while (names.hasMoreElements) hasKey = store.isKeyEntry(names.nextElement()) || hasKey
-    if (!hasKey) throw new PemException("it has no private key")
+    if (!store.aliases.asScala.exists(store.isKeyEntry)) throw new PemException("it has no private key")
     CertifiedKey.managers(store, password)
   }
 

@@ -159,7 +159,7 @@ final private[engine] case class NumberCount(index: Int, count: Long) extends Pa
 /** The numbers of such a partition, each when the file says that it is there, and at most one in a millisecond: a kill finds the
   * query in the middle of its rows.
   */
-final private[engine] class EndlessNumbers(slice: EndlessNumberSlice) {
+private[engine] class EndlessNumbers(slice: EndlessNumberSlice) extends ContinuousPartitionReader[InternalRow] {
   import NumberedSource.{Partitions, available}
 
   private val file = Path.of(slice.file)
@@ -191,9 +191,13 @@ final private[engine] class EndlessNumbers(slice: EndlessNumberSlice) {
     there
   }
 
-  def row: InternalRow = InternalRow(id(count - 1))
+  override def next(): Boolean = next(Long.MaxValue)
 
-  def offset: PartitionOffset = NumberCount(slice.index, count)
+  override def get(): InternalRow = InternalRow(id(count - 1))
+
+  override def getOffset: PartitionOffset = NumberCount(slice.index, count)
+
+  override def close(): Unit = ()
 }
 
 final private[engine] class ContinuousNumbers(file: Path, batch: Int) extends ContinuousStream {
@@ -220,14 +224,7 @@ final private[engine] class ContinuousNumbers(file: Path, batch: Int) extends Co
 private case object ContinuousNumberReaders extends ContinuousPartitionReaderFactory {
 
   override def createReader(partition: InputPartition): ContinuousPartitionReader[InternalRow] = partition match {
-    case slice: EndlessNumberSlice =>
-      new ContinuousPartitionReader[InternalRow] {
-        private val numbers = new EndlessNumbers(slice)
-        override def next(): Boolean = numbers.next(Long.MaxValue)
-        override def get(): InternalRow = numbers.row
-        override def getOffset: PartitionOffset = numbers.offset
-        override def close(): Unit = ()
-      }
-    case other => throw new IllegalArgumentException(s"not a partition of numbers: $other")
+    case slice: EndlessNumberSlice => new EndlessNumbers(slice)
+    case other                     => throw new IllegalArgumentException(s"not a partition of numbers: $other")
   }
 }

@@ -9,27 +9,19 @@ import io.epochal.testkit.report.Evidence
 /** Waiting for queries: by a condition, with a deadline. */
 private[testkit] object QueryWatch {
 
-  /** After so long, what did not happen will not happen. */
+  /** What did not happen by then is taken not to happen. */
   val DeadlineSeconds: Long = 90
   private val QuietMillis = 4000L
   private val PauseMillis = 20L
 
-  /** Waits until a condition holds; says whether it does at the deadline. */
-  def until(seconds: Long = DeadlineSeconds)(condition: => Boolean): Boolean = {
+  /** Waits until a condition holds; returns whether it does at the deadline. */
+  def until(seconds: Long = DeadlineSeconds, pauseMillis: Long = PauseMillis)(condition: => Boolean): Boolean = {
     val deadline = System.nanoTime() + seconds * 1000000000L
     var holds = condition
     while (!holds && System.nanoTime() < deadline) {
-      Thread.sleep(PauseMillis)
+      if (pauseMillis > 0) Thread.sleep(pauseMillis)
       holds = condition
     }
-    holds
-  }
-
-  /** The same without a pause between two looks. */
-  def spin(seconds: Long)(condition: => Boolean): Boolean = {
-    val deadline = System.nanoTime() + seconds * 1000000000L
-    var holds = condition
-    while (!holds && System.nanoTime() < deadline) holds = condition
     holds
   }
 
@@ -56,6 +48,6 @@ private[testkit] object QueryWatch {
       Evidence.broken(s"the query failed: ${Evidence.text(error)}", error)
     }
 
-  /** A stop whose own failure is not the matter. */
+  /** Stops it, and ignores a failure of the stop. */
   def stop(query: StreamingQuery): Unit = { val _ = Try(query.stop()) }
 }

@@ -54,23 +54,14 @@ private case object RealTimeNumberReaders extends PartitionReaderFactory {
 }
 
 final private class RealTimeNumberReader(slice: EndlessNumberSlice)
-    extends PartitionReader[InternalRow]
+    extends EndlessNumbers(slice)
     with SupportsRealTimeRead[InternalRow] {
-  private val numbers = new EndlessNumbers(slice)
-
-  override def next(): Boolean = numbers.next(Long.MaxValue)
 
   /** Spark 4.1. */
   def nextWithTimeout(timeoutMillis: JavaLong): RecordStatus =
-    RecordStatus.newStatusWithoutArrivalTime(numbers.next(math.max(0L, timeoutMillis)))
+    RecordStatus.newStatusWithoutArrivalTime(next(math.max(0L, timeoutMillis)))
 
   /** Spark 4.2 and later. */
   override def nextWithTimeout(startMillis: JavaLong, timeoutMillis: JavaLong): RecordStatus =
     nextWithTimeout(timeoutMillis)
-
-  override def get(): InternalRow = numbers.row
-
-  override def getOffset: PartitionOffset = numbers.offset
-
-  override def close(): Unit = ()
 }
