@@ -19,11 +19,11 @@ BUDGETS = {
     "kit": (164, 8550),
     "random": (7, 440),
     "rest": (118, 7530),
-    "ingest": (31, 2930),
+    "ingest": (31, 2920),
     "jdbc": (99, 7940),
     "inspect": (9, 540),
     "app": (3, 110),
-    "testkit": (38, 2310),
+    "testkit": (38, 2290),
 }
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
