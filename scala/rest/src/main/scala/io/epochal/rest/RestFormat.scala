@@ -5,23 +5,28 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.sources.DataSourceRegister
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.epochal.core.error.EpochalException
+import io.epochal.kit.sink.SinkTable
+import io.epochal.kit.source.SourceTable
 import io.epochal.rest.sink.{RestSinkOptions, RestSinkProvider}
 import io.epochal.rest.source.RestProvider
 import io.epochal.rest.source.paging.RestOptions
 
-/** `format("epochal-rest")`: one name for the source ([[RestProvider]]) and the sink ([[RestSinkProvider]]), which know
-  * nothing of each other.
+/** `format("epochal-rest")`: one name for the source ([[RestProvider]]) and the sink ([[RestSinkProvider]]), which do not know
+  * each other.
   *
-  * Spark asks for a table alike whether it is to be read or written, so the options' names tell: those that only one of the
-  * two has, and `checkpointLocation`, which only a streaming write has. What they tell of is checked at once. Where they tell
-  * nothing, one of the two must be in order, and what is wrong with the other shows when it is asked for.
+  * Spark does not say whether a table is to be read or written, so the names of the options decide: those that only one of the
+  * two has, and `checkpointLocation`, which only a streaming write has. Errors in that one's options are thrown at once. Where no
+  * name decides, one of the two must be valid, and an error of the other is thrown when it is used.
   */
 final class RestFormat extends TableProvider with DataSourceRegister {
   import RestFormat._
@@ -33,7 +38,7 @@ final class RestFormat extends TableProvider with DataSourceRegister {
 
   override def supportsExternalMetadata(): Boolean = true
 
-  /** Asked only by a reader that was given no schema. */
+  /** Called only for a reader without a schema. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = source.inferSchema(options)
 
   override def getTable(
@@ -41,23 +46,17 @@ final class RestFormat extends TableProvider with DataSourceRegister {
       partitioning: Array[Transform],
       properties: util.Map[String, String]
   ): Table = {
-    val readable = new Half(opened(source, schema, partitioning, properties))
-    val writable = new Half(opened(sink, schema, partitioning, properties))
-    val names = properties.keySet.asScala.toSet
+    val table = new RestTable(
+      schema,
+      source.getTable(schema, partitioning, properties).asInstanceOf[SourceTable],
+      sink.getTable(schema, partitioning, properties).asInstanceOf[SinkTable])
     val problem =
-      if (tells(names, sinkOnly)) writable.problem
-      else if (tells(names, sourceOnly)) readable.problem
-      else Option.when(readable.problem.nonEmpty && writable.problem.nonEmpty)(likelier(readable, writable))
+      if (has(properties, sinkOnly)) table.sink.left.toOption
+      else if (has(properties, sourceOnly)) table.source.left.toOption
+      else table.source.left.toOption.flatMap(one => table.sink.left.toOption.map(likelier(one, _)))
     problem.foreach(throw _)
-    new RestTable(schema, readable, writable)
+    table
   }
-
-  private def opened(
-      provider: TableProvider,
-      schema: StructType,
-      partitioning: Array[Transform],
-      properties: util.Map[String, String]
-  ): () => Table = () => provider.getTable(schema, partitioning, properties)
 }
 
 private object RestFormat {
@@ -67,26 +66,57 @@ private object RestFormat {
   val sourceOnly: Set[String] = sourceNames -- sinkNames
   val sinkOnly: Set[String] = sinkNames -- sourceNames + "checkpointlocation"
 
-  private def tells(names: Set[String], only: Set[String]): Boolean =
-    names.exists(name => only(name.toLowerCase(Locale.ROOT)))
+  private def has(options: util.Map[String, String], names: Set[String]): Boolean =
+    options.keySet.asScala.exists(name => names(name.toLowerCase(Locale.ROOT)))
 
-  /** Of two errors the one that knows what was meant, or that of the source. */
-  private def likelier(readable: Half, writable: Half): EpochalException = {
-    val problems = Seq(readable, writable).flatMap(_.problem)
-    problems.find(_.getMessage.contains("Did you mean")).getOrElse(problems.head)
-  }
+  /** Of two errors the one with a suggestion, or that of the source. */
+  private def likelier(ofSource: EpochalException, ofSink: EpochalException): EpochalException =
+    Seq(ofSource, ofSink).find(_.getMessage.contains("Did you mean")).getOrElse(ofSource)
 }
 
-/** The table of one of the two, made when it is first asked for. */
-final private[rest] class Half(make: () => Table) {
-  private lazy val made: Either[EpochalException, Table] =
-    try Right(make())
+/** An API as Spark sees it: the tables of source and sink, or the errors in their options, each made when it is first needed. */
+final private class RestTable(queried: StructType, makeSource: => SourceTable, makeSink: => SinkTable)
+    extends Table
+    with SupportsRead
+    with SupportsWrite
+    with ReportsSinkMetrics {
+
+  lazy val source: Either[EpochalException, SourceTable] = attempt(makeSource)
+  lazy val sink: Either[EpochalException, SinkTable] = attempt(makeSink)
+
+  private def attempt[A](make: => A): Either[EpochalException, A] =
+    try Right(make)
     catch { case e: EpochalException => Left(e) }
 
-  def problem: Option[EpochalException] = made.left.toOption
+  override def name(): String = source.orElse(sink).fold(_ => RestOptions.Format, _.name)
 
-  /** @throws EpochalException
-    *   what is wrong with the options for this purpose
-    */
-  def required: Table = made.fold(throw _, identity)
+  /** The sink's description in every query progress. */
+  override def toString: String = sink.orElse(source).fold(_ => RestOptions.Format, _.toString)
+
+  override def metrics(): util.Map[String, String] = sink.fold(throw _, _.metrics())
+
+  /** Those of the source; for a sink the query's own. */
+  override def columns(): Array[Column] =
+    source.fold(_ => queried.fields.map(f => Column.create(f.name, f.dataType, f.nullable)), _.columns())
+
+  // Spark 4.0 calls only this one.
+  override def schema(): StructType = StructType(
+    columns().map(column => StructField(column.name, column.dataType, column.nullable)))
+
+  override def capabilities(): util.Set[TableCapability] = {
+    val all = util.EnumSet.of(
+      TableCapability.BATCH_READ,
+      TableCapability.MICRO_BATCH_READ,
+      TableCapability.STREAMING_WRITE,
+      TableCapability.BATCH_WRITE,
+      TableCapability.TRUNCATE,
+      TableCapability.ACCEPT_ANY_SCHEMA)
+    source.foreach(table => all.addAll(table.capabilities()))
+    all
+  }
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    source.fold(throw _, _.newScanBuilder(options))
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = sink.fold(throw _, _.newWriteBuilder(info))
 }

@@ -14,23 +14,13 @@ import org.apache.hc.core5.http.io.entity.ByteArrayEntity
 import org.apache.hc.core5.http.{ClassicHttpResponse, ContentType, HttpException, HttpHost}
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Redaction
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.kit.gzip.GzipMembers
 import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, BodyProblem}
-import io.epochal.rest.http.auth.Proof
-import io.epochal.rest.http.request.{
-  Endpoint,
-  HttpCall,
-  HttpCounters,
-  HttpFailure,
-  HttpShare,
-  RequestWatch,
-  ResponseHead,
-  ResponseLimits,
-  WatchedRequest
-}
+import io.epochal.rest.http.auth.{Grant, HttpAuth, Proof, TokenRefusal, TokenRequest}
+import io.epochal.rest.http.request._
 
 /** Makes requests, with retries, within the query's budget. Connections are the JVM's, and so is the [[HttpGate]] that
   * keeps the budget; this object belongs to one stream or one task, which closes it. Threads may share it.
@@ -46,7 +36,7 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
   import settings.{endpoint, politeness}
 
   private val open = new AtomicBoolean(true)
-  private val credentials = settings.auth.schemes.map(_.open(new OtherServer(settings, counters)))
+  private val credentials = settings.auth.schemes.map(_.open(askTokenServer(_, _)))
   private val connections = HttpConnections.open(settings.transport)
   private val gates = HttpGate.open(politeness.query, endpoint.base.toString, politeness.budget)
   private val gate = gates.value
@@ -123,7 +113,26 @@ final private[epochal] class HttpClient(settings: HttpSettings, counters: HttpCo
     log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")
   }
 
-  /** A token that the server does not accept is renewed once. */
+  /** Over connections like those of the query: its timeouts and retries hold there too, its budget does not. */
+  private def askTokenServer(request: TokenRequest, read: Body => Grant): Either[TokenRefusal, Grant] = {
+    val buffer = new Body
+    val other = settings.copy(
+      endpoint = request.endpoint,
+      politeness = HttpPoliteness.none.copy(maxThrottleWait = politeness.maxThrottleWait),
+      auth = HttpAuth.none,
+      maxResponseBytes = math.min(settings.maxResponseBytes, TokenRequest.MaxResponseBytes),
+      hidden = request.hidden)
+    try
+      Using.resource(new HttpClient(other, counters)) { client =>
+        Right(client.call(request.call, buffer, request.first)(_ => read(buffer)))
+      }
+    catch {
+      case error: EpochalException if error.condition == Conditions.HttpStatus =>
+        Left(new TokenRefusal(error.values("status"), buffer, other.masked(_)))
+    }
+  }
+
+  /** A token that the server rejects is renewed once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
     var used = Seq.empty[Proof]
     def once(): ResponseHead = {

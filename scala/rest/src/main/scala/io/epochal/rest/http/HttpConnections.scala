@@ -16,9 +16,10 @@ import org.apache.hc.core5.http.HttpHost
 import org.apache.hc.core5.http.io.SocketConfig
 import org.apache.hc.core5.io.CloseMode
 import org.apache.hc.core5.util.{TimeValue, Timeout}
+import org.apache.logging.log4j.Level
+import org.apache.logging.log4j.core.config.Configurator
 
 import io.epochal.rest.http.request.{Lease, ResponseLimits, SharedValues}
-import io.epochal.rest.http.transport.HttpTransport
 
 /** The connections of one kind that the queries of a JVM share, kept alive from request to request. The library closes all of
   * them for good when an `Error` passes through it, such as an `OutOfMemoryError`; they are replaced then.
@@ -26,7 +27,7 @@ import io.epochal.rest.http.transport.HttpTransport
 final private[http] class HttpConnections(transport: HttpTransport) {
   import HttpConnections._
 
-  @volatile private var running = Running.of(transport)
+  @volatile private var running = new Running(transport)
   private var closed = false
 
   /** What requests are made with now: to be asked for before each of them. */
@@ -41,7 +42,7 @@ final private[http] class HttpConnections(transport: HttpTransport) {
   private def replace(): Unit = synchronized {
     if (!closed && running.isClosed) {
       running.close()
-      running = Running.of(transport)
+      running = new Running(transport)
     }
   }
 
@@ -65,16 +66,11 @@ private[http] object HttpConnections {
   /** Pools that nobody uses. */
   private val Kept = Duration.ofMinutes(10)
 
-  final private class Running(pool: PoolingHttpClientConnectionManager, val client: CloseableHttpClient) {
+  final private class Running(transport: HttpTransport) {
+    private val pool = connections(transport)
+    val client: CloseableHttpClient = build(transport, pool)
     def isClosed: Boolean = pool.isClosed
     def close(): Unit = client.close(CloseMode.IMMEDIATE)
-  }
-
-  private object Running {
-    def of(transport: HttpTransport): Running = {
-      val pool = connections(transport)
-      new Running(pool, build(transport, pool))
-    }
   }
 
   private def connections(transport: HttpTransport): PoolingHttpClientConnectionManager = {
@@ -106,7 +102,7 @@ private[http] object HttpConnections {
 
   // Nothing that costs on each request: no cookies, redirects, authentication, retries or decompression by the client.
   private def build(transport: HttpTransport, pool: PoolingHttpClientConnectionManager): CloseableHttpClient = {
-    ClientLog.withoutTraffic()
+    keepTrafficOutOfLogs()
     val wait = Timeout.of(transport.timeout)
     val clients = HttpClients.custom()
     transport.proxy.foreach { proxy =>
@@ -130,6 +126,16 @@ private[http] object HttpConnections {
       .disableDefaultUserAgent()
       .evictIdleConnections(IdleTime)
       .build()
+  }
+
+  /** At DEBUG the client logs request lines, headers and bodies, and so every secret: its level is INFO, whatever the level of the
+    * others. Its loggers may be renamed, in a jar that has moved the client's package.
+    */
+  private def keepTrafficOutOfLogs(): Unit = {
+    val moved = classOf[CloseableHttpClient].getPackageName.stripSuffix(".http.impl.classic")
+    val plain = moved.substring(moved.indexOf("org.apache"))
+    try Set(moved, plain).foreach(Configurator.setLevel(_, Level.INFO))
+    catch { case _: LinkageError => () } // The log is not Log4j.
   }
 
   /** Holds a page of usual size with its head: one read from the socket for a response. */

@@ -6,7 +6,41 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.collection.mutable
 
-import io.epochal.rest.http.request.{HttpBudget, HttpShare, Lease, SharedValues}
+import io.epochal.rest.http.request.{Lease, SharedValues}
+
+/** The maximum rate and concurrency of a query's requests, for the driver and all tasks together. None: no limit.
+  *
+  * @param requestsPerSecond
+  *   requests that may start in a second
+  * @param maxConcurrency
+  *   requests that may be under way at the same time
+  */
+final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: Option[Int]) {
+
+  /** How many of these tasks can have a share: each needs a request of its own. */
+  def tasks(wanted: Int): Int = maxConcurrency.fold(wanted)(math.min(wanted, _))
+
+  /** The driver's share: it makes requests while no task does. */
+  def whole: HttpShare = HttpShare(requestsPerSecond, maxConcurrency)
+
+  /** Shares that add up to the whole.
+    *
+    * @param tasks
+    *   no more than [[tasks]] gives
+    */
+  def shares(tasks: Int): Seq[HttpShare] = (0 until tasks).map { i =>
+    HttpShare(
+      requestsPerSecond.map(_ / tasks),
+      maxConcurrency.map(most => math.max(1, most / tasks + (if (i < most % tasks) 1 else 0))))
+  }
+}
+
+object HttpBudget {
+  val unlimited: HttpBudget = HttpBudget(None, None)
+}
+
+/** A task's part of the query's budget; the driver grants it with the task's partition. */
+final case class HttpShare(requestsPerSecond: Option[Double], concurrency: Option[Int])
 
 /** What all requests of a query to one server pass, in one JVM: there is one gate for all its tasks.
   *

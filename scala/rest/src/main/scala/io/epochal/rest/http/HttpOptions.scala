@@ -1,69 +1,145 @@
 package io.epochal.rest.http
 
 import java.time.Duration
-import java.util.UUID
+import java.util.{Locale, UUID}
 
-import io.epochal.core.error.EpochalException
+import scala.util.Try
+
+import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues, RetryOptions}
+import io.epochal.core.retry.RetrySettings
+import io.epochal.kit.access.Secret
 import io.epochal.kit.record.Body
-import io.epochal.rest.http.auth.AuthSchemes
-import io.epochal.rest.http.request.{Endpoint, HttpBudget, HttpStatuses, RequestLimits, RequestOptions}
-import io.epochal.rest.http.transport.TransportOptions
+import io.epochal.rest.http.auth.{AuthSchemes, HttpAuth}
+import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
+
+/** What all requests of a query have in common. Travels to the executors; prints without secrets.
+  *
+  * @param transport
+  *   what connections are like
+  * @param maxResponseBytes
+  *   the largest response that is read, after decompression
+  * @param politeness
+  *   how often the server is asked, and what is made of its refusals
+  * @param auth
+  *   how requests say who asks
+  * @param hidden
+  *   what else must be in no text
+  * @param byLines
+  *   whether bodies of success are lines: where nothing but the end of the connection ends one, its last line must have its break
+  * @param limits
+  *   how long a request may take
+  */
+final case class HttpSettings(
+    endpoint: Endpoint,
+    transport: HttpTransport,
+    retry: RetrySettings,
+    maxResponseBytes: Long,
+    limits: RequestLimits,
+    politeness: HttpPoliteness = HttpPoliteness.none,
+    auth: HttpAuth = HttpAuth.none,
+    hidden: Seq[Secret] = Nil,
+    byLines: Boolean = false) {
+
+  /** A server's text without the secrets that it may repeat. */
+  def masked(text: String, more: Seq[String] = Nil): String =
+    (endpoint.secrets ++ (auth.secrets ++ hidden).flatMap(secret => Try(secret.read()).toOption) ++ more)
+      .filter(_.length >= HttpSettings.ShortestSecret)
+      .sortBy(-_.length)
+      .foldLeft(text)(_.replace(_, Redaction.Mask))
+}
+
+object HttpSettings {
+
+  /** Shorter values (true, 30, en) are settings, and come by chance; masking them would make texts unreadable. */
+  private[epochal] val ShortestSecret = 5
+}
+
+/** @param query
+  *   which requests share the budget within a JVM: those of one DataFrame
+  * @param maxThrottleWait
+  *   the longest pause that the server may ask for
+  * @param retried
+  *   statuses after which a request is made again
+  * @param ignored
+  *   statuses that count as a response without anything in it
+  */
+final case class HttpPoliteness(
+    query: String,
+    budget: HttpBudget,
+    maxThrottleWait: Duration,
+    retried: HttpStatuses,
+    ignored: HttpStatuses)
+
+object HttpPoliteness {
+
+  /** No budget, and the usual statuses. */
+  val none: HttpPoliteness =
+    HttpPoliteness("", HttpBudget.unlimited, Duration.ofMinutes(1), HttpStatuses.transient, HttpStatuses.none)
+}
+
+/** Statuses of responses: some by their number, some by their class (`5xx`). */
+final case class HttpStatuses(names: Seq[String]) {
+  private val codes = names.flatMap(_.toIntOption).toSet
+  private val hundreds = names.filter(_.endsWith("xx")).map(_.head.asDigit).toSet
+
+  def contains(code: Int): Boolean = codes(code) || hundreds(code / 100)
+
+  override def toString: String = if (names.isEmpty) HttpStatuses.NoneWord else names.mkString(",")
+}
+
+object HttpStatuses {
+  val none: HttpStatuses = HttpStatuses(Nil)
+
+  /** What can be over by the next attempt. */
+  val transient: HttpStatuses = HttpStatuses(Seq("408", "429", "5xx"))
+
+  private val NoneWord = "none"
+  private val Name = "[3-5](?:[0-9]{2}|xx)"
+
+  /** `408,429,5xx`, or `none`. Success is not among them. */
+  val option: OptionType[HttpStatuses] = new OptionType[HttpStatuses](
+    "statuses",
+    "statuses from 300 on with commas between them, as numbers or as 3xx, 4xx and 5xx, or none",
+    "404")(
+    text =>
+      text.trim.toLowerCase(Locale.ROOT) match {
+        case NoneWord => Some(none)
+        case list =>
+          val names = list.split(",", -1).map(_.trim).toSeq
+          Option.when(names.forall(_.matches(Name)))(HttpStatuses(names))
+      },
+    _.toString
+  )
+}
 
 /** How requests are made: the options of everything that speaks HTTP. */
-object HttpOptions {
+object HttpOptions extends OptionList {
 
-  val MaxResponseBytes: OptionSpec[Long] = OptionSpec(
-    "maxResponseBytes",
-    OptionType.bytes,
-    "Largest response that is read, after decompression; up to 2g.",
-    Some(64L << 20))
-  val RequestDeadline: OptionSpec[Duration] = OptionSpec(
-    "requestDeadline",
-    OptionType.duration,
+  val Timeout: OptionSpec[Duration] = option("timeout", OptionType.duration, Some(Duration.ofSeconds(30)))(
+    "How long to wait for a connection, and for the server's next bytes.")
+  val RequestDeadline: OptionSpec[Duration] = option("requestDeadline", OptionType.duration)(
     "How long a request may take in all, whatever comes of it in the meantime; it is retried then. " +
       "Unset: 10m, or a second for each MiB of maxResponseBytes where that is longer.")
-  val MinBytesPerSecond: OptionSpec[Long] = OptionSpec(
-    "minBytesPerSecond",
-    OptionType.bytes,
+  val MinBytesPerSecond: OptionSpec[Long] = option("minBytesPerSecond", OptionType.bytes, sample = Some("1k"))(
     "Bytes of a response's body that must come each second, on average over 10 seconds; a slower request is " +
-      "broken off and retried. Unset: no minimum.",
-    sample = Some("1k"))
-  val RequestsPerSecond: OptionSpec[Double] = OptionSpec(
-    "requestsPerSecond",
-    OptionType.rate,
+      "broken off and retried. Unset: no minimum.")
+  val MaxResponseBytes: OptionSpec[Long] = option("maxResponseBytes", OptionType.bytes, Some(64L << 20))(
+    "Largest response that is read, after decompression; up to 2g.")
+  val RequestsPerSecond: OptionSpec[Double] = option("requestsPerSecond", OptionType.rate)(
     "Maximum requests of the whole query per second, evenly spread. Unset: no limit.")
-  val MaxConcurrency: OptionSpec[Int] = OptionSpec(
-    "maxConcurrency",
-    OptionType.int(1),
+  val MaxConcurrency: OptionSpec[Int] = option("maxConcurrency", OptionType.int(1))(
     "Maximum concurrent requests of the whole query. Unset: one for each task.")
-  val MaxThrottleWait: OptionSpec[Duration] = OptionSpec(
-    "maxThrottleWait",
-    OptionType.duration,
-    "Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.",
-    Some(Duration.ofMinutes(1)))
-  val RetryStatuses: OptionSpec[HttpStatuses] = OptionSpec(
-    "retry.statuses",
-    HttpStatuses.option,
-    "Statuses after which a request is repeated. All others from 300 on, except ignoreStatuses, fail the query.",
-    Some(HttpStatuses.transient))
-  val IgnoreStatuses: OptionSpec[HttpStatuses] = OptionSpec(
-    "ignoreStatuses",
-    HttpStatuses.option,
-    "Statuses that count as an empty response, such as 404 from an API that has no page after the last.",
-    Some(HttpStatuses.none))
+  val MaxThrottleWait: OptionSpec[Duration] =
+    option("maxThrottleWait", OptionType.duration, Some(Duration.ofMinutes(1)))(
+      "Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.")
+  val RetryStatuses: OptionSpec[HttpStatuses] =
+    option("retry.statuses", HttpStatuses.option, Some(HttpStatuses.transient))(
+      "Statuses after which a request is repeated. All others from 300 on, except ignoreStatuses, fail the query.")
+  val IgnoreStatuses: OptionSpec[HttpStatuses] = option("ignoreStatuses", HttpStatuses.option, Some(HttpStatuses.none))(
+    "Statuses that count as an empty response, such as 404 from an API that has no page after the last.")
 
-  /** How requests are made. */
-  val all: Seq[OptionSpec[_]] = Seq(
-    RequestOptions.Timeout,
-    RequestDeadline,
-    MinBytesPerSecond,
-    MaxResponseBytes,
-    RequestsPerSecond,
-    MaxConcurrency,
-    MaxThrottleWait,
-    RetryStatuses,
-    IgnoreStatuses) ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
+  override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
 
   /** @return
     *   what of the options cannot be, or the settings

@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.{Try, Using}
 
-import com.fasterxml.jackson.core.io.JsonStringEncoder
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumFileSystem, FileSystem, Path}
 
@@ -44,7 +43,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     *   EPOCH_PARTITIONING_CHANGED, when it was begun otherwise
     */
   def hold(epoch: Long, requests: String): Boolean = {
-    val line = s"""{"v":1,"requests":"${new String(JsonStringEncoder.getInstance.quoteAsString(requests))}"}\n"""
+    val line = s"""{"v":1,"requests":${Template.quoted(requests)}}\n"""
     val file = new Path(directory, epoch.toString)
     // Within a run epochs follow each other; only its first one can have been begun before.
     val known = if (last.exists(_ < epoch)) None else read(file)

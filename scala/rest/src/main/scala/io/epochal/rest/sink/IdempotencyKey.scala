@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.UUID
 
-import com.fasterxml.jackson.core.io.JsonStringEncoder
+import io.epochal.rest.sink.Template.quoted
 
 /** Idempotency keys: UUIDs of version 5 (RFC 9562: of a name, by SHA-1), so that anyone can work them out again. A name is one
   * line of JSON, and more lines with what the request holds. `docs/PROTOCOL.md` is normative.
@@ -59,7 +59,4 @@ object IdempotencyKey {
     val low = bytes.getLong & 0x3fffffffffffffffL | Long.MinValue
     new UUID(high, low).toString
   }
-
-  private def quoted(text: String): String =
-    s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 }

@@ -1,7 +1,10 @@
 package io.epochal.rest.sink
 
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+
+import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.SinkGauges
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
 
 /** What the sink tells in every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
 final private[rest] class RestSinkMetrics {
@@ -42,4 +45,26 @@ final private[rest] class RestSinkMetrics {
       "waitedMillis" -> counts.waitedMillis,
       "sentBytes" -> sentBytes)
   }
+}
+
+final class RestSentRowsMetric extends SumMetric("epochalRestSentRows", "rows sent")
+final class RestRequestsMetric extends SumMetric("epochalRestRequests", "requests made")
+final class RestSentBytesMetric extends SumMetric("epochalRestSentBytes", "bytes sent")
+final class RestSentAgainMetric extends SumMetric("epochalRestSentAgain", "requests repeated")
+
+/** What the web interface shows of a write. */
+private[rest] object RestTaskMetrics {
+  private val sentRows = new RestSentRowsMetric
+  private val requests = new RestRequestsMetric
+  private val bytes = new RestSentBytesMetric
+  private val sentAgain = new RestSentAgainMetric
+
+  val supported: Array[CustomMetric] = Array(sentRows, requests, bytes, sentAgain)
+
+  def values(rows: Long, sentBytes: Long, counts: HttpCounts): Array[CustomTaskMetric] =
+    Array(
+      sentRows.ofTask(rows),
+      requests.ofTask(counts.requests),
+      bytes.ofTask(sentBytes),
+      sentAgain.ofTask(counts.retries))
 }

@@ -2,152 +2,197 @@ package io.epochal.rest.sink
 
 import java.time.Duration
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.HttpOptions
-import io.epochal.rest.http.request.{HttpStatuses, RequestOptions}
+import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.sink.AsynchronousProgress
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
+import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
+
+/** What a query asked of the sink, checked. Travels to the executors; prints without secrets. */
+final case class RestSinkSettings(
+    http: HttpSettings,
+    method: String,
+    url: UrlTemplate,
+    body: RequestBody,
+    contentType: String,
+    rowTemplate: Seq[TemplatePiece],
+    ignoreNullFields: Boolean,
+    batch: BatchLimits,
+    keys: KeySettings,
+    results: Option[ResultSettings],
+    deadLetters: Option[DeadLetterSettings]
+) {
+
+  /** Where rows go, as messages may show it. */
+  def place: String = http.endpoint.toString
+}
+
+/** When a request is full.
+  *
+  * @param flushInterval
+  *   None: time does not count
+  */
+final case class BatchLimits(rows: Int, bytes: Long, flushInterval: Option[Duration])
+
+/** What idempotency keys are made of, and where they go.
+  *
+  * @param header
+  *   None: in no header
+  * @param inBody
+  *   whether the body has them
+  * @param columns
+  *   as the user spelled them; empty: keys are made of a row's place
+  * @param numPartitions
+  *   tasks that rows are dealt out to, where they are sorted by `columns`
+  */
+final case class KeySettings(
+    header: Option[String],
+    inBody: Boolean,
+    columns: Seq[String],
+    numPartitions: Int,
+    sinkId: Option[String]) {
+
+  /** Whether requests have keys at all. */
+  def sent: Boolean = header.isDefined || inBody
+}
+
+/** Where a response tells of each row. All are JSON Pointers, but `success`.
+  *
+  * @param success
+  *   empty: 200 to 299, and true
+  */
+final case class ResultSettings(array: String, status: String, success: Set[String], reason: Option[String])
+
+/** @param statuses
+  *   responses for which the request's rows are at fault
+  * @param limit
+  *   of an epoch
+  */
+final case class DeadLetterSettings(path: String, statuses: HttpStatuses, limit: Int)
+
+object RestSinkSettings {
+  import RestSinkOptions._
+
+  def read(raw: Map[String, String]): Either[EpochalException, RestSinkSettings] =
+    for {
+      values <- group.parse(raw)
+      _ <- synchronousProgress(raw)
+      headers <- HttpHeaders.of(Format, values.family(RequestOptions.Headers))
+      where <- UrlTemplate
+        .of(values(Url), values.family(RequestOptions.Params).toSeq.sortBy(_._1), headers)
+        .left
+        .map(expected => invalid(Url, Redaction.url(values(Url)), expected))
+      (endpoint, url) = where
+      http <- HttpOptions.settings(values, endpoint)
+      header = values(IdempotencyHeader).trim
+      _ <- ensure(header.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+"))(invalid(IdempotencyHeader, header, "a header's name"))
+      kind = values.get(Body).getOrElse(if (values(BatchSize) > 1) BodyKind.Array else BodyKind.Object)
+      body <- RequestBody
+        .of(kind, values.get(BodyTemplate))
+        .left
+        .map(invalid(BodyTemplate, values.get(BodyTemplate).getOrElse(""), _))
+      template <- Template
+        .parse(values.get(RowTemplate).getOrElse(RequestShape.WholeRow))
+        .left
+        .map(invalid(RowTemplate, values.get(RowTemplate).getOrElse(""), _))
+      keys = keySettings(values, Option.when(!header.equalsIgnoreCase("none"))(header), body.usesKey)
+      _ <- check(values, keys.sent, url.columns.nonEmpty).toLeft(())
+      _ <- DriverAccess.checked(access => values.get(DeadLetterPath).foreach(access.directory(DeadLetterPath.name, _)))
+    } yield RestSinkSettings(
+      http,
+      values(Method),
+      url,
+      body,
+      values.get(ContentType).getOrElse(if (kind == BodyKind.Lines) "application/x-ndjson" else "application/json"),
+      template,
+      values(IgnoreNullFields),
+      BatchLimits(values(BatchSize), values(BatchBytes), values.get(FlushInterval)),
+      keys,
+      values
+        .get(Results)
+        .map(
+          ResultSettings(
+            _,
+            values(ResultStatus),
+            values.get(ResultSuccess).getOrElse(Nil).toSet,
+            values.get(ResultReason))),
+      values.get(DeadLetterPath).map(DeadLetterSettings(_, values(RejectStatuses), values(MaxBadRows)))
+    )
+
+  private def keySettings(values: OptionValues, header: Option[String], inBody: Boolean): KeySettings =
+    KeySettings(header, inBody, values.get(KeyColumns).getOrElse(Nil), values(NumPartitions), values.get(SinkId))
+
+  /** There an epoch's offsets may be logged after its rows were sent, and another run gives its number to other rows. */
+  private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
+    ensure(!AsynchronousProgress.isEnabled(raw))(
+      Conditions.ModeUnsupported(
+        "format" -> Format,
+        "mode" -> "run with asynchronous progress tracking",
+        "reason" -> "an epoch's offsets must be logged before its rows are sent, or a restart sends other rows under their keys",
+        "suggestion" -> "Leave asyncProgressTrackingEnabled out."
+      ))
+}
 
 /** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is what becomes of them. */
-object RestSinkOptions {
+object RestSinkOptions extends OptionList {
   val Format = "epochal-rest"
 
-  val Url: OptionSpec[String] = OptionSpec(
-    "url",
-    OptionType.string,
-    "Where rows are sent. {name} stands for a column's value, encoded (one row a request). A query in it is kept, and is shown nowhere.",
-    required = true,
-    sample = Some("https://api.example.com/orders/{id}")
-  )
+  val Url: OptionSpec[String] =
+    option("url", OptionType.string, required = true, sample = Some("https://api.example.com/orders/{id}"))(
+      "Where rows are sent. {name} stands for a column's value, encoded (one row a request). A query in it is kept, and is shown nowhere.")
   val Method: OptionSpec[String] =
-    OptionSpec("method", OptionType.oneOf("POST", "PUT", "PATCH"), "Method of the requests.", Some("POST"))
-  val Body: OptionSpec[BodyKind] = OptionSpec(
-    "body",
-    OptionType.choice(BodyKind.all)(_.name),
-    "What a request holds: one row as a JSON object, its rows as a JSON array, or as lines of JSON. Unset: object with batchSize=1, else array."
-  )
-  val RowTemplate: OptionSpec[String] = OptionSpec(
-    "rowTemplate",
-    OptionType.string,
-    "How a row is written: JSON in which ${name} stands for a column's value, as JSON or within quotes as text, and ${_row} for the whole row. Unset: ${_row}.",
-    sample = Some("""{"id": ${id}, "fields": ${_row}}""")
-  )
-  val BodyTemplate: OptionSpec[String] = OptionSpec(
-    "bodyTemplate",
-    OptionType.string,
-    "What stands around the rows: JSON in which ${_rows} stands for them, once, and ${_key} for the request's idempotency key. Unset: ${_rows}.",
-    sample = Some("""{"records": ${_rows}}""")
-  )
-  val ContentType: OptionSpec[String] = OptionSpec(
-    "contentType",
-    OptionType.string,
-    "Header Content-Type. Unset: application/json, application/x-ndjson with body=ndjson.",
-    sample = Some("application/vnd.api+json"))
-  val IgnoreNullFields: OptionSpec[Boolean] = OptionSpec(
-    "ignoreNullFields",
-    OptionType.boolean,
-    "Whether NULLs are left out of a row; if not, they are written as null.",
-    Some(false))
+    option("method", OptionType.oneOf("POST", "PUT", "PATCH"), Some("POST"))("Method of the requests.")
+  val Body: OptionSpec[BodyKind] = option("body", OptionType.choice(BodyKind.all)(_.name))(
+    "What a request holds: one row as a JSON object, its rows as a JSON array, or as lines of JSON. Unset: object with batchSize=1, else array.")
+  val RowTemplate: OptionSpec[String] =
+    option("rowTemplate", OptionType.string, sample = Some("""{"id": ${id}, "fields": ${_row}}"""))(
+      "How a row is written: JSON in which ${name} stands for a column's value, as JSON or within quotes as text, and ${_row} for the whole row. Unset: ${_row}.")
+  val BodyTemplate: OptionSpec[String] =
+    option("bodyTemplate", OptionType.string, sample = Some("""{"records": ${_rows}}"""))(
+      "What stands around the rows: JSON in which ${_rows} stands for them, once, and ${_key} for the request's idempotency key. Unset: ${_rows}.")
+  val ContentType: OptionSpec[String] =
+    option("contentType", OptionType.string, sample = Some("application/vnd.api+json"))(
+      "Header Content-Type. Unset: application/json, application/x-ndjson with body=ndjson.")
+  val IgnoreNullFields: OptionSpec[Boolean] = option("ignoreNullFields", OptionType.boolean, Some(false))(
+    "Whether NULLs are left out of a row; if not, they are written as null.")
   val BatchSize: OptionSpec[Int] =
-    OptionSpec("batchSize", OptionType.int(1, 1000000), "Maximum rows in one request.", Some(1))
-  val BatchBytes: OptionSpec[Long] = OptionSpec(
-    "batchBytes",
-    OptionType.bytes,
-    "Maximum bytes of the rows in one request; a larger row is sent alone (batchSize above 1).",
-    Some(4L << 20))
-  val FlushInterval: OptionSpec[Duration] = OptionSpec(
-    "flushInterval",
-    OptionType.duration,
-    "A request that has waited so long for more rows is sent as it is (batchSize above 1). Requests are then not repeatable: only without idempotency keys. Unset: requests are filled.",
-    sample = Some("500ms")
-  )
-  val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
-    "keyColumns",
-    OptionType.names,
-    "Columns that identify a row: idempotency keys are made of their values. Requests of several rows are then sorted by them. Unset: keys are made of the row's place in its epoch.",
-    sample = Some("id")
-  )
-  val NumPartitions: OptionSpec[Int] = OptionSpec(
-    "numPartitions",
-    OptionType.int(1),
-    "Tasks that send, where rows are sorted by keyColumns (batchSize above 1).",
-    Some(4))
-  val SinkId: OptionSpec[String] = OptionSpec(
-    "sinkId",
-    OptionType.string,
-    "Name of this sink in its idempotency keys; keeps them when the checkpoint is lost. Unset: the query's id. A batch write needs keyColumns for it.",
-    sample = Some("orders")
-  )
-  val IdempotencyHeader: OptionSpec[String] = OptionSpec(
-    "idempotencyHeader",
-    OptionType.string,
-    "Header that carries the idempotency key, or none.",
-    Some("Idempotency-Key"))
-  val Results: OptionSpec[String] = OptionSpec(
-    "results",
-    OptionType.jsonPointer,
-    "JSON Pointer to the array in a response that has the result of each row, in the order of the rows. Unset: the response's status counts for all rows.",
-    sample = Some("/items")
-  )
-  val ResultStatus: OptionSpec[String] = OptionSpec(
-    "resultStatus",
-    OptionType.jsonPointer,
-    "JSON Pointer, within an entry of results, to the row's status: an HTTP status, or true or false.",
-    Some("/status"))
-  val ResultSuccess: OptionSpec[Seq[String]] = OptionSpec(
-    "resultSuccess",
-    OptionType.names,
-    "Values at resultStatus that mean success. Unset: 200 to 299, and true.",
-    sample = Some("created,updated"))
-  val ResultReason: OptionSpec[String] = OptionSpec(
-    "resultReason",
-    OptionType.jsonPointer,
-    "JSON Pointer, within an entry of results, to why a row was refused. Unset: the whole entry.",
-    sample = Some("/error/reason"))
-  val DeadLetterPath: OptionSpec[String] = OptionSpec(
-    "deadLetterPath",
-    OptionType.string,
-    "Directory for rows that the server refuses, as JSON lines in one file for each epoch; made if it does not exist. Unset: such a row fails its epoch.",
-    sample = Some("/data/orders-refused")
-  )
-  val RejectStatuses: OptionSpec[HttpStatuses] = OptionSpec(
-    "rejectStatuses",
-    HttpStatuses.option,
-    "Statuses of a whole response that mean that the rows of the request are at fault, and not url or login: they go to deadLetterPath.",
-    Some(HttpStatuses(Seq("400", "413", "422")))
-  )
-  val MaxBadRows: OptionSpec[Int] = OptionSpec(
-    "maxBadRows",
-    OptionType.int(0, 1000000),
-    "Maximum rows of one epoch in deadLetterPath; one more fails the epoch.",
-    Some(1000))
-
-  private val rows: Seq[OptionSpec[_]] = Seq(
-    Method,
-    Body,
-    RowTemplate,
-    BodyTemplate,
-    ContentType,
-    IgnoreNullFields,
-    BatchSize,
-    BatchBytes,
-    FlushInterval,
-    KeyColumns,
-    NumPartitions,
-    SinkId,
-    IdempotencyHeader,
-    Results,
-    ResultStatus,
-    ResultSuccess,
-    ResultReason,
-    DeadLetterPath,
-    RejectStatuses,
-    MaxBadRows
-  )
+    option("batchSize", OptionType.int(1, 1000000), Some(1))("Maximum rows in one request.")
+  val BatchBytes: OptionSpec[Long] = option("batchBytes", OptionType.bytes, Some(4L << 20))(
+    "Maximum bytes of the rows in one request; a larger row is sent alone (batchSize above 1).")
+  val FlushInterval: OptionSpec[Duration] = option("flushInterval", OptionType.duration, sample = Some("500ms"))(
+    "A request that has waited so long for more rows is sent as it is (batchSize above 1). Requests are then not repeatable: only without idempotency keys. Unset: requests are filled.")
+  val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id"))(
+    "Columns that identify a row: idempotency keys are made of their values. Requests of several rows are then sorted by them. Unset: keys are made of the row's place in its epoch.")
+  val NumPartitions: OptionSpec[Int] = option("numPartitions", OptionType.int(1), Some(4))(
+    "Tasks that send, where rows are sorted by keyColumns (batchSize above 1).")
+  val SinkId: OptionSpec[String] = option("sinkId", OptionType.string, sample = Some("orders"))(
+    "Name of this sink in its idempotency keys; keeps them when the checkpoint is lost. Unset: the query's id. A batch write needs keyColumns for it.")
+  val IdempotencyHeader: OptionSpec[String] = option("idempotencyHeader", OptionType.string, Some("Idempotency-Key"))(
+    "Header that carries the idempotency key, or none.")
+  val Results: OptionSpec[String] = option("results", OptionType.jsonPointer, sample = Some("/items"))(
+    "JSON Pointer to the array in a response that has the result of each row, in the order of the rows. Unset: the response's status counts for all rows.")
+  val ResultStatus: OptionSpec[String] = option("resultStatus", OptionType.jsonPointer, Some("/status"))(
+    "JSON Pointer, within an entry of results, to the row's status: an HTTP status, or true or false.")
+  val ResultSuccess: OptionSpec[Seq[String]] =
+    option("resultSuccess", OptionType.names, sample = Some("created,updated"))(
+      "Values at resultStatus that mean success. Unset: 200 to 299, and true.")
+  val ResultReason: OptionSpec[String] = option("resultReason", OptionType.jsonPointer, sample = Some("/error/reason"))(
+    "JSON Pointer, within an entry of results, to why a row was refused. Unset: the whole entry.")
+  val DeadLetterPath: OptionSpec[String] =
+    option("deadLetterPath", OptionType.string, sample = Some("/data/orders-refused"))(
+      "Directory for rows that the server refuses, as JSON lines in one file for each epoch; made if it does not exist. Unset: such a row fails its epoch.")
+  val RejectStatuses: OptionSpec[HttpStatuses] =
+    option("rejectStatuses", HttpStatuses.option, Some(HttpStatuses(Seq("400", "413", "422"))))(
+      "Statuses of a whole response that mean that the rows of the request are at fault, and not url or login: they go to deadLetterPath.")
+  val MaxBadRows: OptionSpec[Int] = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
+    "Maximum rows of one epoch in deadLetterPath; one more fails the epoch.")
 
   val group: OptionGroup = OptionGroup(
     s"$Format sink",
     "Sends rows to a REST API: at least once, with idempotency keys that stay the same when Spark repeats an epoch. Micro-batch and batch writes.",
-    Url +: (RequestOptions.request ++ rows ++ HttpOptions.all)
+    Url +: (RequestOptions.all ++ all.tail ++ HttpOptions.all)
   )
 
   /** What does not go together, whatever else was asked for. */

@@ -40,6 +40,19 @@ final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOpti
   }
 }
 
+/** What a sink asks of the engine about the query above it. */
+private[rest] trait QueryPlan {
+
+  /** What keeps the order of the query's rows from being repeatable; None when nothing is known to. */
+  def hindrance(queryId: String): Either[EpochalException, Option[String]]
+
+  /** The epoch that the calling thread is at. */
+  def currentEpoch: Option[Long]
+
+  /** How many tasks can run at a time. */
+  def parallelism: Int
+}
+
 /** The plan of the query that runs in the active session. */
 private object ActivePlan extends QueryPlan {
   override def hindrance(queryId: String): Either[EpochalException, Option[String]] = RowOrder.hindrance(queryId)

@@ -3,21 +3,13 @@ package io.epochal.rest.sink
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, NamedReference, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
-import org.apache.spark.sql.connector.write.{
-  BatchWrite,
-  DataWriterFactory,
-  PhysicalWriteInfo,
-  RequiresDistributionAndOrdering,
-  Write,
-  WriteBuilder,
-  WriterCommitMessage
-}
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.sink.MicroBatches
-import io.epochal.kit.spark.{EveryOutputMode, QueryStop}
+import io.epochal.kit.spark.{EveryOutputMode, QueryStop, SinkEngine}
+import io.epochal.kit.sink.{Messages, MicroBatches}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {
@@ -32,11 +24,52 @@ final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutput
   override def build(): Write = if (run.sortsByKeys) new SortedRestWrite(run) else new RestWrite(run)
 }
 
-private class RestWrite(run: RestSinkRun) extends Write {
-  override def description(): String = s"${RestSinkOptions.Format} ${run.settings.place}"
-  override def toStreaming: StreamingWrite = new RestStreamingWrite(run)
-  override def toBatch: BatchWrite = new RestBatchWrite(run)
+/** The driver's part of one micro-batch, or of a batch. Tasks send rows before the driver's commit: nothing can be taken back.
+  * Attempts race without a referee, and send the same requests under the same keys.
+  *
+  * A batch has no epoch that identifies it: its keys hold for its own attempts only, unless they are made of columns under a
+  * `sinkId`.
+  */
+private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with BatchWrite {
+  import run.settings
+
+  private lazy val query = run.engine.runningQuery(run.queryId).fold(throw _, identity)
+
+  override def description(): String = s"${RestSinkOptions.Format} ${settings.place}"
+  override def toString: String = description()
+  override def toStreaming: StreamingWrite = this
+  override def toBatch: BatchWrite = this
   override def supportedCustomMetrics(): Array[CustomMetric] = RestTaskMetrics.supported
+  override def useCommitCoordinator(): Boolean = false
+
+  /** Called before any task runs. */
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
+    MicroBatches.refused(RestSinkOptions.Format, query.trigger).foreach(throw _)
+    if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
+    run.show()
+    if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
+    run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
+  }
+
+  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
+    if (settings.keys.sinkId.isDefined && run.shape.keys.isEmpty)
+      throw Conditions.ModeUnsupported(
+        "format" -> RestSinkOptions.Format,
+        "mode" -> "write a batch under a sinkId without keyColumns",
+        "reason" -> "the rows of two batches would have the same positions, and so the same keys",
+        "suggestion" -> "Set keyColumns, or leave sinkId out."
+      )
+    run.factory(everyEpoch = false, info.numPartitions)
+  }
+
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    QueryStop.guard(run.committed(epoch.toString, messages))
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit =
+    QueryStop.guard(run.committed(RestWriterFactory.Batch, messages))
+
+  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
+  override def abort(messages: Array[WriterCommitMessage]): Unit = ()
 }
 
 /** Requests of several rows whose keys are made of columns: Spark deals the rows out by these columns to a fixed number of
@@ -52,52 +85,72 @@ final private class SortedRestWrite(run: RestSinkRun) extends RestWrite(run) wit
   override def requiredOrdering(): Array[SortOrder] = keys.map(Expressions.sort(_, SortDirection.ASCENDING))
 }
 
-/** The driver's part of one micro-batch. Tasks send rows before the driver's commit: nothing can be taken back. */
-final private class RestStreamingWrite(run: RestSinkRun) extends StreamingWrite {
-  import run.settings
-
-  private lazy val query = run.engine.runningQuery(run.queryId).fold(throw _, identity)
-
-  /** Called before any task runs. */
-  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory = QueryStop.guard {
-    MicroBatches.refused(RestSinkOptions.Format, query.trigger).foreach(throw _)
-    if (settings.keys.sent && run.shape.keys.isEmpty) run.checkOrder()
-    run.show()
-    if (settings.keys.sent) run.hold(query.checkpoint, info.numPartitions)
-    run.factory(everyEpoch = query.outputMode != OutputMode.Append, info.numPartitions)
-  }
-
-  /** Attempts race without a referee: they send the same requests under the same keys. */
-  override def useCommitCoordinator(): Boolean = false
-
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    QueryStop.guard(run.committed(epoch.toString, messages))
-
-  override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
-
-  override def toString: String = s"${RestSinkOptions.Format} ${settings.place}"
-}
-
-/** A batch has no epoch by which it could be known again: its keys hold for its own attempts only, unless they are made of
-  * columns under a `sinkId`.
+/** One query, from its start to its end, or one batch write.
+  *
+  * @param queryId
+  *   stays the same over restarts; a batch has one of its own
   */
-final private class RestBatchWrite(run: RestSinkRun) extends BatchWrite {
+final private[rest] class RestSinkRun(
+    val settings: RestSinkSettings,
+    val shape: RequestShape,
+    val queryId: String,
+    val engine: SinkEngine,
+    plan: QueryPlan,
+    metrics: RestSinkMetrics
+) {
+  private val sink = settings.keys.sinkId.getOrElse(queryId)
+  private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
+  @volatile private var reached = false
+  private var held: EpochPartitions = _
 
-  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
-    if (run.settings.keys.sinkId.isDefined && run.shape.keys.isEmpty)
-      throw Conditions.ModeUnsupported(
-        "format" -> RestSinkOptions.Format,
-        "mode" -> "write a batch under a sinkId without keyColumns",
-        "reason" -> "the rows of two batches would have the same positions, and so the same keys",
-        "suggestion" -> "Set keyColumns, or leave sinkId out."
-      )
-    run.factory(everyEpoch = false, info.numPartitions)
+  /** Whether rows are dealt out and sorted by their key columns. */
+  def sortsByKeys: Boolean = settings.keys.sent && shape.keys.nonEmpty && settings.batch.rows > 1
+
+  /** Shows the metrics of the sink in Spark's metrics system; called by every epoch. */
+  def show(): Unit = metrics.show(settings.keys.sinkId.getOrElse(RestSinkOptions.Format))
+
+  def checkOrder(): Unit =
+    order.foreach(what => throw Conditions.OrderNotRepeatable("format" -> RestSinkOptions.Format, "operator" -> what))
+
+  /** An epoch that was begun before must be cut into the same requests, and they must be named alike. */
+  def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
+    if (held == null) held = new EpochPartitions(checkpoint, engine.hadoop)
+    metrics.begun(held.hold(epoch, requests(partitions)))
   }
 
-  override def useCommitCoordinator(): Boolean = false
+  /** What the keys of an epoch follow from, beside its rows. */
+  private def requests(partitions: Int): String = {
+    val cut = s"$partitions partitions, batchSize=${settings.batch.rows}, batchBytes=${settings.batch.bytes}"
+    val columns = s"sinkId=$sink, keyColumns=${shape.keys.map(_.field.name).mkString(", ")}"
+    if (shape.keys.isEmpty) cut else if (sortsByKeys) s"$cut, $columns" else s"one row a request, $columns"
+  }
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit =
-    QueryStop.guard(run.committed(RestWriterFactory.Batch, messages))
+  /** @param partitions
+    *   of the epoch, or of the batch
+    */
+  def factory(everyEpoch: Boolean, partitions: Int): RestWriterFactory = {
+    val budget = settings.http.politeness.budget
+    val atATime = budget.tasks(math.max(1, math.min(partitions, plan.parallelism)))
+    val shares = budget.shares(atATime).toArray
+    // A new query under the sinkId of another counts its epochs from 0 again: a row's place there is another place.
+    val scope = KeyScope(if (shape.keys.isEmpty) queryId else sink, everyEpoch)
+    new RestWriterFactory(settings, shape, scope, shares, reached)
+  }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = ()
+  /** All rows are settled.
+    *
+    * @param epoch
+    *   its number, or `batch`
+    */
+  def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
+    val sent = Messages.of[RestTaskMessage](messages)
+    reached ||= sent.exists(_.rows > 0)
+    val refused = sent.sortBy(_.partition).flatMap(_.refused)
+    settings.deadLetters.foreach { letters =>
+      if (refused.size > letters.limit)
+        throw RefusedRows.tooMany(epoch, s"maxBadRows=${letters.limit}", refused.head)
+      new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refused)
+    }
+    metrics.committed(epoch, sent)
+  }
 }

@@ -8,7 +8,8 @@ import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, Writ
 import io.epochal.core.error.Plural
 import io.epochal.kit.spark.RowJson
 import io.epochal.kit.spark.memory.BinaryRow
-import io.epochal.rest.http.request.{HttpCounters, HttpShare}
+import io.epochal.rest.http.HttpShare
+import io.epochal.rest.http.request.HttpCounters
 
 /** What idempotency keys begin with.
   *

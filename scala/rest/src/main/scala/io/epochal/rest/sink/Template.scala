@@ -1,5 +1,13 @@
 package io.epochal.rest.sink
 
+import java.net.URLDecoder
+import java.nio.charset.StandardCharsets.UTF_8
+
+import com.fasterxml.jackson.core.io.JsonStringEncoder
+
+import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.OptionList.ensure
+
 /** A part of a template. */
 sealed trait TemplatePiece
 
@@ -17,6 +25,9 @@ object TemplatePiece {
 /** JSON with placeholders `${name}`, where values are to stand: `{"id": ${id}, "label": "order ${id}"}`. */
 object Template {
   import TemplatePiece._
+
+  /** A text as a JSON string. */
+  def quoted(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 
   /** @return
     *   what is wrong with the text, or its parts in their order
@@ -52,5 +63,127 @@ object Template {
     problem
       .orElse(Option.when(quoted)("a text in which every double quote has its second one"))
       .toLeft(pieces.result())
+  }
+}
+
+/** How the rows of a request stand in its body. */
+sealed abstract class BodyKind(val name: String, val open: String, val between: String, val close: String)
+
+object BodyKind {
+  case object Object extends BodyKind("object", "", "", "")
+  case object Array extends BodyKind("array", "[", ",", "]")
+  case object Lines extends BodyKind("ndjson", "", "\n", "\n")
+
+  val all: Seq[BodyKind] = Seq(Object, Array, Lines)
+}
+
+/** A request's body, but for its rows.
+  *
+  * @param before
+  *   what stands before the rows; a None in it is the idempotency key's place
+  * @param usesKey
+  *   whether the key stands in the body
+  */
+final case class RequestBody(kind: BodyKind, before: Seq[Option[String]], after: Seq[Option[String]]) {
+
+  def usesKey: Boolean = (before ++ after).contains(None)
+
+  def head(key: String): Array[Byte] = filled(before, key)
+
+  def tail(key: String): Array[Byte] = filled(after, key)
+
+  val between: Array[Byte] = kind.between.getBytes(UTF_8)
+
+  private def filled(pieces: Seq[Option[String]], key: String): Array[Byte] =
+    pieces.map(_.getOrElse(key)).mkString.getBytes(UTF_8)
+}
+
+object RequestBody {
+  val RowsName = "_rows"
+  val KeyName = "_key"
+
+  /** @return
+    *   what is wrong with the template, or the body
+    */
+  def of(kind: BodyKind, template: Option[String]): Either[String, RequestBody] =
+    template.fold[Either[String, Seq[TemplatePiece]]](Right(Seq(rows)))(Template.parse).flatMap { pieces =>
+      val (before, from) = pieces.span(_ != rows)
+      val after = from.drop(1)
+      for {
+        _ <- ensure(from.nonEmpty && !after.contains(rows))("a text with ${_rows} in it, once and not in quotes")
+        first <- fixed(before)
+        last <- fixed(after)
+      } yield RequestBody(kind, first :+ Some(kind.open), Some(kind.close) +: last)
+    }
+
+  private val rows = TemplatePiece.Placeholder(RowsName, quoted = false)
+
+  private def fixed(pieces: Seq[TemplatePiece]): Either[String, Seq[Option[String]]] = {
+    val texts = pieces.map {
+      case TemplatePiece.Literal(text)               => Some(Seq(Some(text)))
+      case TemplatePiece.Placeholder(KeyName, true)  => Some(Seq(None))
+      case TemplatePiece.Placeholder(KeyName, false) => Some(Seq(Some("\""), None, Some("\"")))
+      case _                                         => None
+    }
+    Either.cond(
+      texts.forall(_.isDefined),
+      texts.flatten.flatten,
+      "a text in which only ${_rows} and ${_key} stand for something; columns belong in rowTemplate")
+  }
+}
+
+/** The target of requests (path and query), with columns' values where `{name}` stands.
+  *
+  * @param literals
+  *   what stands before, between and after the columns, encoded: one more than columns
+  * @param columns
+  *   as the user spelled them
+  */
+final case class UrlTemplate(literals: Seq[String], columns: Seq[String]) {
+
+  /** @param values
+    *   of the columns, as they are; they get encoded (RFC 3986), so that none can leave its place
+    */
+  def target(values: Seq[String]): String = {
+    val out = new StringBuilder(literals.head)
+    values.zip(literals.tail).foreach { case (value, next) => out.append(UrlTemplate.encode(value)).append(next) }
+    out.toString
+  }
+}
+
+object UrlTemplate {
+  private val Name = "\\{([^{}]+)\\}".r
+  private val EncodedName = "%7B(.+?)%7D".r
+  private val Authority = "^[^/?#]*://[^/?#]*".r
+
+  /** @return
+    *   what is wrong with the URL, or where requests go, and their targets
+    */
+  def of(
+      url: String,
+      params: Seq[(String, String)],
+      headers: Seq[(String, String)]
+  ): Either[String, (Endpoint, UrlTemplate)] = {
+    def replaced(by: String => String): String =
+      Name.replaceAllIn(url, found => java.util.regex.Matcher.quoteReplacement(by(Endpoint.encode(found.group(1)))))
+    for {
+      _ <- ensure(!Authority.findFirstIn(url.trim).exists(_.contains("{")))("a URL with columns after its host only")
+      // Messages show the place as /orders/:id.
+      shown <- Endpoint.of(replaced(name => s":$name"), params, headers)
+      encoded <- Endpoint.of(replaced(name => s"%7B$name%7D"), params, headers)
+    } yield (shown, parse(encoded.target("")))
+  }
+
+  /** Dots alone would be taken for steps up and down a path. */
+  private def encode(value: String): String =
+    if (value == "." || value == "..") value.replace(".", "%2E") else Endpoint.encode(value)
+
+  private def parse(target: String): UrlTemplate = {
+    val found = EncodedName.findAllMatchIn(target).toVector
+    val starts = 0 +: found.map(_.end)
+    val ends = found.map(_.start) :+ target.length
+    UrlTemplate(
+      starts.zip(ends).map { case (from, until) => target.substring(from, until) },
+      found.map(m => URLDecoder.decode(m.group(1), UTF_8)))
   }
 }

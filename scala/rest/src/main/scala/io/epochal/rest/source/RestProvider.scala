@@ -8,14 +8,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.metric.CustomMetric
-import org.apache.spark.sql.connector.read.{
-  Batch,
-  InputPartition,
-  PartitionReaderFactory,
-  Scan,
-  ScanBuilder,
-  SupportsPushDownRequiredColumns
-}
+import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -24,10 +17,9 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
 import io.epochal.kit.spark.QueryStop
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
+import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.paging.{ChainedPagination, RestOptions, RestPlan, RestPosition, TimeWindow}
-import io.epochal.rest.source.supply.RestFrontier
-import io.epochal.rest.source.task.ChainPartition
+import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier}
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *
@@ -120,9 +112,7 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
     if (options.inferSchema) SchemaInference.fix(RestOptions.Format, reading.schema, checkpoint)
     val counters = new HttpCounters
     spark.register(counters)
-    val (parts, clock) = (spark.defaultParallelism, Clock.systemUTC())
-    if (options.followed) new FollowedRestSource(options, reading, checkpoint, parts, clock, counters)
-    else new RestSource(options, reading, checkpoint, parts, clock, counters)
+    RestSource.of(options, reading, checkpoint, spark.defaultParallelism, Clock.systemUTC(), counters)
   }
 
   override protected def whyNoRealTime: (String, String) = {

@@ -1,19 +1,20 @@
 package io.epochal.rest.source
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.core.journal.Slice
+import io.epochal.kit.spark.TextMap
+import io.epochal.kit.metric.{SumMetric, TaskMetric}
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
-import io.epochal.kit.spark.TextMap
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.fan.{FanOutReader, MemberPartitions}
+import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
+import io.epochal.rest.source.page.{ChainPages, ChainPartition, JournalPages, PageReader}
 import io.epochal.rest.source.paging.{ChainedPagination, FanOut, OriginColumns, RestOptions, RestPartition}
-import io.epochal.rest.source.task.{ChainPages, ChainPartition, JournalPages, PageReader}
+import io.epochal.rest.source.supply.MemberPartitions
 
 /** @param journal
   *   the stream's; a batch read has none
@@ -100,8 +101,79 @@ final private[rest] class RestReader(
   override def close(): Unit = if (!closed) {
     closed = true
     pages.close()
-    counts.read(pages.count)
-    counts.misfits(rows.malformed)
+    counts.read(pages.count, rows.malformed)
     counters.add(counts.value)
   }
+}
+
+/** The rows of several readers, one after the other; each is opened when the one before is done.
+  *
+  * @param readers
+  *   makes them
+  */
+final private[rest] class FanOutReader(readers: Iterator[PartitionReader[InternalRow]])
+    extends PartitionReader[InternalRow] {
+
+  private var current = Option.empty[PartitionReader[InternalRow]]
+  private var done = Map.empty[String, Long]
+
+  @scala.annotation.tailrec
+  override def next(): Boolean = current match {
+    case Some(reader) if reader.next() => true
+    case _ =>
+      close()
+      if (!readers.hasNext) false
+      else {
+        current = Some(readers.next())
+        next()
+      }
+  }
+
+  override def get(): InternalRow = current.get.get()
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    counted.map { case (name, value) => TaskMetric(name, value) }.toArray
+
+  /** Closes the one that is open. */
+  override def close(): Unit = {
+    current.foreach(_.close())
+    done = counted
+    current = None
+  }
+
+  private def counted: Map[String, Long] = current.fold(done) { reader =>
+    reader.currentMetricsValues().foldLeft(done) { (sums, metric) =>
+      sums.updated(metric.name, sums.getOrElse(metric.name, 0L) + metric.value)
+    }
+  }
+}
+
+final class RestPagesMetric extends SumMetric("epochalRestPages", "pages read")
+final class RestBytesMetric extends SumMetric("epochalRestBytes", "bytes received")
+final class RestRetriesMetric extends SumMetric("epochalRestRetries", "requests repeated")
+final class RestThrottledMetric extends SumMetric("epochalRestThrottled", "requests refused as too many")
+final class RestWaitedMetric extends SumMetric("epochalRestWaitedMillis", "milliseconds waited before requests")
+final class RestMalformedMetric extends SumMetric("epochalRestMalformed", "records that do not fit the schema")
+
+/** What the web interface shows of a scan. */
+private[rest] object RestMetrics {
+  private val pages = new RestPagesMetric
+  private val bytes = new RestBytesMetric
+  private val retries = new RestRetriesMetric
+  private val throttled = new RestThrottledMetric
+  private val waited = new RestWaitedMetric
+  private val malformed = new RestMalformedMetric
+
+  val ofScan: Array[CustomMetric] = Array(pages, bytes, retries, throttled, waited, malformed)
+
+  /** Spark asks for them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
+  def ofTask(pagesRead: Long, counts: HttpCounts, misfits: Long): Array[CustomTaskMetric] =
+    Array(
+      pages.ofTask(pagesRead),
+      bytes.ofTask(counts.bytes),
+      retries.ofTask(counts.retries),
+      throttled.ofTask(counts.throttled),
+      waited.ofTask(counts.waitedMillis),
+      malformed.ofTask(misfits)
+    ).filter(_.value > 0)
 }

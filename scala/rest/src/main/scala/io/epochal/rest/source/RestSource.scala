@@ -8,40 +8,29 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural, Redaction}
 import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
-import io.epochal.kit.source.{InitialOffset, PollBudgets, Source, Supply}
+import io.epochal.kit.source.{InitialOffset, PollBudgets, PositionCodec, Source, Supply}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{
-  ChainedPagination,
-  RestOffset,
-  RestOptions,
-  RestPosition,
-  TimeWindow,
-  WindowPosition
-}
+import io.epochal.rest.source.paging._
 import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
 
-/** The driver's part: how an API is told from others, and by a [[RestSupply]] what it has.
+/** The driver's part of a stream: the identity of an API, its offsets, and a supply of its records ([[RestSupply]]).
   *
-  * The position in the stream is the number of records delivered. A replay asks for the same records again, or reads them from
+  * The position in the stream is the number of records delivered. A replay requests the same records again, or reads them from
   * the journal in the checkpoint.
   *
-  * Not guaranteed, without a journal: that an API gives the same records again. It must only ever add records at the end of its
-  * list, and never change, sort or remove earlier ones; what it removes from the end is noticed (DATA_LOSS), the rest is not.
-  *
-  * @param defaultPartitions
-  *   partitions where the options name no number
+  * Not guaranteed, without a journal: that an API returns the same records again. It must only ever add records at the end of its
+  * list, and never change, sort or remove earlier ones; records that it removes from the end are noticed (DATA_LOSS).
   */
-private[rest] class RestSource(
+private[rest] class RestSource private (
     options: RestOptions,
     reading: RecordReading,
-    checkpoint: InitialOffset,
-    defaultPartitions: => Int,
-    clock: Clock,
-    counters: HttpCounters
+    journal: HadoopFileStore,
+    counters: HttpCounters,
+    codec: PositionCodec[RestPosition],
+    override val polls: PollBudgets,
+    override val supply: Supply[RestPosition]
 ) extends Source[RestPosition] {
-
-  final protected val journal: HadoopFileStore = checkpoint.beside("journal")
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
 
@@ -51,23 +40,17 @@ private[rest] class RestSource(
 
   override def first: RestPosition = RestPosition(0)
 
-  override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
+  override def toJson(position: RestPosition): String = codec.toJson(position)
 
-  override def fromJson(json: String): Either[EpochalException, RestPosition] =
-    RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _))
+  override def fromJson(json: String): Either[EpochalException, RestPosition] = codec.fromJson(json)
 
-  override val polls: PollBudgets = new PollBudgets(options.refresh.bounds)
-
-  override val supply: Supply[RestPosition] =
-    RestSupply.of(options, journal, counters, defaultPartitions, clock, polls, this)
-
-  /** Where nothing is journalled, or was, tasks are spared the settings of the checkpoint's file system. */
+  /** Tasks get the settings of the checkpoint's file system only where something is journalled, or was. */
   override lazy val readerFactory: PartitionReaderFactory = {
     val journalled = options.journal || journal.names().nonEmpty
     new RestReaderFactory(options.alone, reading, counters, Option.when(journalled)(journal))
   }
 
-  /** Of driver and tasks. */
+  /** By driver and tasks. */
   override def received: Option[String] = {
     val counts = counters.value
     val retries = if (counts.retries > 0) s", ${counts.retries} of them repeated" else ""
@@ -87,41 +70,70 @@ private[rest] class RestSource(
       "malformed" -> counts.malformed.toString
     )
   }
-
-  /** Records that were counted in one kind of pagination are not those of another, under whatever `sourceId`. */
-  private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
-    def fitting(one: RestPosition): Boolean = {
-      val follows = one.journal.exists(_.next.nonEmpty)
-      options.paging match {
-        case _: TimeWindow if follows =>
-          one.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
-        case _: ChainedPagination => follows || one.isFirst
-        case _                    => !follows
-      }
-    }
-    val fits = position == RestPosition(0) ||
-      (if (options.fanOut.isEmpty) position.members.isEmpty && fitting(position)
-       else position.members.nonEmpty && position.members.values.forall(fitting))
-    Either.cond(
-      fits,
-      position,
-      Conditions
-        .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with pagination=${options.paging.kind}${options.fanOut.fold("")(_ => " and partitionParams")}"))
-  }
 }
 
-/** The same where pages are received into the journal: continuous and real-time queries follow its end. */
-final private[rest] class FollowedRestSource(
-    options: RestOptions,
-    reading: RecordReading,
-    checkpoint: InitialOffset,
-    defaultPartitions: => Int,
-    clock: Clock,
-    counters: HttpCounters
-) extends RestSource(options, reading, checkpoint, defaultPartitions, clock, counters)
-    with JournalledSource[RestPosition] {
+private[rest] object RestSource {
 
-  override protected val journalled: RestReceiver = RestSupply.receiver(supply).get
+  /** @param tasks
+    *   maximum partitions where the options name no number
+    */
+  def of(
+      options: RestOptions,
+      reading: RecordReading,
+      checkpoint: InitialOffset,
+      tasks: => Int,
+      clock: Clock,
+      counters: HttpCounters): Source[RestPosition] = {
+    val journal = checkpoint.beside("journal")
+    val (codec, polls) = (new Codec(options), new PollBudgets(options.refresh.bounds))
+    val supplies = new RestSupply(counters, tasks, clock, polls)
+    if (options.followed)
+      new Followed(options, reading, journal, counters, codec, polls, supplies.received(options, journal, codec))
+    else new RestSource(options, reading, journal, counters, codec, polls, supplies.of(options, journal))
+  }
 
-  override protected def feedRows: FeedRows = new RestFeedRows(options.alone, reading, counters, journal)
+  /** Pages are received into the journal: continuous and real-time queries follow its end. */
+  final private class Followed(
+      options: RestOptions,
+      reading: RecordReading,
+      journal: HadoopFileStore,
+      counters: HttpCounters,
+      codec: PositionCodec[RestPosition],
+      polls: PollBudgets,
+      override protected val journalled: RestReceiver
+  ) extends RestSource(options, reading, journal, counters, codec, polls, journalled)
+      with JournalledSource[RestPosition] {
+
+    override protected def feedRows: FeedRows = new RestFeedRows(options.alone, reading, counters, journal)
+  }
+
+  /** Positions as offsets have them. */
+  final private class Codec(options: RestOptions) extends PositionCodec[RestPosition] {
+
+    override def toJson(position: RestPosition): String = RestOffset.toJson(options.source, position)
+
+    override def fromJson(json: String): Either[EpochalException, RestPosition] =
+      RestOffset.fromJson(options.source, json).flatMap(ofPaging(json, _))
+
+    /** Records that were counted in one kind of pagination are not those of another, whatever the `sourceId`. */
+    private def ofPaging(json: String, position: RestPosition): Either[EpochalException, RestPosition] = {
+      def fitting(one: RestPosition): Boolean = {
+        val follows = one.journal.exists(_.next.nonEmpty)
+        options.paging match {
+          case _: TimeWindow if follows =>
+            one.journal.flatMap(_.next).flatMap(_.token).exists(WindowPosition.parse(_).nonEmpty)
+          case _: ChainedPagination => follows || one.isFirst
+          case _                    => !follows
+        }
+      }
+      val fits = position == RestPosition(0) ||
+        (if (options.fanOut.isEmpty) position.members.isEmpty && fitting(position)
+         else position.members.nonEmpty && position.members.values.forall(fitting))
+      Either.cond(
+        fits,
+        position,
+        Conditions
+          .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with pagination=${options.paging.kind}${options.fanOut.fold("")(_ => " and partitionParams")}"))
+    }
+  }
 }

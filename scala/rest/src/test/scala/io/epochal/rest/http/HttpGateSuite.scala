@@ -8,8 +8,6 @@ import scala.collection.mutable
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.epochal.rest.http.request.{HttpBudget, HttpShare}
-
 final class HttpGateSuite extends AnyFunSuite {
 
   /** Time that passes only when somebody sleeps. */

@@ -122,7 +122,7 @@ final class RestSinkSuite extends AnyFunSuite {
       val table =
         RestSinkSettings.read(RestSinkFixture.options(on.api) ++ Map("keyColumns" -> "id", "batchSize" -> "5"))
       assert(table.isRight)
-      assert(on.run().write().isInstanceOf[RestStreamingWrite])
+      assert(!on.run().write().isInstanceOf[RequiresDistributionAndOrdering])
       val settings = table.fold(throw _, identity)
       val shape = RequestShape.of(on.schema, settings).fold(throw _, identity)
       val run = new RestSinkRun(settings, shape, "q", null, null, new RestSinkMetrics)

@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.record.RecordReading
+import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.paging.{RestOffset, RestOptions, RestPosition}
-import io.epochal.rest.source.task.ChainPartition
 import io.epochal.testkit.MicroBatch
 
 /** The source over APIs whose pages name the next one, well and badly. */

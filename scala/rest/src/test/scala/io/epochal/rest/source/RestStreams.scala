@@ -35,7 +35,7 @@ object RestStreams {
       checkpoint: Path,
       clock: Clock = Clock.systemUTC()): SourceStream[RestPosition] = {
     val initial = new InitialOffset(checkpoint.toString, new Configuration())
-    val source = new RestSource(options, RecordReading(schema, "UTC"), initial, 2, clock, new HttpCounters)
+    val source = RestSource.of(options, RecordReading(schema, "UTC"), initial, 2, clock, new HttpCounters)
     new SourceStream(source, initial, clock)
   }
 

@@ -2,17 +2,19 @@ package io.epochal.rest.http.auth
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionValues}
-import io.epochal.rest.http.request.{Endpoint, RequestOptions}
+import io.epochal.kit.access.Secret
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{CredentialAdvice, Endpoint, RequestOptions}
 
-/** All ways to say who asks. A new one is a file of its own, and its name here. */
+/** All authentication schemes. A new one is an [[AuthScheme]], and its name here. */
 object AuthSchemes {
 
-  val all: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, ApiKey, OAuth, Signature)
+  private val all: Seq[AuthScheme] = Seq(BearerToken, BasicLogin, ApiKey, OAuth, Signature)
 
-  val options: Seq[OptionSpec[_]] = all.flatMap(_.options)
+  val options: Seq[OptionSpec[_]] = all.flatMap(_.all)
 
-  /** The first option of each: what a user without credentials can set. */
-  val names: Seq[String] = all.map(_.options.head.name)
+  /** The first option of each, for a user without credentials. */
+  val names: Seq[String] = all.map(_.all.head.name)
 
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpAuth] =
     all
@@ -28,9 +30,29 @@ object AuthSchemes {
     val all = found.filter(_.isAuthorization).map(_.option) ++
       Option.when(endpoint.hasUserInfo)("user info in url") ++
       values.family(RequestOptions.Headers).keys.find(_.equalsIgnoreCase("Authorization")).map(name => s"headers.$name")
-    Either.cond(
-      all.size <= 1,
-      (),
-      values.conflict(all.mkString(", "), "A request has one authorization: keep one of them."))
+    ensure(all.size <= 1)(values.conflict(all.mkString(", "), "A request has one authorization: keep one of them."))
   }
+}
+
+/** How the requests of a query authenticate themselves. */
+final case class HttpAuth(schemes: Seq[AuthSettings]) {
+
+  /** Values that are masked in all texts. */
+  def secrets: Seq[Secret] = schemes.flatMap(_.secrets)
+
+  /** Name of the query parameter with the credential, where there is one. */
+  def parameter: Option[String] = schemes.flatMap(_.parameter).headOption
+
+  /** The options to check when the server rejects a request. */
+  def options(endpoint: Endpoint): CredentialAdvice = {
+    val ofUrl = Option.when(endpoint.hasUserInfo)("the user info in url")
+    val ofHeaders = endpoint.headers.collect {
+      case (name, _) if name.equalsIgnoreCase("Authorization") && !endpoint.hasUserInfo => s"headers.$name"
+    }
+    CredentialAdvice(schemes.map(_.option) ++ ofUrl ++ ofHeaders, AuthSchemes.names :+ "headers.Authorization")
+  }
+}
+
+object HttpAuth {
+  val none: HttpAuth = HttpAuth(Nil)
 }

@@ -1,11 +1,80 @@
 package io.epochal.rest.http.auth
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.Instant
+
+import scala.util.Try
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
 import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
-import io.epochal.rest.http.request.{Endpoint, HttpHeaders}
+import io.epochal.kit.record.Body
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, HttpHeaders}
 
-/** How access tokens are asked for. Prints without secrets.
+/** RFC 6749: a bearer token that a token server gives for the client's credentials, or for a refresh token. */
+object OAuth extends AuthScheme {
+
+  val TokenUrl: OptionSpec[String] =
+    option("oauth.tokenUrl", OptionType.string, sample = Some("https://login.example.com/oauth/token"))(
+      "OAuth 2: address of the token server. An access token is requested before one is needed, before it expires, and after a 401.")
+  val ClientId: OptionSpec[String] =
+    option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2: the client's id.")
+  val ClientSecret: SecretOption = secret("oauth.clientSecret", "OAuth 2: the client's secret")
+  val RefreshToken: SecretOption =
+    secret("oauth.refreshToken", "OAuth 2: refresh token, the grant in place of the client's own credentials")
+  val Scope: OptionSpec[String] =
+    option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2: the scopes to ask for.")
+  val Params: OptionSpec[String] = option("oauth.params.*", OptionType.string, secret = true)(
+    "OAuth 2: further parameters of the token request, as oauth.params.audience.")
+  val ClientAuth: OptionSpec[String] = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
+    "OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or its body.")
+
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
+    val others = all.filter(values.isSet(_)).map(_.name).filter(_ != TokenUrl.name) ++
+      values.family(Params).keys.map(Params.prefix + _)
+    if (values.isSet(TokenUrl)) settings(values).map(Some(_))
+    else
+      Either.cond(
+        others.isEmpty,
+        None,
+        values.conflict(
+          s"${others.mkString(", ")} without oauth.tokenUrl",
+          s"Set oauth.tokenUrl too, or leave ${others.mkString(", ")} out."))
+  }
+
+  private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
+    for {
+      secret <- ClientSecret.of(values)
+      refresh <- RefreshToken.of(values)
+      id <- values.get(ClientId).toRight(needs(values, ClientId))
+      _ <- ensure(secret.isDefined || refresh.isDefined)(needs(values, ClientSecret.text))
+      _ <- secret.fold[Either[EpochalException, String]](Right(""))(_.readable)
+      _ <- refresh.fold[Either[EpochalException, String]](Right(""))(_.readable)
+      headers <- HttpHeaders.of(values.group.format, Map.empty)
+      endpoint <- Endpoint.of(values(TokenUrl), Nil, headers).left.map(invalid(values, _))
+    } yield OAuthSettings(
+      endpoint,
+      id,
+      secret,
+      refresh,
+      values.get(Scope),
+      values.family(Params).toSeq.sortBy(_._1),
+      values(ClientAuth) == "body")
+
+  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException = Conditions.OptionRequired(
+    "format" -> s"${values.group.format} with oauth.tokenUrl",
+    "option" -> spec.name,
+    "doc" -> spec.doc,
+    "example" -> spec.example)
+
+  private def invalid(values: OptionValues, expected: String): EpochalException =
+    values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), expected)
+}
+
+/** How access tokens are requested. Prints without secrets.
   *
   * @param refreshToken
   *   given: the grant is `refresh_token`, else `client_credentials`
@@ -30,19 +99,19 @@ final case class OAuthSettings(
   override def secrets: Seq[Secret] =
     clientSecret.toSeq ++ refreshToken ++ params.map { case (_, value) => Secret.Given(value) }
 
-  override def open(server: TokenServer): Credential = new OAuthCredential(this, server)
+  override def open(server: TokenRequest.Send): Credential = new OAuthCredential(this, server)
 
   override def toString: String = s"OAuth($endpoint)"
 }
 
-final private class OAuthCredential(settings: OAuthSettings, server: TokenServer) extends Credential {
+final private class OAuthCredential(settings: OAuthSettings, server: TokenRequest.Send) extends Credential {
   private val tokens = OAuthTokens.open(settings)
   private val client = new OAuthClient(settings, server)
 
-  /** Asks for a token where there is none that is fresh.
+  /** Requests a token where there is none that is fresh.
     *
     * @throws EpochalException
-    *   OAUTH_REFUSED, or why the token server could not be asked
+    *   OAUTH_REFUSED, or one of the HTTP conditions
     */
   override def proof(): Proof = new Proof {
     private val token = tokens.value.token(client.ask)
@@ -56,73 +125,95 @@ final private class OAuthCredential(settings: OAuthSettings, server: TokenServer
   override def close(): Unit = tokens.close()
 }
 
-/** RFC 6749: a bearer token that a token server gives for the client's credentials, or for a refresh token. */
-object OAuth extends AuthScheme {
+/** Requests access tokens (RFC 6749, sections 4.4 and 6). */
+final private class OAuthClient(oauth: OAuthSettings, server: TokenRequest.Send) {
 
-  val TokenUrl: OptionSpec[String] = OptionSpec(
-    "oauth.tokenUrl",
-    OptionType.string,
-    "OAuth 2: address of the token server. An access token is requested before one is needed, before it expires, and after a 401.",
-    sample = Some("https://login.example.com/oauth/token"))
-  val ClientId: OptionSpec[String] =
-    OptionSpec("oauth.clientId", OptionType.string, "OAuth 2: the client's id.", sample = Some("my-client"))
-  val ClientSecret: SecretOption = SecretOption("oauth.clientSecret", "OAuth 2: the client's secret")
-  val RefreshToken: SecretOption =
-    SecretOption("oauth.refreshToken", "OAuth 2: refresh token, the grant in place of the client's own credentials")
-  val Scope: OptionSpec[String] =
-    OptionSpec("oauth.scope", OptionType.string, "OAuth 2: the scopes to ask for.", sample = Some("read:comments"))
-  val Params: OptionSpec[String] = OptionSpec(
-    "oauth.params.*",
-    OptionType.string,
-    "OAuth 2: further parameters of the token request, as oauth.params.audience.",
-    secret = true)
-  val ClientAuth: OptionSpec[String] = OptionSpec(
-    "oauth.clientAuth",
-    OptionType.oneOf("basic", "body"),
-    "OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or its body.",
-    Some("basic"))
-
-  override val options: Seq[OptionSpec[_]] =
-    Seq(TokenUrl, ClientId) ++ ClientSecret.all ++ RefreshToken.all ++ Seq(Scope, Params, ClientAuth)
-
-  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
-    val others = options.filter(values.isSet(_)).map(_.name).filter(_ != TokenUrl.name) ++
-      values.family(Params).keys.map(Params.prefix + _)
-    if (values.isSet(TokenUrl)) settings(values).map(Some(_))
-    else
-      Either.cond(
-        others.isEmpty,
-        None,
-        values.conflict(
-          s"${others.mkString(", ")} without oauth.tokenUrl",
-          s"Set oauth.tokenUrl too, or leave ${others.mkString(", ")} out."))
+  /** @throws EpochalException
+    *   OAUTH_REFUSED, or one of the HTTP conditions
+    */
+  def ask(asking: Asking): Grant = {
+    val hidden = oauth.secrets ++ asking.refreshToken.map(Secret.Given(_))
+    val call = request(asking.refreshToken)
+    server(TokenRequest(oauth.endpoint, call, hidden, asking.first), grant)
+      .fold(refusal => throw refused(s"status ${refusal.status}${reason(refusal)}"), identity)
   }
 
-  private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
-    for {
-      secret <- ClientSecret.of(values)
-      refresh <- RefreshToken.of(values)
-      id <- values.get(ClientId).toRight(needs(values, ClientId))
-      _ <- Either.cond(secret.isDefined || refresh.isDefined, (), needs(values, ClientSecret.text))
-      _ <- secret.fold[Either[EpochalException, String]](Right(""))(_.readable)
-      _ <- refresh.fold[Either[EpochalException, String]](Right(""))(_.readable)
-      headers <- HttpHeaders.of(values.group.format, Map.empty)
-      endpoint <- Endpoint.of(values(TokenUrl), Nil, headers).left.map(invalid(values, _))
-    } yield OAuthSettings(
-      endpoint,
-      id,
-      secret,
-      refresh,
-      values.get(Scope),
-      values.family(Params).toSeq.sortBy(_._1),
-      values(ClientAuth) == "body")
+  private def request(latest: Option[String]): HttpCall = {
+    val refresh = latest.orElse(oauth.refreshToken.map(_.read()))
+    val secret = oauth.clientSecret.map(_.read())
+    val grant = refresh.fold(Seq("grant_type" -> "client_credentials"))(token =>
+      Seq("grant_type" -> "refresh_token", "refresh_token" -> token))
+    val client =
+      if (oauth.inBody || secret.isEmpty) Seq("client_id" -> oauth.clientId) ++ secret.map("client_secret" -> _)
+      else Nil
+    val authorization = secret
+      .filter(_ => !oauth.inBody)
+      .map(text => "Authorization" -> BasicLogin.header(Endpoint.encode(oauth.clientId), Endpoint.encode(text)))
+    val form = (grant ++ client ++ oauth.scope.map("scope" -> _) ++ oauth.params).map { case (name, value) =>
+      s"${Endpoint.encode(name)}=${Endpoint.encode(value)}"
+    }
+    HttpCall(
+      "POST",
+      oauth.endpoint.target(""),
+      authorization.toSeq,
+      Some(new HttpBody("application/x-www-form-urlencoded", form.mkString("&").getBytes(UTF_8))))
+  }
 
-  private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException = Conditions.OptionRequired(
-    "format" -> s"${values.group.format} with oauth.tokenUrl",
-    "option" -> spec.name,
-    "doc" -> spec.doc,
-    "example" -> spec.example)
+  private def grant(buffer: Body): Grant = {
+    val response = OAuthClient.json.readTree(buffer.bytes, 0, buffer.length)
+    val token = text(response, "access_token").getOrElse(throw refused("its response has no access_token"))
+    val now = Instant.now()
+    val seconds = text(response, "expires_in").flatMap(_.toDoubleOption).filter(_ > 0)
+    Grant(
+      AccessToken(token, now, seconds.map(s => now.plusSeconds(math.min(s, OAuthClient.MaxSeconds).toLong))),
+      text(response, "refresh_token"))
+  }
 
-  private def invalid(values: OptionValues, expected: String): EpochalException =
-    values.group.invalid(TokenUrl, Redaction.url(values(TokenUrl)), expected)
+  /** The error in the response (RFC 6749, section 5.2), with secrets masked. */
+  private def reason(refusal: TokenRefusal): String =
+    Try(OAuthClient.json.readTree(refusal.body.bytes, 0, refusal.body.length)).toOption
+      .flatMap(response =>
+        text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
+      .fold("")(said => s", ${refusal.masked(said).replaceAll("\\s+", " ").take(OAuthClient.ShownCharacters)}")
+
+  private def text(response: JsonNode, field: String): Option[String] =
+    Option(response)
+      .flatMap(a => Option(a.get(field)))
+      .filter(value => value.isValueNode && !value.isNull)
+      .map(_.asText)
+      .filter(_.nonEmpty)
+
+  private def refused(reason: String): EpochalException =
+    Conditions.OAuthRefused("url" -> oauth.endpoint, "reason" -> reason)
 }
+
+private object OAuthClient {
+  private val json = new ObjectMapper
+  private val MaxSeconds = 1e10
+  private val ShownCharacters = 200
+}
+
+/** A request to a token server.
+  *
+  * @param hidden
+  *   values that are masked in all texts
+  * @param first
+  *   whether the server has not responded to this query yet: when it cannot be reached, retries then end early
+  */
+final private[http] case class TokenRequest(endpoint: Endpoint, call: HttpCall, hidden: Seq[Secret], first: Boolean)
+
+private[http] object TokenRequest {
+
+  /** Makes the request; the response is read as a part of the attempt. */
+  type Send = (TokenRequest, Body => Grant) => Either[TokenRefusal, Grant]
+
+  /** Many times the size of a token. */
+  val MaxResponseBytes: Long = 1L << 20
+}
+
+/** A status other than success from a token server.
+  *
+  * @param masked
+  *   masks secrets in the server's text
+  */
+final private[http] class TokenRefusal(val status: String, val body: Body, val masked: String => String)

@@ -16,7 +16,7 @@ import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, HttpHeader
 final case class SignerSettings(className: String, settings: Map[String, String]) extends AuthSettings {
   override def option: String = Signature.SignerClass.name
   override def secrets: Seq[Secret] = settings.values.map(Secret.Given(_)).toSeq
-  override def open(server: TokenServer): Credential = {
+  override def open(server: TokenRequest.Send): Credential = {
     val signer = new Signer(this)
     () => signer
   }
@@ -84,15 +84,11 @@ final private class Signer(settings: SignerSettings) extends Proof {
 /** A signature that a class of the user makes of each request. */
 object Signature extends AuthScheme {
 
-  val SignerClass: OptionSpec[String] = OptionSpec(
-    "signerClass",
-    OptionType.string,
-    "Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and executors.",
-    sample = Some("com.example.HmacSigner"))
+  val SignerClass: OptionSpec[String] =
+    option("signerClass", OptionType.string, sample = Some("com.example.HmacSigner"))(
+      "Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and executors.")
   val Settings: OptionSpec[String] =
-    OptionSpec("signer.*", OptionType.string, "Settings that signerClass gets: keys and the like.", secret = true)
-
-  override val options: Seq[OptionSpec[_]] = Seq(SignerClass, Settings)
+    option("signer.*", OptionType.string, secret = true)("Settings that signerClass gets: keys and the like.")
 
   /** Makes a signer once: what is wrong with it is said before the query starts. */
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =

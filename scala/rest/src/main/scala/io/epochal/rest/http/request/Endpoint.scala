@@ -7,6 +7,7 @@ import java.util.{Base64, Locale}
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
+import io.epochal.rest.http.request.OptionList.ensure
 
 /** Where requests go, and what all of them have in common. Prints as the URL without user info and query.
   *
@@ -63,11 +64,9 @@ object Endpoint {
         case e: URISyntaxException => s"a URL (${e.getReason})"
         case _                     => "a URL"
       }
-      _ <- Either.cond(
-        Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)),
-        (),
+      _ <- ensure(Set("http", "https").contains(String.valueOf(uri.getScheme).toLowerCase(Locale.ROOT)))(
         "an http or https URL")
-      _ <- Either.cond(uri.getHost != null, (), "a URL with a host")
+      _ <- ensure(uri.getHost != null)("a URL with a host")
     } yield {
       val base = new URI(uri.getScheme.toLowerCase(Locale.ROOT), null, uri.getHost, uri.getPort, null, null, null)
       val path = if (uri.getRawPath.isEmpty) "/" else uri.getRawPath

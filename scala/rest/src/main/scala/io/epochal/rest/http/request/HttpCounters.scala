@@ -1,92 +1,63 @@
 package io.epochal.rest.http.request
 
-import java.util.concurrent.atomic.AtomicLongArray
-
 import org.apache.spark.util.AccumulatorV2
 
-/** @param pages
-  *   responses that tasks have taken records from
+/** What requests came to, as sums.
+  *
+  * @param pages
+  *   responses from which tasks have taken records
   * @param malformed
-  *   records in them that do not fit
+  *   records that do not fit the schema
   */
 final private[epochal] case class HttpCounts(
-    pages: Long,
-    requests: Long,
-    retries: Long,
-    throttled: Long,
-    waitedMillis: Long,
-    bytes: Long,
-    malformed: Long)
+    pages: Long = 0,
+    requests: Long = 0,
+    retries: Long = 0,
+    throttled: Long = 0,
+    waitedMillis: Long = 0,
+    bytes: Long = 0,
+    malformed: Long = 0) {
 
-/** What the queries' requests came to. An accumulator: what tasks count reaches the driver, and so the progress. */
+  def +(more: HttpCounts): HttpCounts = HttpCounts(
+    pages + more.pages,
+    requests + more.requests,
+    retries + more.retries,
+    throttled + more.throttled,
+    waitedMillis + more.waitedMillis,
+    bytes + more.bytes,
+    malformed + more.malformed)
+}
+
+/** The sums of one query. An accumulator: what tasks count reaches the driver, and so the progress. Threads may share it. */
 final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, HttpCounts] {
-  import HttpCounters._
+  @volatile private var counts = HttpCounts()
 
-  // Threads that fetch ahead add to it while Spark reads it.
-  private val counts = new AtomicLongArray(Size)
+  /** The pages that a task has read, and the records in them that do not fit. */
+  def read(pages: Long, malformed: Long): Unit = add(HttpCounts(pages = pages, malformed = malformed))
 
-  def read(pages: Long): Unit = count(Pages, pages)
+  def request(): Unit = add(HttpCounts(requests = 1))
 
-  def misfits(records: Long): Unit = count(Malformed, records)
+  def received(bytes: Long): Unit = add(HttpCounts(bytes = bytes))
 
-  def request(): Unit = count(Requests, 1)
+  def throttle(): Unit = add(HttpCounts(throttled = 1))
 
-  def received(bytes: Long): Unit = count(Bytes, bytes)
+  def retry(waitMillis: Long): Unit = add(HttpCounts(retries = 1, waitedMillis = waitMillis))
 
-  def throttle(): Unit = count(Throttled, 1)
+  def waited(millis: Long): Unit = if (millis > 0) add(HttpCounts(waitedMillis = millis))
 
-  def retry(waitMillis: Long): Unit = {
-    count(Retries, 1)
-    count(WaitedMillis, waitMillis)
-  }
+  override def add(more: HttpCounts): Unit = synchronized(counts += more)
 
-  def waited(millis: Long): Unit = if (millis > 0) count(WaitedMillis, millis)
-
-  override def add(more: HttpCounts): Unit = {
-    count(Pages, more.pages)
-    count(Requests, more.requests)
-    count(Retries, more.retries)
-    count(Throttled, more.throttled)
-    count(WaitedMillis, more.waitedMillis)
-    count(Bytes, more.bytes)
-    count(Malformed, more.malformed)
-  }
-
-  override def value: HttpCounts =
-    HttpCounts(
-      counts.get(Pages),
-      counts.get(Requests),
-      counts.get(Retries),
-      counts.get(Throttled),
-      counts.get(WaitedMillis),
-      counts.get(Bytes),
-      counts.get(Malformed))
+  override def value: HttpCounts = counts
 
   override def merge(other: AccumulatorV2[HttpCounts, HttpCounts]): Unit = add(other.value)
 
-  override def isZero: Boolean = (0 until Size).forall(counts.get(_) == 0L)
+  override def isZero: Boolean = counts == HttpCounts()
 
-  override def reset(): Unit = (0 until Size).foreach(counts.set(_, 0L))
+  override def reset(): Unit = synchronized { counts = HttpCounts() }
 
   override def copy(): HttpCounters = {
     val same = new HttpCounters
     same.add(value)
     same
   }
-
-  private def count(index: Int, n: Long): Unit = {
-    counts.addAndGet(index, n)
-    ()
-  }
-}
-
-private object HttpCounters {
-  private val Requests = 0
-  private val Retries = 1
-  private val Throttled = 2
-  private val WaitedMillis = 3
-  private val Bytes = 4
-  private val Pages = 5
-  private val Malformed = 6
-  private val Size = 7
 }

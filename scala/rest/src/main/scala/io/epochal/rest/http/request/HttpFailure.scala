@@ -21,31 +21,49 @@ import io.epochal.core.error.{Conditions, EpochalException, Redaction}
 import io.epochal.core.retry.Verdict
 import io.epochal.kit.gzip.GzipMembers
 
-/** Why one attempt came to nothing.
+/** Why one attempt failed.
   *
   * @param connected
-  *   whether there was a server at the other end
+  *   whether a server responded at all
   * @param throttled
-  *   whether it refused because it was asked too often, which concerns all tasks
+  *   whether the server refused because of too many requests, which concerns all tasks
   * @param unauthorized
-  *   whether it did not take the token (401)
+  *   whether the server rejected the token (401)
   * @param report
-  *   what the query fails with after so many attempts
+  *   the query's error after so many attempts
   */
 final private[epochal] class HttpFailure(
     val verdict: Verdict,
-    val connected: Boolean,
-    val report: Int => EpochalException,
+    val connected: Boolean = true,
     val throttled: Boolean = false,
     val unauthorized: Boolean = false
-) extends Exception(null, null, false, false)
+)(val report: Int => EpochalException)
+    extends Exception(null, null, false, false)
+
+/** The options for credentials, for the advice in an error.
+  *
+  * @param set
+  *   those that the user has set
+  * @param possible
+  *   one of each kind
+  */
+final private[epochal] case class CredentialAdvice(set: Seq[String], possible: Seq[String]) {
+
+  def advice(status: Int): String = (status, set) match {
+    case (401, Nil) => s"The server asks for credentials, and none are set: set ${possible.mkString(", ")}."
+    case (401, _)   => s"The server does not accept the credentials: check ${set.mkString(", ")}."
+    case (_, Nil) =>
+      s"The server does not permit this request, and no credentials are set: set ${possible.mkString(", ")}."
+    case _ => s"These credentials have no permission for this request: check ${set.mkString(", ")}."
+  }
+}
 
 private[epochal] object HttpFailure {
 
   /** A status other than success.
     *
     * @param detail
-    *   the beginning of the body, or where a redirection leads
+    *   the beginning of the body, or the target of a redirection
     */
   def status(
       endpoint: Endpoint,
@@ -54,20 +72,15 @@ private[epochal] object HttpFailure {
       throttled: Boolean,
       detail: String,
       credentials: CredentialAdvice): HttpFailure =
-    new HttpFailure(
-      verdict,
-      connected = true,
-      attempts =>
-        Conditions.HttpStatus(
-          "url" -> endpoint,
-          "status" -> code,
-          "attempts" -> attempts,
-          "body" -> shown(detail),
-          "advice" -> advice(code, credentials)),
-      throttled,
-      unauthorized = code == 401)
+    new HttpFailure(verdict, throttled = throttled, unauthorized = code == 401)(attempts =>
+      Conditions.HttpStatus(
+        "url" -> endpoint,
+        "status" -> code,
+        "attempts" -> attempts,
+        "body" -> shown(detail),
+        "advice" -> advice(code, credentials)))
 
-  /** What can be done about a status. */
+  /** Advice for a status. */
   private def advice(code: Int, credentials: CredentialAdvice): String = code match {
     case 401 | 403 => credentials.advice(code)
     case 407       => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
@@ -84,88 +97,61 @@ private[epochal] object HttpFailure {
   }
 
   /** The connection could not be made, or broke. */
-  def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = error match {
-    case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
-    case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)
-    case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
-    case e: ZipException               => body(endpoint, reason(e), cut = true)
-    case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
-      val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
-      new HttpFailure(
-        Verdict.Retry,
-        !error.isInstanceOf[ConnectTimeoutException],
-        attempts => Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
-    case _: InterruptedIOException => unreachable(endpoint, error, Verdict.GiveUp, connected = true, "interrupted")
-    case _: SSLHandshakeException | _: SSLPeerUnverifiedException =>
-      unreachable(endpoint, error, Verdict.GiveUp, connected = true, s"TLS failed, ${reason(error)}")
-    case _: SSLException =>
-      unreachable(endpoint, error, Verdict.Retry, connected = true, s"TLS failed, ${reason(error)}")
-    case _: UnknownHostException =>
-      unreachable(
-        endpoint,
-        error,
-        Verdict.Retry,
-        connected = false,
-        s"the host name ${endpoint.base.getHost} cannot be resolved")
-    case _: ConnectException | _: NoRouteToHostException =>
-      unreachable(endpoint, error, Verdict.Retry, connected = false, reason(error))
-    case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException |
-        _: EOFException =>
-      unreachable(endpoint, error, Verdict.Retry, connected = true, s"the response broke off, ${reason(error)}")
-    case _ => unreachable(endpoint, error, Verdict.Retry, connected = true, s"the connection broke, ${reason(error)}")
+  def of(endpoint: Endpoint, timeout: Duration, error: IOException): HttpFailure = {
+    def unreachable(reason: String, verdict: Verdict = Verdict.Retry, connected: Boolean = true) =
+      new HttpFailure(verdict, connected)(attempts =>
+        Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
+    error match {
+      case e: ResponseLimitException     => beyondLimit(endpoint, e.reason)
+      case e: GzipMembers.TooManyMembers => beyondLimit(endpoint, e.getMessage)
+      case e: MessageConstraintException => beyondLimit(endpoint, ResponseLimits.reason(e))
+      case e: ZipException               => body(endpoint, reason(e), cut = true)
+      case _: ConnectTimeoutException | _: SocketTimeoutException | _: ConnectionRequestTimeoutException =>
+        val text = Try(s"${timeout.toMillis} ms").getOrElse(timeout.toString)
+        new HttpFailure(Verdict.Retry, !error.isInstanceOf[ConnectTimeoutException])(attempts =>
+          Conditions.HttpTimeout.because(error)("url" -> endpoint, "timeout" -> text, "attempts" -> attempts))
+      case _: InterruptedIOException => unreachable("interrupted", Verdict.GiveUp)
+      case _: SSLHandshakeException | _: SSLPeerUnverifiedException =>
+        unreachable(s"TLS failed, ${reason(error)}", Verdict.GiveUp)
+      case _: SSLException => unreachable(s"TLS failed, ${reason(error)}")
+      case _: UnknownHostException =>
+        unreachable(s"the host name ${endpoint.base.getHost} cannot be resolved", connected = false)
+      case _: ConnectException | _: NoRouteToHostException => unreachable(reason(error), connected = false)
+      case _: ConnectionClosedException | _: TruncatedChunkException | _: MalformedChunkCodingException |
+          _: EOFException =>
+        unreachable(s"the response broke off, ${reason(error)}")
+      case _ => unreachable(s"the connection broke, ${reason(error)}")
+    }
   }
 
   def tooLarge(endpoint: Endpoint, limit: Long): HttpFailure =
-    new HttpFailure(
-      Verdict.GiveUp,
-      connected = true,
-      _ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
+    new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
 
   private def beyondLimit(endpoint: Endpoint, reason: String): HttpFailure =
-    new HttpFailure(
-      Verdict.GiveUp,
-      connected = true,
-      _ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
+    new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
 
-  /** The request took too long, or what it brought came too slowly. */
+  /** The request took too long, or its response came too slowly. */
   def tooSlow(endpoint: Endpoint, reason: String): HttpFailure =
-    new HttpFailure(
-      Verdict.Retry,
-      connected = true,
-      attempts => Conditions.HttpTooSlow("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
+    new HttpFailure(Verdict.Retry)(attempts =>
+      Conditions.HttpTooSlow("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
 
-  /** The body is not what it should be.
+  /** The body is not in its format.
     *
     * @param cut
-    *   whether it may only have been cut, and another attempt bring a whole one
+    *   whether it may only have been cut, so that another attempt brings a whole one
     */
   def body(endpoint: Endpoint, reason: String, cut: Boolean): HttpFailure =
-    new HttpFailure(
-      if (cut) Verdict.Retry else Verdict.GiveUp,
-      connected = true,
-      attempts => Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
+    new HttpFailure(if (cut) Verdict.Retry else Verdict.GiveUp)(attempts =>
+      Conditions.HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason)))
 
-  /** Text of a server in a message: on one line, short, without credentials. */
+  /** A server's text in a message: on one line, short, without credentials. */
   def shown(text: String): String =
     Redaction.text(text.take(MaxRead).replaceAll("\\s+", " ").trim).take(MaxShown)
 
   private val MaxShown = 200
 
-  /** What is searched for credentials, which takes longer than to read it. */
+  /** Searching a text for credentials takes longer than reading it. */
   private val MaxRead = 4000
-
-  private def unreachable(
-      endpoint: Endpoint,
-      error: IOException,
-      verdict: Verdict,
-      connected: Boolean,
-      reason: String
-  ): HttpFailure =
-    new HttpFailure(
-      verdict,
-      connected,
-      attempts =>
-        Conditions.HttpUnreachable.because(error)("url" -> endpoint, "reason" -> reason, "attempts" -> attempts))
 
   private def reason(error: IOException): String =
     shown(Option(error.getMessage).getOrElse(error.getClass.getSimpleName))

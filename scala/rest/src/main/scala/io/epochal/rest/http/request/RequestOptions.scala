@@ -1,29 +1,62 @@
 package io.epochal.rest.http.request
 
-import java.time.Duration
+import java.util.Locale
 
-import io.epochal.core.option.{OptionSpec, OptionType}
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType}
+import io.epochal.core.version.Version
+import io.epochal.rest.http.request.OptionList.ensure
 
 /** What every request has, whoever makes it. */
-object RequestOptions {
+object RequestOptions extends OptionList {
 
   val Headers: OptionSpec[String] =
-    OptionSpec(
-      "headers.*",
-      OptionType.string,
-      "Headers of every request: headers.Authorization and so on.",
-      secret = true)
-  val Params: OptionSpec[String] = OptionSpec(
-    "params.*",
-    OptionType.string,
-    "Parameters of every request, encoded and added to the URL's query.",
-    secret = true)
-  val Timeout: OptionSpec[Duration] = OptionSpec(
-    "timeout",
-    OptionType.duration,
-    "How long to wait for a connection, and for the server's next bytes.",
-    Some(Duration.ofSeconds(30)))
+    option("headers.*", OptionType.string, secret = true)("Headers of every request: headers.Authorization and so on.")
+  val Params: OptionSpec[String] = option("params.*", OptionType.string, secret = true)(
+    "Parameters of every request, encoded and added to the URL's query.")
+}
 
-  /** What a request is made of. */
-  val request: Seq[OptionSpec[_]] = Seq(Headers, Params)
+/** The headers of every request: the user's, checked, and ours where the user gave none. */
+private[epochal] object HttpHeaders {
+
+  private val token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+".r
+  private val text = "[\\t\\x20-\\x7e\\x80-\\xff]*".r
+
+  /** Those that belong to the connection, or that decide how the response is read. */
+  private val ours =
+    Set("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding", "range")
+
+  private val defaults =
+    Seq("Accept" -> "application/json", "Accept-Encoding" -> "gzip", "User-Agent" -> s"epochal/${Version.text}")
+
+  def of(format: String, wanted: Map[String, String]): Either[EpochalException, Seq[(String, String)]] =
+    wanted.toSeq
+      .sortBy(_._1)
+      .flatMap { case (header, content) =>
+        val option = s"headers.$header"
+        name(format, option, header).flatMap(_ => value(format, option, content.trim)).left.toOption
+      }
+      .headOption
+      .toLeft {
+        val names = wanted.keySet.map(_.toLowerCase(Locale.ROOT))
+        wanted.toSeq.sortBy(_._1).map { case (name, value) => name -> value.trim } ++
+          defaults.filterNot { case (name, _) => names(name.toLowerCase(Locale.ROOT)) }
+      }
+
+  /** @param option
+    *   that has the header's name, or is named after it
+    */
+  def name(format: String, option: String, name: String): Either[EpochalException, Unit] =
+    if (!token.matches(name)) Left(invalid(format, option, "a header's name"))
+    else if (ours(name.toLowerCase(Locale.ROOT))) Left(invalid(format, option, "a header that may be set here"))
+    else Right(())
+
+  def value(format: String, option: String, value: String): Either[EpochalException, Unit] =
+    ensure(text.matches(value))(invalid(format, option, "a header's value: printable ASCII characters on one line"))
+
+  /** Whether a header is one of ours: its value is no secret. */
+  def isDefault(header: (String, String)): Boolean = defaults.contains(header)
+
+  private def invalid(format: String, option: String, expected: String): EpochalException =
+    OptionGroup.invalid(format, option, Redaction.Mask, expected, "headers.Authorization=Bearer <token>")
 }

@@ -1,11 +1,13 @@
 package io.epochal.rest.source.page
 
 import java.time.Instant
+import java.util.Locale
 import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
+import java.util.zip.CRC32C
 
-import io.epochal.kit.record.Body
+import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.request.ResponseHead
-import io.epochal.rest.source.paging.{OriginColumns, ResponseOrigin, RestOptions}
+import io.epochal.rest.source.paging.{OriginColumns, OwnParameters, ResponseOrigin, RestOptions}
 
 /** One response, as it came. Used again for the next one. */
 final private[rest] class Page extends AutoCloseable {
@@ -33,4 +35,79 @@ final private[rest] class Page extends AutoCloseable {
 
   /** It can be used again. */
   override def close(): Unit = body.close()
+}
+
+/** The headers of a response, for a column: names in lower case, values of one name in one text with ", " between them. Those that
+  * speak of who asks stay out, and known secrets are masked in the others.
+  */
+private[rest] object ResponseHeaders {
+  private val Secret = "cookie|auth|token|secret|session|credential|signature|csrf|xsrf|api-?key".r.unanchored
+
+  def of(response: ResponseHead, own: OwnParameters): Map[String, String] =
+    response.all
+      .map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
+      .filterNot { case (name, _) => Secret.matches(name) }
+      .groupMapReduce(_._1)(_._2)((one, other) => s"$one, $other")
+      .map { case (name, text) => name -> own.masked(text) }
+}
+
+/** Tells the bytes of a page from those of others, by their number and their CRC-32C. */
+final private[rest] class PageDigest {
+  private val crc = new CRC32C
+  private var length = 0L
+
+  def add(block: RecordBlock): Unit = add(block.bytes, block.from, block.length)
+
+  def add(bytes: Array[Byte], from: Int, count: Int): Unit = {
+    crc.update(bytes, from, count)
+    length += count
+  }
+
+  def value: Long = crc.getValue << 32 | length
+}
+
+private[rest] object PageDigest {
+
+  def of(blocks: Iterator[RecordBlock]): Long = {
+    val digest = new PageDigest
+    blocks.foreach(digest.add)
+    digest.value
+  }
+
+  /** Of a response as it came. */
+  def of(body: Body): Long = {
+    val digest = new PageDigest
+    body.foreachBlock(digest.add)
+    digest.value
+  }
+}
+
+/** The records of a page, told apart by their lengths and CRC-32C. */
+private[rest] object PageRecords {
+
+  /** @throws com.fasterxml.jackson.core.JsonProcessingException
+    *   where the response is not in its format
+    */
+  def of(options: RestOptions, body: Body): Vector[Long] = {
+    val records = options.rules.format.open(body, options.place)
+    Iterator
+      .continually(records)
+      .takeWhile(_.next())
+      .map { record =>
+        record.pass()
+        val bytes = record.bytes
+        val crc = new CRC32C
+        crc.update(bytes, 0, bytes.length)
+        crc.getValue << 32 | bytes.length
+      }
+      .toVector
+  }
+
+  /** Whether the page that was to follow this one is this one again, as it is now: longer, shorter or the same. A server whose pages
+    * begin at multiples of their size responds so for a record within one.
+    */
+  def isRepeated(page: Vector[Long], next: Vector[Long]): Boolean = {
+    val both = math.min(page.size, next.size)
+    both > 0 && page.take(both) == next.take(both)
+  }
 }

@@ -1,12 +1,54 @@
 package io.epochal.rest.source.page
 
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.Locale
+
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, Plural}
 import io.epochal.kit.record.{RecordBlock, ScannedPage}
-import io.epochal.rest.http.request.{ResponseHead, Validator}
-import io.epochal.rest.http.{HttpClient, Revalidation}
-import io.epochal.rest.source.paging.{AskedPage, ChainedPagination, NextPage, NoPage, PageUrl, RestOptions}
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.{ResponseHead, Revalidation, Validator}
+import io.epochal.rest.source.paging.{ChainedPagination, NextPage, NoPage, PageResponse, PageUrl, RestOptions}
+
+/** Pages one after the other, each asked for once it is known how. One thread at a time. */
+private[rest] trait Chain {
+
+  /** The last one. Who is done with it closes it. */
+  def page: Page
+
+  /** The page that is asked for next: where the end was reached, the last one again. */
+  def next: NextPage
+
+  /** Whether no page follows the last one, for now. */
+  def atEnd: Boolean
+
+  /** Whether what a poll can ask for ends by itself, however many pages are empty. */
+  def bounded: Boolean
+
+  /** Begins a poll.
+    *
+    * @param again
+    *   it goes on with the one before: their pages count together against `maxPages`
+    * @return
+    *   false: there is nothing to ask for
+    */
+  def beginPoll(again: Boolean = false): Boolean
+
+  /** Asks for the next page.
+    *
+    * @param each
+    *   gets its records that were not taken before, in one or several blocks
+    * @return
+    *   how many those are
+    * @throws EpochalException
+    *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
+    *   it stood then
+    */
+  def nextPage(each: RecordBlock => Unit): Int
+}
 
 /** Follows pages that each say how the next one is asked for. One thread at a time.
   *
@@ -56,15 +98,17 @@ final private[rest] class PageChain(
   override def nextPage(each: RecordBlock => Unit): Int = {
     if (pagesRead >= options.maxPages) throw Conditions.TooManyPages("url" -> endpoint, "pages" -> pagesRead)
     val call = options.pageCall.of(endpoint, pagination, at.token)
-    val asked = AskedPage(at.token, call.target, options.endAssumed || pagination.continues(at.token))
+    val absentEnds = options.endAssumed || pagination.continues(at.token)
+    def response(head: ResponseHead, scanned: ScannedPage) =
+      PageResponse(endpoint, at.token, call.target, absentEnds, head, scanned)
     val skip = math.max(at.taken, pagination.before(at.token))
     var mistaken = false
     val (scanned, follows) = client.call(call.copy(unless = known), page.body, !contacted) { head =>
-      mistaken = namesNext(asked, head)
+      mistaken = namesNext(response(head, ScannedPage.nothing))
       page.received(head, PageUrl.shown(endpoint, options.own, call.target), options)
       validators.read(at.token, head) {
         val scanned = scan.read(page.body, skip)
-        (scanned, followed(pagination.follows(endpoint, asked, head, scanned), asked.token, scanned, head))
+        (scanned, followed(response(head, scanned)))
       }
     }
     contacted = true
@@ -89,9 +133,9 @@ final private[rest] class PageChain(
     if (asking) validators.validator(at.token) else None
   }
 
-  private def namesNext(asked: AskedPage, response: ResponseHead): Boolean =
-    response.notModified && pagination.byHeader &&
-      (pagination.next(endpoint, asked, response, ScannedPage.nothing) match {
+  private def namesNext(response: PageResponse): Boolean =
+    response.head.notModified && pagination.byHeader &&
+      (pagination.next(response) match {
         case Right(None) | Left(_: NoPage.Absent) => false
         case _                                    => true
       })
@@ -119,23 +163,21 @@ final private[rest] class PageChain(
     }
   }
 
-  private def followed(
-      next: Either[NoPage, Option[String]],
-      token: Option[String],
-      scanned: ScannedPage,
-      head: ResponseHead): Option[String] = next match {
+  private def followed(response: PageResponse): Option[String] = pagination.follows(response) match {
     case Right(found) => found
     case Left(NoPage.Mismatch(found)) =>
-      throw options.mismatch(s"for ${wanted(token)}", s"${Plural.of(scanned.records.toLong, "record")}, $found")
+      throw options.mismatch(
+        s"for ${wanted(response.token)}",
+        s"${Plural.of(response.scanned.records.toLong, "record")}, $found")
     case Left(NoPage.Absent(place, option)) =>
       throw Conditions.ContinuationMissing(
         "url" -> endpoint,
-        "records" -> scanned.records,
+        "records" -> response.scanned.records,
         "place" -> place,
         "option" -> option,
-        "fields" -> FoundParts.fields(scanned),
-        "headers" -> FoundParts.headers(head))
-    case Left(part: NoPage.Incomplete) => throw options.incomplete(scanned.records.toLong, part)
+        "fields" -> FoundParts.fields(response.scanned),
+        "headers" -> FoundParts.headers(response.head))
+    case Left(part: NoPage.Incomplete) => throw options.incomplete(response.scanned.records.toLong, part)
     case Left(NoPage.Refused(link, reason)) =>
       throw Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason)
   }
@@ -157,4 +199,60 @@ private object PageChain {
   private val log = LoggerFactory.getLogger(classOf[PageChain])
 
   private val PollsBelieved = 15
+}
+
+/** Notices that pages lead back to one that was read before, in little memory: the last [[LoopGuard.Remembered]] pages are
+  * known, and any longer loop is found within its second round or third (R. P. Brent, "An improved Monte Carlo factorization
+  * algorithm", 1980).
+  */
+final private[rest] class LoopGuard {
+  private val recent = new java.util.LinkedHashSet[Long]
+  private var mark = 0L
+  private var steps = 0L
+  private var power = 1L
+
+  /** @param page
+    *   what tells a page from all others
+    * @return
+    *   true where it is one that was visited before
+    */
+  def visit(page: String): Boolean = {
+    val hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(page.getBytes(UTF_8))).getLong()
+    val again = !recent.add(hash) || (steps > 0 && hash == mark)
+    if (recent.size > LoopGuard.Remembered) {
+      val eldest = recent.iterator()
+      eldest.next()
+      eldest.remove()
+    }
+    steps += 1
+    if (steps == power) {
+      mark = hash
+      power *= 2
+    }
+    again
+  }
+}
+
+private[rest] object LoopGuard {
+  val Remembered = 10000
+}
+
+/** What a response has, by name only: for the message of an error that says what it does not have. */
+private[rest] object FoundParts {
+
+  /** The fields around the records. */
+  def fields(scanned: ScannedPage): String = listed(scanned.outline.map(_._1))
+
+  def headers(response: ResponseHead): String =
+    listed(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
+
+  private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+
+  private def listed(names: Seq[String]): String =
+    if (names.isEmpty) "none" else names.take(Shown).mkString(", ") + (if (names.size > Shown) ", …" else "")
+
+  private val Shown = 24
+
+  /** Headers that tell nothing about pages. */
+  private val Usual = Set("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding")
 }

@@ -1,187 +1,223 @@
 package io.epochal.rest.source.page
 
-import java.util.Arrays
-import java.util.concurrent.{ConcurrentLinkedQueue, ExecutionException, ExecutorService, Executors, Future}
+import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Future}
 
 import scala.collection.mutable
-import scala.util.{Try, Using}
 
+import com.fasterxml.jackson.core.JsonProcessingException
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.Plural
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.record.{RecordBlock, ScannedPage}
+import io.epochal.kit.record.{PageScan, ScannedPage}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{RecordRange, ResponseOrigin, RestOptions}
+import io.epochal.rest.source.paging.{PageRequest, RecordRange, RestOptions}
 
-/** Fetches the pages of a range, several at a time, and hands them over in order. One caller at a time.
+/** The pages that hold a range of counted records, in order, with some of them requested before they are needed. One caller at a
+  * time.
   *
-  * @param connections
-  *   pages that are asked for at a time
+  * A page may have fewer records than requested: the next request goes on where it ended. Requests ahead assume full
+  * pages; where one was not, their responses are dropped, which costs requests but never records. A response without any new
+  * record is the end of the list, and so a loss within the range.
+  *
+  * @param threads
+  *   make the requests
+  * @param ahead
+  *   requests that are under way, or wait, at the same time; 1 makes each when it is needed, in the calling thread
+  * @param scan
+  *   reads each page as a part of the attempt, so that it is known to be whole; None: the caller reads it
+  * @param goesOn
+  *   false: no more pages are requested ahead
   */
-final private[rest] class PageFetch(options: RestOptions, counters: HttpCounters, connections: Int)
-    extends AutoCloseable {
-  import PageFetch._
+final private[rest] class PageFetch(
+    options: RestOptions,
+    range: RecordRange,
+    client: HttpClient,
+    threads: ExecutorService,
+    ahead: Int,
+    scan: Option[PageScan] = None,
+    goesOn: () => Boolean = () => true
+) extends AutoCloseable {
 
-  private val threads: ExecutorService =
-    Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
-  private val idle = new ConcurrentLinkedQueue[Worker]
+  private val waiting = mutable.Queue.empty[Fetch]
+  private val spare = mutable.Queue.empty[Page]
+  private var current: Fetch = _
+  private var taken = 0L
 
-  /** @param goesOn
-    *   false: no more pages are asked for; those that were are handed over
-    * @param each
-    *   gets the pages that hold the range, and what their last one has after it, in one or several blocks each; called in the
-    *   caller's thread
+  /** The page that was moved to. */
+  def page: Page = current.page
+
+  def request: PageRequest = current.request
+
+  /** What the scan found in it, from the record on that was moved to. */
+  def scanned: ScannedPage = current.scanned
+
+  /** Whether it is known to be in its format from end to end. */
+  def isProven: Boolean = current.proven
+
+  /** How many pages were moved to. */
+  def count: Long = taken
+
+  /** Whether pages are under way, or wait. */
+  def underWay: Boolean = waiting.nonEmpty
+
+  /** Moves to the page with a record: the first of the range, or the one behind the last record of the page before.
+    *
+    * @return
+    *   false: the list ends before that record
     * @throws EpochalException
-    *   DATA_LOSS where the API ends within the range; with failOnDataLoss=false the pages before that are all
+    *   DATA_LOSS where it ends so with failOnDataLoss, or one of the HTTP conditions
     */
-  def fetch(range: RecordRange, goesOn: () => Boolean = () => true)(
-      each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
-    val waiting = mutable.Queue.empty[Future[Fetched]]
-    val parts = ranges(range)
-    def ask(): Unit = parts.nextOption().foreach(part => waiting.enqueue(threads.submit(() => work(part))))
-    var whole = true
+  def moveTo(record: Long): Boolean = {
+    val before = Option(current)
+    val endedEarly = before.exists(record < _.request.end)
+    val request = if (endedEarly) options.pagination.goOn(record) else options.pagination.request(record)
+    if (before.exists(_.is(request, record))) lost(record)
+    else {
+      val records = Option.when(endedEarly && request.first == record)(PageRecords.of(options, page.body))
+      take(request, record)
+      !records.exists(isRepeated) || lost(record)
+    }
+  }
+
+  /** Requests the page again, this time until the response is in its format from end to end. */
+  def reload(): Unit = {
+    fetch(current)(prove())
+    current.proven = true
+  }
+
+  /** Whether the page is in its format from end to end. */
+  def isWhole: Boolean =
     try {
-      (0 until connections * Ahead).foreach(_ => if (waiting.isEmpty || goesOn()) ask())
-      while (whole && waiting.nonEmpty) {
-        val fetched = waiting.dequeue().get()
-        if (goesOn()) ask()
-        Using.resource(fetched)(_.pages.foreach(page => page.blocks.foreach(each(_, page.origin))))
-        whole = fetched.whole
-      }
-    } catch {
-      case e: ExecutionException => throw e.getCause
-    } finally waiting.foreach(giveUp)
-  }
+      prove()
+      current.proven = true
+      true
+    } catch { case _: JsonProcessingException => false }
 
-  /** What is under way yet is thrown away by who fetches it. */
-  private def giveUp(part: Future[Fetched]): Unit =
-    if (!part.cancel(true)) Try(part.get()).foreach(_.close())
-
+  /** Gives up what is under way; its responses are not used again. */
   override def close(): Unit = {
-    val _ = threads.shutdownNow()
-    idle.forEach(_.close())
+    giveUp()
+    Option(current).foreach(_.page.close())
   }
 
-  private def ranges(range: RecordRange): Iterator[RecordRange] =
-    Iterator.unfold(range.from) { at =>
-      Option.when(at < range.until) {
-        val end = math.min(options.pagination.request(at).end, range.until)
-        (RecordRange(at, end), end)
-      }
-    }
-
-  private def work(range: RecordRange): Fetched = {
-    val worker = Option(idle.poll()).getOrElse(new Worker)
-    try worker.fetch(range)
-    finally { val _ = idle.add(worker) }
+  private def prove(): Unit = {
+    val _ = options.rules.format.count(page.body, options.place)
   }
 
-  final private class Worker extends AutoCloseable {
-    private val client = new HttpClient(options.http, counters)
-    private var page = new Page
-    private val scan = options.scan()
+  /** Whether the page that was to go on is the one before it. */
+  private def isRepeated(before: Vector[Long]): Boolean = {
+    def now = PageRecords.of(options, page.body)
+    PageRecords.isRepeated(
+      before,
+      try now
+      catch {
+        case _: JsonProcessingException if !isProven =>
+          reload()
+          now
+      })
+  }
 
-    override def close(): Unit = {
-      client.close()
-      page.close()
-    }
+  private def lost(record: Long): Boolean = {
+    PageFetch.log.warn(options.lost(record, range.until, s"the list now ends before record $record"))
+    false
+  }
 
-    /** One page, or several where the server gives smaller ones than it is asked for. */
-    def fetch(range: RecordRange): Fetched = {
-      val pages = mutable.ArrayBuffer.empty[Received]
-      try {
-        val whole = fetch(range, pages)
-        if (Thread.interrupted()) throw new InterruptedException // Nobody waits for them any more.
-        Fetched(pages.toSeq, whole)
-      } catch {
-        case e: Throwable =>
-          pages.foreach(_.close())
-          throw e
+  private def take(request: PageRequest, record: Long): Unit = {
+    Option(current).foreach(done => release(done.page))
+    taken += 1
+    if (ahead <= 1) {
+      current = new Fetch(request, record)
+      current.run()
+    } else {
+      if (!waiting.headOption.exists(_.is(request, record))) {
+        giveUp()
+        start(request, record)
       }
-    }
-
-    /** @return
-      *   whether that is all of it
-      */
-    private def fetch(range: RecordRange, pages: mutable.Buffer[Received]): Boolean = {
-      var at = range.from
-      var whole = true
-      var request = options.pagination.request(at)
-      var before = Option.empty[PageRecords]
-      while (whole && at < range.until) {
-        val skip = at - request.first
-        // The page goes on where the one before ended: it may have what the next part asks for.
-        val take = if (before.isEmpty) Long.MaxValue else range.until - at
-        var records = Option.empty[PageRecords]
-        val scanned = client.call(options.planned(request), page.body) { head =>
-          page.received(head, options.shown(request), options)
-          records = Option.when(before.nonEmpty || skip > 0)(PageRecords.of(options, page.body))
-          scan.read(page.body, skip, take)
-        }
-        if (scanned.records > request.size)
-          throw options.mismatch(request, Plural.of(scanned.records.toLong, "record"))
-        val repeated = before.exists(page => records.exists(page.isRepeatedBy)) && skip == 0
-        val fresh = if (repeated) 0L else math.min(math.max(0L, scanned.records - skip), take)
-        val next = options.pagination.goOn(at + fresh)
-        whole = fresh > 0 || next != request && !repeated
-        if (whole && at + fresh < range.until)
-          before = records.orElse(Some(PageRecords.of(options, page.body)))
-        if (fresh > 0) pages += taken(scanned)
-        at += fresh
-        if (!whole) lost(at, range.until)
-        request = next
-      }
-      whole
-    }
-
-    /** Leaves memory to the next response. */
-    private def taken(scanned: ScannedPage): Received =
-      if (page.body.file.isEmpty)
-        new Received(scan.blocks(scanned, page.body).map(copied).toList.iterator, page.origin, None)
-      else {
-        val received = new Received(scan.blocks(scanned, page.body), page.origin, Some(page))
-        page = new Page
-        received
-      }
-
-    private def copied(block: RecordBlock): RecordBlock = {
-      val bytes = Arrays.copyOfRange(block.bytes, block.from, block.until)
-      RecordBlock(block.records, bytes, 0, bytes.length)
+      current = waiting.dequeue()
+      follow(ahead - 1)
+      current.await()
+      follow(ahead)
     }
   }
 
-  private def lost(at: Long, until: Long): Unit =
-    log.warn(options.lost(at, until, s"the list now ends before record $at"))
+  /** Requests the pages behind the current one, until so many are under way or wait. */
+  private def follow(most: Int): Unit = {
+    def last = waiting.lastOption.getOrElse(current).request.end
+    while (waiting.size < most && last < range.until && goesOn()) start(options.pagination.request(last), last)
+  }
+
+  private def start(request: PageRequest, record: Long): Unit = {
+    val fetch = new Fetch(request, record)
+    fetch.begin()
+    waiting += fetch
+  }
+
+  private def release(page: Page): Unit = {
+    page.close()
+    spare += page
+  }
+
+  private def giveUp(): Unit = {
+    waiting.foreach(_.giveUp())
+    waiting.clear()
+  }
+
+  /** @param check
+    *   belongs to the attempt: when it throws a JsonProcessingException the request is repeated
+    */
+  private def fetch(into: Fetch)(check: => Unit): Unit =
+    client.call(options.planned(into.request), into.page.body) { head =>
+      into.page.received(head, options.shown(into.request), options)
+      check
+    }
+
+  /** @param from
+    *   the first record that is read from the page
+    */
+  final private class Fetch(val request: PageRequest, from: Long) {
+    val page: Page = if (spare.isEmpty) new Page else spare.dequeue()
+    var scanned: ScannedPage = ScannedPage.nothing
+    var proven: Boolean = scan.nonEmpty
+
+    private var done: Future[_] = _
+
+    /** The fetching thread closes the response then. */
+    @volatile private var unwanted = false
+
+    def is(other: PageRequest, record: Long): Boolean = request == other && from == record
+
+    def run(): Unit =
+      fetch(this)(scan.foreach(pages => scanned = pages.read(page.body, from - request.first)))
+
+    def begin(): Unit = {
+      val task: Runnable = () =>
+        try run()
+        finally if (unwanted) page.close()
+      done = threads.submit(task)
+    }
+
+    def await(): Unit =
+      try done.get(): Unit
+      catch {
+        case failed: ExecutionException => throw failed.getCause
+        case interrupted: InterruptedException =>
+          giveUp()
+          throw interrupted
+      }
+
+    def giveUp(): Unit = {
+      unwanted = true
+      if (!done.cancel(true)) page.close()
+    }
+  }
 }
 
-private object PageFetch {
-
-  /** What came for a part of the range.
-    *
-    * @param whole
-    *   whether that is all of it
-    */
-  final private case class Fetched(pages: Seq[Received], whole: Boolean) extends AutoCloseable {
-    override def close(): Unit = pages.foreach(_.close())
-  }
-
-  /** @param blocks
-    *   of no use any more once it is closed
-    * @param source
-    *   the response that they are read from, where it lies in a file
-    */
-  final private class Received(
-      val blocks: Iterator[RecordBlock],
-      val origin: Option[ResponseOrigin],
-      source: Option[Page]
-  ) extends AutoCloseable {
-    override def close(): Unit = source.foreach(_.close())
-  }
-
+private[rest] object PageFetch {
   private val log = LoggerFactory.getLogger(classOf[PageFetch])
 
-  /** Pages for each connection that are asked for, or wait to be handed over. */
-  private val Ahead = 4
+  /** Threads of all tasks of the JVM; each request has one, and they end when there is nothing to do. */
+  lazy val threads: ExecutorService = Executors.newCachedThreadPool(new DaemonThreads("epochal-rest-pages"))
+
+  /** Threads of one stream. */
+  def threads(connections: Int): ExecutorService =
+    Executors.newFixedThreadPool(connections, new DaemonThreads("epochal-rest-pages"))
 }

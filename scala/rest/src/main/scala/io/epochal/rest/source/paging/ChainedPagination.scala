@@ -32,20 +32,10 @@ trait ChainedPagination extends Paging {
   /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
-  /** The token of the next page, if the response names one.
-    *
-    * @param asked
-    *   the head of its response
-    * @param scanned
-    *   what is at `pointers` and `key`
-    * @return
-    *   else why it cannot be followed; None only where the response says that no page follows
+  /** The token of the next page, if the response names one, else why it cannot be followed; None only where the response says that
+    * no page follows.
     */
-  private[rest] def next(
-      endpoint: Endpoint,
-      asked: AskedPage,
-      response: ResponseHead,
-      scanned: ScannedPage): Either[NoPage, Option[String]]
+  private[rest] def next(response: PageResponse): ChainedPagination.Next
 
   /** Whether an earlier page of the same list named the one with this token. */
   private[rest] def continues(token: Option[String]): Boolean = token.nonEmpty
@@ -63,16 +53,12 @@ trait ChainedPagination extends Paging {
     * evidence only: what the flag says, null or an empty text in the token's place, a page without records, or the absence of
     * what an earlier page of the list had.
     */
-  final private[rest] def follows(
-      endpoint: Endpoint,
-      asked: AskedPage,
-      response: ResponseHead,
-      scanned: ScannedPage): Either[NoPage, Option[String]] = {
-    val named = next(endpoint, asked, response, scanned) match {
-      case Left(_: NoPage.Absent) if asked.absentEnds || scanned.records == 0 => Right(None)
-      case found                                                              => found
+  final private[rest] def follows(response: PageResponse): ChainedPagination.Next = {
+    val named = next(response) match {
+      case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
+      case found                                                                          => found
     }
-    flag.fold(named)(flagged(_, named, scanned)).flatMap {
+    flag.fold(named)(flagged(_, named, response.scanned)).flatMap {
       case Some(token) if token.length > ChainedPagination.LongestToken =>
         val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
         Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
@@ -80,10 +66,7 @@ trait ChainedPagination extends Paging {
     }
   }
 
-  private def flagged(
-      flag: MoreFlag,
-      named: Either[NoPage, Option[String]],
-      scanned: ScannedPage): Either[NoPage, Option[String]] = {
+  private def flagged(flag: MoreFlag, named: ChainedPagination.Next, scanned: ScannedPage): ChainedPagination.Next = {
     def mismatch(found: String) = Left(NoPage.Mismatch(found))
     val said = scanned.values.get(flag.pointer).flatten
     def value = said.fold("")(HttpFailure.shown)
@@ -101,15 +84,27 @@ trait ChainedPagination extends Paging {
   }
 }
 
-/** A page that was asked for.
+/** The response to the request for a page.
   *
+  * @param endpoint
+  *   of the request, with the parameters that all pages of its list have
+  * @param token
+  *   of the page
   * @param target
   *   of the request
   * @param absentEnds
   *   whether a response without what should name the next page is the last one: an earlier page of this list had it, or the
   *   options say so
+  * @param scanned
+  *   what is at the pointers and the key
   */
-final private[rest] case class AskedPage(token: Option[String], target: String, absentEnds: Boolean = true)
+final private[rest] case class PageResponse(
+    endpoint: Endpoint,
+    token: Option[String],
+    target: String,
+    absentEnds: Boolean,
+    head: ResponseHead,
+    scanned: ScannedPage)
 
 /** A flag in a response that says whether a page follows.
   *
@@ -166,6 +161,9 @@ private[rest] object NoPage {
 
 object ChainedPagination {
 
+  /** The token of the next page; None: no page follows. Left: why it cannot be followed. */
+  private[rest] type Next = Either[NoPage, Option[String]]
+
   /** Of a token that is sent back, and kept by offsets: more than servers take in a request line. */
   private val LongestToken = 64 << 10
 
@@ -213,16 +211,12 @@ object ChainedPagination {
       case (InRequestBody, _)           => HttpCall("POST", endpoint.target(""))
     }
 
-    override private[rest] def next(
-        endpoint: Endpoint,
-        asked: AskedPage,
-        response: ResponseHead,
-        scanned: ScannedPage): Either[NoPage, Option[String]] = {
+    override private[rest] def next(response: PageResponse): Next = {
       val token = from match {
-        case InBody(pointer) => text(pointer, "nextCursor", scanned)
+        case InBody(pointer) => text(pointer, "nextCursor", response.scanned)
         case InHeader(name) =>
-          response.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
-        case InLastRecord(pointer) => lastKey(pointer, asked.token, scanned)
+          response.head.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
+        case InLastRecord(pointer) => lastKey(pointer, response.token, response.scanned)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
@@ -241,7 +235,7 @@ object ChainedPagination {
     }
 
     /** An API that begins with the key itself, and not behind it, gives that record twice. */
-    private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Either[NoPage, Option[String]] =
+    private def lastKey(pointer: String, token: Option[String], scanned: ScannedPage): Next =
       scanned.keys match {
         case None => Right(None)
         case Some((Some(key), _)) if token.orElse(first).contains(key) =>
@@ -259,18 +253,14 @@ object ChainedPagination {
     override def named: Boolean = true
 
     /** As the response has it. */
-    protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]]
+    private[rest] def address(response: PageResponse): Next
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall =
       HttpCall("GET", token.fold(endpoint.target(""))(PageUrl.open(endpoint, _)))
 
-    override private[rest] def next(
-        endpoint: Endpoint,
-        asked: AskedPage,
-        response: ResponseHead,
-        scanned: ScannedPage): Either[NoPage, Option[String]] =
-      address(response, scanned).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
-        case Some(url) => PageUrl.of(endpoint, asked.target, url).map(Some(_))
+    override private[rest] def next(response: PageResponse): Next =
+      address(response).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
+        case Some(url) => PageUrl.of(response.endpoint, response.target, url).map(Some(_))
         case None      => Right(None)
       }
 
@@ -284,8 +274,8 @@ object ChainedPagination {
     override def byHeader: Boolean = true
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
-    override protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]] = {
-      val links = response.headers("Link")
+    override private[rest] def address(response: PageResponse): Next = {
+      val links = response.head.headers("Link")
       LinkHeader.find(links, rel) match {
         case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
           Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
@@ -303,14 +293,13 @@ object ChainedPagination {
     override def kind: String = "next-url"
     override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
 
-    override protected def address(response: ResponseHead, scanned: ScannedPage): Either[NoPage, Option[String]] =
-      text(pointer, "nextUrl", scanned)
+    override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
   }
 
   /** Relations of links within a list (RFC 8288, RFC 5005). */
   private val OtherPages = Set("first", "last", "prev", "previous")
 
-  private def text(pointer: String, option: String, scanned: ScannedPage): Either[NoPage, Option[String]] =
+  private def text(pointer: String, option: String, scanned: ScannedPage): Next =
     scanned.values.get(pointer) match {
       case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
       case Some(Some("false")) => Right(None)

@@ -2,12 +2,18 @@ package io.epochal.rest.source.paging
 
 import java.util.Locale
 
+import scala.jdk.CollectionConverters._
+import scala.util.Try
 import scala.util.matching.Regex
 
-import io.epochal.core.error.EpochalException
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.hash.Sha256
 import io.epochal.core.option.{OptionSpec, OptionType}
-import io.epochal.rest.http.request.{Endpoint, RequestOptions}
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{Endpoint, OptionList, RequestOptions}
 
 /** A table of parameters: each row is a member, a sequence of requests with options and a position of its own. Its names and values
   * tell it from the others, in the offsets too: so a member that left the table can be made again where a replay needs it.
@@ -45,15 +51,14 @@ final class FanOut private (
   override def toString: String = s"FanOut(${table.map(FanOut.shown).mkString(", ")})"
 }
 
-private[rest] object FanOut {
+private[rest] object FanOut extends OptionList {
 
-  val PartitionParams: OptionSpec[String] = OptionSpec(
+  val PartitionParams: OptionSpec[String] = option(
     "partitionParams",
     OptionType.string,
+    sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
     "A JSON array of objects with the same names: each has its own sequence of requests, in which ${name} in url, params.* " +
-      "and requestBody stands for its value. The values are in the offsets: no place for secrets. Unset: one sequence.",
-    sample = Some("""[{"repo": "a"}, {"repo": "b"}]""")
-  )
+      "and requestBody stands for its value. The values are in the offsets: no place for secrets. Unset: one sequence.")
 
   /** The options of the template, with the table in them; None without one. */
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =
@@ -63,9 +68,7 @@ private[rest] object FanOut {
         names = table.head.keySet
         _ <- placed(raw, names)
         template <- RestOptions.single(filled(raw, names.map(name => name -> s"{$name}").toMap))
-        _ <- Either.cond(
-          !template.restarts,
-          (),
+        _ <- ensure(!template.restarts)(
           RestOptions.group.conflict(
             "partitionParams, onDrift=restart",
             "Leave onDrift=restart out: one list of several cannot be read again alone."))
@@ -112,29 +115,69 @@ private[rest] object FanOut {
   }
 
   private def placed(raw: Map[String, String], names: Set[String]): Either[EpochalException, Unit] = {
-    def places(wanted: String => Boolean): Set[String] = raw
-      .collect {
-        case (name, text) if wanted(name) =>
-          Place.findAllMatchIn(text).map(_.group(1)).toSet
-      }
-      .foldLeft(Set.empty[String])(_ ++ _)
+    def places(wanted: String => Boolean): Set[String] =
+      raw.collect { case (name, text) if wanted(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
+    def conflict(options: String, suggestion: String) =
+      RestOptions.group.conflict(s"partitionParams, $options", suggestion)
     val strange = places(name => isUrl(name) || isParam(name)) -- names
     val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
-    if (raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })
-      Left(
-        RestOptions.group.conflict(
-          "partitionParams, a place in scheme, host or port of url",
+    for {
+      _ <- ensure(!raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })(
+        conflict(
+          "a place in scheme, host or port of url",
           "Start a query for each server: a query has one budget, for one server."))
-    else if (strange.nonEmpty)
-      Left(
-        RestOptions.group.conflict(
-          s"partitionParams, ${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in url or params",
+      _ <- ensure(strange.isEmpty)(
+        conflict(
+          s"${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in url or params",
           s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
-    else if (used.isEmpty)
-      Left(
-        RestOptions.group.conflict(
-          "partitionParams, no place for any of its names",
+      _ <- ensure(used.nonEmpty)(
+        conflict(
+          "no place for any of its names",
           s"Write $${${names.toSeq.min}} in url, params.* or requestBody where its value is to stand."))
-    else Right(())
+    } yield ()
   }
+}
+
+/** Reads the rows of `partitionParams`. */
+private[rest] object ParamsTable {
+
+  private val Name = "[A-Za-z_][A-Za-z0-9_]*"
+
+  /** What tells the page in a request's body. */
+  private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
+  private val mapper = new ObjectMapper()
+
+  /** One row or more, no two alike, all with the same names. */
+  def read(text: String): Either[EpochalException, Seq[Map[String, String]]] =
+    for {
+      rows <- Try(mapper.readTree(text)).toOption
+        .collect { case array: ArrayNode if !array.isEmpty => array.elements().asScala.toVector }
+        .toRight(invalid(text, "a JSON array of one or more objects"))
+      table <- rows.foldLeft[Either[EpochalException, Vector[Map[String, String]]]](Right(Vector.empty)) { (read, node) =>
+        read.flatMap(before =>
+          row(node)
+            .toRight(
+              invalid(node.toString, "an array of objects whose values are strings without ${, numbers, true or false"))
+            .map(before :+ _))
+      }
+      names = table.head.keySet
+      _ <- ensure(table.forall(_.keySet == names))(invalid(text, "an array of objects with the same names"))
+      _ <- ensure(table.distinct.size == table.size)(invalid(text, "an array whose objects are all different"))
+      _ <- ensure(names.nonEmpty && names.forall(name => name.matches(Name) && !Taken(name)))(invalid(
+        text,
+        s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
+    } yield table
+
+  /** Names and values of an object; None where they are not of use. */
+  def row(node: JsonNode): Option[Map[String, String]] = node match {
+    case fields: ObjectNode if fields.elements().asScala.forall(usable) =>
+      Some(fields.properties().asScala.map(field => field.getKey -> field.getValue.asText).toMap)
+    case _ => None
+  }
+
+  private def usable(value: JsonNode): Boolean =
+    value.isNumber || value.isBoolean || value.isTextual && !value.textValue.contains("${")
+
+  private def invalid(text: String, expected: String): EpochalException =
+    RestOptions.group.invalid(FanOut.PartitionParams, Redaction.text(text.take(200)), expected)
 }

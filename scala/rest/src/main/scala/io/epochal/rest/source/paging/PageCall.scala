@@ -1,5 +1,7 @@
 package io.epochal.rest.source.paging
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.util.Try
 
 import com.fasterxml.jackson.core.io.JsonStringEncoder
@@ -7,7 +9,8 @@ import org.apache.hc.core5.http.ContentType
 
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall}
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, OptionList}
 
 /** How a page is asked for: by GET, or by POST with a body.
   *
@@ -55,17 +58,16 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
   }
 }
 
-object PageCall {
+object PageCall extends OptionList {
 
-  val RequestBody: OptionSpec[String] = OptionSpec(
+  val RequestBody: OptionSpec[String] = option(
     "requestBody",
     OptionType.string,
+    secret = true,
+    sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(
     "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
       "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom} and " +
-      "${windowTo} (pagination=time-window) in it select the page; the URL then has no paging parameters. Unset: GET.",
-    secret = true,
-    sample = Some("""{"from": ${offset}, "size": ${limit}}""")
-  )
+      "${windowTo} (pagination=time-window) in it select the page; the URL then has no paging parameters. Unset: GET.")
 
   /** What a body is unless a header says otherwise. */
   private[rest] val Json = "application/json"
@@ -93,28 +95,19 @@ object PageCall {
     }
     val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
     for {
-      _ <- Either.cond(
-        body.isEmpty || !byAddress,
-        (),
+      _ <- ensure(body.isEmpty || !byAddress)(
         RestOptions.group.conflict(
           s"pagination=${pagination.kind}, requestBody",
-          "Leave requestBody out: pages that are named by their URL are requested with GET.")
-      )
-      _ <- Either.cond(
-        contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)),
-        (),
+          "Leave requestBody out: pages that are named by their URL are requested with GET."))
+      _ <- ensure(contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)))(
         OptionGroup.invalid(
           RestOptions.Format,
           "headers.Content-Type",
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
-          "headers.Content-Type=application/json")
-      )
-      _ <- Either.cond(
-        strange.isEmpty,
-        (),
-        conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
-      _ <- Either.cond(missing.isEmpty, (), conflict(pagination, s"requestBody without ${shown(missing)}", needed))
+          "headers.Content-Type=application/json"))
+      _ <- ensure(strange.isEmpty)(conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
+      _ <- ensure(missing.isEmpty)(conflict(pagination, s"requestBody without ${shown(missing)}", needed))
     } yield PageCall(body, contentType.getOrElse(Json))
   }
 
@@ -146,4 +139,27 @@ object PageCall {
       s"pagination=${pagination.kind}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
       else s"A body that selects the page has ${shown(places)}.")
+}
+
+/** The body of a request, with places such as `${offset}` for what tells the page. Shows nothing of its text.
+  *
+  * @param names
+  *   of the places, in their order
+  */
+final class BodyTemplate private (text: String) extends Serializable {
+  import BodyTemplate._
+
+  val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
+
+  /** The body, with a value for each place. */
+  def fill(value: String => String): Array[Byte] =
+    Place.replaceAllIn(text, place => java.util.regex.Matcher.quoteReplacement(value(place.group(1)))).getBytes(UTF_8)
+
+  override def toString: String = s"BodyTemplate(${names.mkString(", ")})"
+}
+
+object BodyTemplate {
+  private val Place = """\$\{([A-Za-z]+)}""".r
+
+  def apply(text: String): BodyTemplate = new BodyTemplate(text)
 }

@@ -3,12 +3,14 @@ package io.epochal.rest.source.paging
 import java.net.{URI, URLDecoder}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
+import java.util.regex.Matcher
 
 import scala.util.Try
 
 import io.epochal.core.error.Redaction
 import io.epochal.rest.http.HttpSettings
 import io.epochal.rest.http.request.Endpoint
+import io.epochal.rest.http.request.OptionList.ensure
 
 /** The address of a page as an API gives it, in a form that may be written down.
   *
@@ -33,9 +35,7 @@ private[rest] object PageUrl {
     val safe = Illegal.replaceAllIn(url, m => java.util.regex.Matcher.quoteReplacement(Endpoint.encode(m.matched)))
     for {
       absolute <- Try(new URI(resolved(endpoint, asked, safe))).toEither.left.map(_ => refused("it is not a URL"))
-      _ <- Either.cond(
-        sameOrigin(endpoint.base, absolute),
-        (),
+      _ <- ensure(sameOrigin(endpoint.base, absolute))(
         refused(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
     } yield {
       val path = Option(absolute.getRawPath).filter(_.nonEmpty).getOrElse("/")
@@ -143,4 +143,38 @@ private[rest] object PageUrl {
     (text(pair.takeWhile(_ != '=')), text(pair.dropWhile(_ != '=').drop(1)))
 
   private def text(part: String): String = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)
+}
+
+/** The parameters that all requests of a query have, which may be secret. A server may repeat them, under names like theirs, too:
+  * what is told of a response is kept without them, and without every value that is known to be secret.
+  */
+final private[rest] class OwnParameters(settings: HttpSettings) {
+  import OwnParameters._
+  import settings.endpoint
+
+  private val names = PageUrl.names(endpoint.target("")) ++ endpoint.credential
+
+  /** Whether a parameter of an address, `name=value`, may be secret. */
+  def has(pair: String): Boolean = {
+    val name = PageUrl.nameOf(pair)
+    names.exists(PageUrl.alike(_, name)) || PageUrl.values(pair).exists(value => settings.masked(value) != value)
+  }
+
+  /** A text with the values of such parameters masked in it. */
+  def masked(text: String): String = {
+    val without = Parameter.replaceAllIn(
+      text,
+      found => {
+        val pair = found.group(2)
+        val shown = if (has(pair)) s"${pair.takeWhile(_ != '=')}=${Redaction.Mask}" else pair
+        Matcher.quoteReplacement(found.group(1) + shown)
+      })
+    Redaction.text(settings.masked(without))
+  }
+}
+
+private object OwnParameters {
+
+  /** In an address within another text. */
+  private val Parameter = "([?&])([^=&?#;\\s<>\"',]+=[^&#;\\s<>\"',]*)".r
 }

@@ -2,167 +2,82 @@ package io.epochal.rest.source.paging
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
-import io.epochal.rest.http.request.HttpHeaders
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{HttpHeaders, OptionList}
 import io.epochal.rest.source.paging.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
 /** The options that say how an API is asked for its pages. Each kind of pagination has its own; those of another are refused. */
-private[rest] object PagingOptions {
+private[rest] object PagingOptions extends OptionList {
 
-  val PaginationKind: OptionSpec[String] = OptionSpec(
+  val PaginationKind: OptionSpec[String] = option(
     "pagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
+    Some("none"))(
     "How a part of the records is requested: all in one response, by offset and limit, by page number, by what the page " +
-      "before it says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.",
-    Some("none")
-  )
+      "before it says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.")
   val OffsetParam: OptionSpec[String] =
-    OptionSpec(
-      "offsetParam",
-      OptionType.string,
-      "Parameter with the records to skip (pagination=offset).",
-      Some("_start"))
+    option("offsetParam", OptionType.string, Some("_start"))("Parameter with the records to skip (pagination=offset).")
   val LimitParam: OptionSpec[String] =
-    OptionSpec(
-      "limitParam",
-      OptionType.string,
-      "Parameter with the records to give (pagination=offset).",
-      Some("_limit"))
+    option("limitParam", OptionType.string, Some("_limit"))("Parameter with the records to give (pagination=offset).")
   val PageSize: OptionSpec[Int] =
-    OptionSpec("pageSize", OptionType.int(1), "Records of one response (pagination=offset, page).", Some(100))
+    option("pageSize", OptionType.int(1), Some(100))("Records of one response (pagination=offset, page).")
   val PageParam: OptionSpec[String] =
-    OptionSpec("pageParam", OptionType.string, "Parameter with the page's number (pagination=page).", Some("page"))
+    option("pageParam", OptionType.string, Some("page"))("Parameter with the page's number (pagination=page).")
   val PageSizeParam: OptionSpec[String] =
-    OptionSpec(
-      "pageSizeParam",
-      OptionType.string,
-      "Parameter with the page's size (pagination=page).",
-      Some("per_page"))
+    option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter with the page's size (pagination=page).")
   val FirstPage: OptionSpec[Int] =
-    OptionSpec("firstPage", OptionType.int(0), "Number of the first page (pagination=page).", Some(1))
-  val NextCursor: OptionSpec[String] = OptionSpec(
-    "nextCursor",
-    OptionType.jsonPointer,
+    option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
+  val NextCursor: OptionSpec[String] = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
     "JSON Pointer to the next page's cursor in a response (pagination=cursor, or else nextCursorHeader). Missing, null or empty after " +
-      "the last page.",
-    sample = Some("/meta/next_cursor")
-  )
-  val NextCursorHeader: OptionSpec[String] = OptionSpec(
-    "nextCursorHeader",
-    OptionType.string,
-    "Header of a response with the next page's cursor (pagination=cursor, or else nextCursor).",
-    sample = Some("X-Next-Cursor"))
-  val CursorParam: OptionSpec[String] =
-    OptionSpec(
-      "cursorParam",
-      OptionType.string,
-      "Parameter that sends the cursor, or the key (pagination=cursor, keyset).",
-      Some("cursor"))
-  val CursorHeader: OptionSpec[String] = OptionSpec(
-    "cursorHeader",
-    OptionType.string,
-    "Header that sends the cursor, or the key, in place of cursorParam (pagination=cursor, keyset).",
-    sample = Some("X-Cursor"))
-  val FirstCursor: OptionSpec[String] = OptionSpec(
-    "firstCursor",
-    OptionType.string,
-    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is requested without one; a cursor in requestBody needs it.",
-    sample = Some("*"))
-  val KeyField: OptionSpec[String] = OptionSpec(
-    "keyField",
-    OptionType.jsonPointer,
+      "the last page.")
+  val NextCursorHeader: OptionSpec[String] =
+    option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
+      "Header of a response with the next page's cursor (pagination=cursor, or else nextCursor).")
+  val CursorParam: OptionSpec[String] = option("cursorParam", OptionType.string, Some("cursor"))(
+    "Parameter that sends the cursor, or the key (pagination=cursor, keyset).")
+  val CursorHeader: OptionSpec[String] = option("cursorHeader", OptionType.string, sample = Some("X-Cursor"))(
+    "Header that sends the cursor, or the key, in place of cursorParam (pagination=cursor, keyset).")
+  val FirstCursor: OptionSpec[String] = option("firstCursor", OptionType.string, sample = Some("*"))(
+    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is requested without one; a cursor in requestBody needs it.")
+  val KeyField: OptionSpec[String] = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
     "JSON Pointer within a record to its key: the next page is requested with the key of the last record, and has the records with greater keys " +
       "(pagination=keyset). Where records are counted, the field that shows whether the list has shifted: a record that changes in place then counts as the same " +
-      "(pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.",
-    sample = Some("/id")
-  )
-  val LinkRel: OptionSpec[String] = OptionSpec(
-    "linkRel",
-    OptionType.string,
-    "Relation of the Link header that leads to the next page (pagination=link).",
-    Some("next"))
-  val NextUrl: OptionSpec[String] = OptionSpec(
-    "nextUrl",
-    OptionType.jsonPointer,
-    "JSON Pointer to the next page's URL in a response (pagination=next-url). Missing, null or empty after the last page.",
-    sample = Some("/links/next")
-  )
-  val HasMore: OptionSpec[String] = OptionSpec(
-    "hasMore",
-    OptionType.jsonPointer,
+      "(pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
+  val LinkRel: OptionSpec[String] = option("linkRel", OptionType.string, Some("next"))(
+    "Relation of the Link header that leads to the next page (pagination=link).")
+  val NextUrl: OptionSpec[String] = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
+    "JSON Pointer to the next page's URL in a response (pagination=next-url). Missing, null or empty after the last page.")
+  val HasMore: OptionSpec[String] = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
     "JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response says (pagination=cursor, " +
-      "keyset, link, next-url; every windowPagination but none).",
-    sample = Some("/has_more")
-  )
-  val LastPage: OptionSpec[String] = OptionSpec(
-    "lastPage",
-    OptionType.jsonPointer,
+      "keyset, link, next-url; every windowPagination but none).")
+  val LastPage: OptionSpec[String] = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
     "JSON Pointer to a flag in a response, in place of hasMore: where it is true no page follows, whatever else the response says " +
-      "(pagination=cursor, keyset, link, next-url; every windowPagination but none).",
-    sample = Some("/end_of_stream")
-  )
-  val EndOfList: OptionSpec[String] = OptionSpec(
-    "endOfList",
-    OptionType.oneOf("proven", "assumed"),
+      "(pagination=cursor, keyset, link, next-url; every windowPagination but none).")
+  val EndOfList: OptionSpec[String] = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
     "Whether a list may end without saying so: with proven a first page that has nothing where the next one is named (neither null nor " +
       "empty) fails the query, until some page has named a next one, and so does a response under pagination=none that mentions " +
-      "further pages; assumed takes both as the end (pagination=none, cursor, link, next-url, time-window).",
-    Some("proven")
-  )
-  val MaxPages: OptionSpec[Int] = OptionSpec(
-    "maxPages",
-    OptionType.int(1),
-    "Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and an error. Under AvailableNow " +
-      "and in a batch read one poll reads to the end of the list (pagination=cursor, " +
-      "keyset, link, next-url; with time-window the pages of one window).",
-    Some(100000)
-  )
-  val Journal: OptionSpec[Boolean] = OptionSpec(
-    "journal",
-    OptionType.boolean,
-    "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them again. " +
-      "Always so with pagination=cursor, keyset, link, next-url and time-window.",
-    Some(false)
-  )
+      "further pages; assumed takes both as the end (pagination=none, cursor, link, next-url, time-window).")
 
-  val all: Seq[OptionSpec[_]] =
-    Seq(PaginationKind, OffsetParam, LimitParam, PageSize, PageParam, PageSizeParam, FirstPage) ++
-      Seq(
-        NextCursor,
-        NextCursorHeader,
-        CursorParam,
-        CursorHeader,
-        FirstCursor,
-        KeyField,
-        LinkRel,
-        NextUrl,
-        HasMore,
-        LastPage,
-        EndOfList) ++
-      WindowOptions.all ++ CountingOptions.all ++ Seq(MaxPages, Journal)
+  override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
 
   /** Those that look for something in a response's body, or in its records. */
   private[rest] val inBodies: Seq[OptionSpec[_]] =
     Seq(NextCursor, NextUrl, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
-  /** Each kind of pagination with the options that not all have. */
+  private val counted = PageSize +: KeyField +: CountingOptions.all
+  private val cursors = Seq(CursorParam, CursorHeader, FirstCursor)
+  private val chained = Seq(HasMore, LastPage, PollOptions.MaxPages)
+
+  /** The options that only some kinds of pagination have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
     "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
-    "offset" -> (Seq(OffsetParam, LimitParam, PageSize, KeyField) ++ CountingOptions.all),
-    "page" -> (Seq(PageParam, PageSizeParam, FirstPage, PageSize, KeyField) ++ CountingOptions.all),
-    "cursor" -> Seq(
-      NextCursor,
-      NextCursorHeader,
-      CursorParam,
-      CursorHeader,
-      FirstCursor,
-      HasMore,
-      LastPage,
-      EndOfList,
-      MaxPages),
-    "keyset" -> Seq(KeyField, CursorParam, CursorHeader, FirstCursor, HasMore, LastPage, MaxPages),
-    "link" -> Seq(LinkRel, HasMore, LastPage, EndOfList, MaxPages),
-    "next-url" -> Seq(NextUrl, HasMore, LastPage, EndOfList, MaxPages),
-    "time-window" -> (WindowOptions.all :+ MaxPages)
+    "offset" -> (Seq(OffsetParam, LimitParam) ++ counted),
+    "page" -> (Seq(PageParam, PageSizeParam, FirstPage) ++ counted),
+    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList) ++ cursors ++ chained),
+    "keyset" -> (KeyField +: (cursors ++ chained)),
+    "link" -> (Seq(LinkRel, EndOfList) ++ chained),
+    "next-url" -> (Seq(NextUrl, EndOfList) ++ chained),
+    "time-window" -> (WindowOptions.all :+ PollOptions.MaxPages)
   )
 
   def read(values: OptionValues): Either[EpochalException, Paging] = {
@@ -262,9 +177,7 @@ private[rest] object PagingOptions {
         .map(spec =>
           values.conflict(s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body selects the page."))
         .toLeft(())
-      _ <- Either.cond(
-        !inBody || first.isDefined,
-        (),
+      _ <- ensure(!inBody || first.isDefined)(
         values.conflict(
           s"pagination=${values(PaginationKind)}, requestBody without firstCursor",
           "Set firstCursor: the first page's body has a place for it too."))
@@ -287,14 +200,12 @@ private[rest] object PagingOptions {
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
     val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil)
     val strange = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
-    Either.cond(
-      strange.isEmpty,
-      (), {
-        val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
-        values.conflict(
-          s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
-          s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
-      })
+    ensure(strange.isEmpty) {
+      val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
+      values.conflict(
+        s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
+        s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
+    }
   }
 
   private def ofWindows(within: String): Seq[OptionSpec[_]] =
@@ -319,11 +230,8 @@ private[rest] object PagingOptions {
   }
 
   private def alwaysJournalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] =
-    Either.cond(
-      !paging.isInstanceOf[ChainedPagination] || !values.isSet(Journal) || values(Journal),
-      (),
-      values.conflict(
-        s"pagination=${paging.kind}, journal=false",
-        "Leave journal out: such pages are always journalled.")
-    )
+    ensure(
+      !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
+      values
+        .conflict(s"pagination=${paging.kind}, journal=false", "Leave journal out: such pages are always journalled."))
 }

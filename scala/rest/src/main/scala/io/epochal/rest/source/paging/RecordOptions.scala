@@ -1,76 +1,41 @@
 package io.epochal.rest.source.paging
 
-import org.apache.spark.sql.types.StructField
+import org.apache.spark.sql.types.{IntegerType, MapType, StringType, StructField, TimestampType}
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.record.{RecordFormat, RecordRules, SharedRecordOptions}
+import io.epochal.kit.spark.TextMap
+import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
+import io.epochal.rest.http.request.OptionList
+import io.epochal.rest.http.request.OptionList.ensure
 
 /** The options that say what of a response becomes rows. */
-object RecordOptions {
+private[rest] object RecordOptions extends OptionList {
 
   private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
   import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
 
-  val Records: OptionSpec[String] = OptionSpec(
-    "records",
-    OptionType.jsonPointer,
-    "JSON Pointer to the array of records in a response. Unset: the response is the array.",
-    sample = Some("/data/items"))
-  val MissingRecords: OptionSpec[String] = OptionSpec(
-    "missingRecords",
-    OptionType.oneOf("fail", "empty"),
+  val Format: OptionSpec[String] = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
+    "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.")
+  val Records: OptionSpec[String] = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
+    "JSON Pointer to the array of records in a response. Unset: the response is the array.")
+  val MissingRecords: OptionSpec[String] = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
     "What a response is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
-      "API that leaves empty lists out (bodyFormat=json).",
-    Some("fail")
-  )
-  val Format: OptionSpec[String] = OptionSpec(
-    "bodyFormat",
-    OptionType.oneOf("json", "ndjson", "csv"),
-    "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.",
-    Some("json"))
-  val Header: OptionSpec[Boolean] = OptionSpec(
-    "header",
-    OptionType.boolean,
-    "Whether the first line of each response in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).",
-    Some(true))
-  val NullValue: OptionSpec[String] = OptionSpec(
-    "nullValue",
-    OptionType.string,
-    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).",
-    sample = Some("NA"))
-  val InferSchema: OptionSpec[Boolean] = OptionSpec(
-    "inferSchema",
-    OptionType.boolean,
-    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: the checkpoint has it, and a different one is refused.",
-    Some(false))
-  val MetadataColumns: OptionSpec[Seq[String]] = OptionSpec(
-    "metadataColumns",
-    OptionType.names,
-    "Columns to add that say where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
-      "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
-      "_params MAP<STRING, STRING> (the row of partitionParams).",
-    sample = Some("_url,_fetchedAt"))
-
-  val MaxRecordBytes: OptionSpec[Long] = OptionSpec(
-    "maxRecordBytes",
-    OptionType.bytes,
-    "Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a response may be.",
-    sample = Some("1m"))
-
-  val all: Seq[OptionSpec[_]] =
-    Seq(
-      Format,
-      Records,
-      MissingRecords,
-      Separator,
-      Header,
-      NullValue,
-      Mode,
-      CorruptColumn,
-      RescuedColumn,
-      MetadataColumns,
-      MaxRecordBytes)
+      "API that leaves empty lists out (bodyFormat=json).")
+  also(shared.Separator): Unit
+  val Header: OptionSpec[Boolean] = option("header", OptionType.boolean, Some(true))(
+    "Whether the first line of each response in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).")
+  val NullValue: OptionSpec[String] = option("nullValue", OptionType.string, sample = Some("NA"))(
+    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).")
+  Seq(Mode, CorruptColumn, RescuedColumn).foreach(also(_))
+  val MetadataColumns: OptionSpec[Seq[String]] =
+    option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
+      "Columns to add that say where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
+        "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
+        "_params MAP<STRING, STRING> (the row of partitionParams).")
+  val MaxRecordBytes: OptionSpec[Long] = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
+    "Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a response may be.")
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {
@@ -100,14 +65,11 @@ object RecordOptions {
       case _                        => values.isSet(PagingOptions.KeyField)
     }
     val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.name)
-    Either.cond(
-      !looksInside || values(Format) == "json",
-      (),
+    ensure(!looksInside || values(Format) == "json")(
       values.conflict(
         (inside :+ s"${Format.name}=${values(Format)}").mkString(", "),
         s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
-          "(nextCursorHeader, or pagination=link), and records have no keys.")
-    )
+          "(nextCursorHeader, or pagination=link), and records have no keys."))
   }
 
   /** The header Accept that asks for the format, where it is not JSON. */
@@ -156,4 +118,54 @@ object RecordOptions {
       case None => Right(wanted.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
     }
   }
+}
+
+/** Where a response came from.
+  *
+  * @param url
+  *   without anything that may be secret
+  * @param fetchedAt
+  *   when it came: microseconds since 1970
+  * @param headers
+  *   only where a column wants them
+  */
+final private[rest] case class ResponseOrigin(
+    url: String,
+    status: Int,
+    fetchedAt: Long,
+    headers: Option[Map[String, String]]
+) extends RecordOrigin {
+  import OriginColumns._
+
+  override def value(column: String): Any = column match {
+    case Url.name       => UTF8String.fromString(url)
+    case Status.name    => status
+    case FetchedAt.name => fetchedAt
+    case Headers.name   => headers.map(TextMap(_)).orNull
+    case _              => null
+  }
+}
+
+/** Columns that say where a record came from. */
+private[rest] object OriginColumns {
+
+  /** The address of the page, without user info, query of the URL and parameters: they may be secret. */
+  val Url: StructField = StructField("_url", StringType)
+
+  /** The status of the response. */
+  val Status: StructField = StructField("_status", IntegerType)
+
+  /** When the response came. */
+  val FetchedAt: StructField = StructField("_fetchedAt", TimestampType)
+
+  /** The headers of the response: names in lower case; those that may be secret are not among them. */
+  val Headers: StructField = StructField("_headers", MapType(StringType, StringType))
+
+  /** The row of `partitionParams` that the record was asked for by. */
+  val Params: StructField = StructField("_params", MapType(StringType, StringType))
+
+  val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
+
+  /** Whether a column tells where a response came from. */
+  def ofResponse(rules: RecordRules): Boolean = rules.origin.exists(_ != Params)
 }

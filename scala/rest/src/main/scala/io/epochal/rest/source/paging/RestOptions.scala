@@ -7,7 +7,8 @@ import io.epochal.core.hash.Sha256
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
-import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, RequestOptions, Validator}
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
 /** What a query asked of the source, checked. Travels to the executors; prints without secrets.
@@ -162,28 +163,24 @@ final case class RestOptions(
   private[rest] def mismatch(page: PageRequest, found: String): EpochalException = mismatch(page.asked, found)
 }
 
-object RestOptions {
+object RestOptions extends OptionList {
   val Format = "epochal-rest"
 
-  val Url: OptionSpec[String] = OptionSpec(
-    "url",
-    OptionType.string,
-    "Address of the list of records. A query in it is kept, and is shown nowhere.",
-    required = true,
-    sample = Some("https://api.example.com/comments"))
-  val Schema: OptionSpec[String] = OptionSpec(
-    "schema",
-    OptionType.string,
-    "The records' schema as DDL, where .schema(...) is not given.",
-    sample = Some("id INT, name STRING"))
+  val Url: OptionSpec[String] =
+    option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
+      "Address of the list of records. A query in it is kept, and is shown nowhere.")
+  val Schema: OptionSpec[String] = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
+    "The records' schema as DDL, where .schema(...) is not given.")
+  val InferSchema: OptionSpec[Boolean] = option("inferSchema", OptionType.boolean, Some(false))(
+    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: the checkpoint has it, and a different one is refused.")
   val NumPartitions: OptionSpec[Int] =
-    OptionSpec("numPartitions", OptionType.int(1), "Tasks that fetch a batch. Unset: Spark's default parallelism.")
+    option("numPartitions", OptionType.int(1))("Tasks that fetch a batch. Unset: Spark's default parallelism.")
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",
-    Seq(Url, Schema, RecordOptions.InferSchema) ++ RequestOptions.request ++ Seq(
+    Seq(Url, Schema, InferSchema) ++ RequestOptions.all ++ Seq(
       PageCall.RequestBody,
-      FanOut.PartitionParams) ++ PagingOptions.all ++ RefreshOptions.all ++
+      FanOut.PartitionParams) ++ PagingOptions.all ++ PollOptions.all ++
       RecordOptions.all ++ Seq(NumPartitions) ++ HttpOptions.all ++ SourceOptions.all
   )
 
@@ -204,28 +201,26 @@ object RestOptions {
       _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
       rules <- RecordOptions.rules(values)
       counting <- CountingOptions.read(values)
-      journal = paging.isInstanceOf[ChainedPagination] || values(PagingOptions.Journal)
+      journal = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
       _ <- RecordOptions.followed(values, paging)
-      _ <- Either.cond(
-        !values(RecordOptions.InferSchema) || !values.isSet(Schema),
-        (),
+      _ <- ensure(!values(InferSchema) || !values.isSet(Schema))(
         values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       http = http.copy(byLines = rules.format.lines.nonEmpty),
       paging = paging,
       journal = journal,
-      maxPages = values(PagingOptions.MaxPages),
+      maxPages = values(PollOptions.MaxPages),
       endAssumed = values(PagingOptions.EndOfList) == "assumed",
       counting = counting,
-      refresh = RefreshOptions.read(values),
+      refresh = PollOptions.read(values),
       pageCall = pageCall,
       rules = rules,
       numPartitions = values.get(NumPartitions),
       limit = SourceOptions.limit(values),
       failOnDataLoss = values(SourceOptions.FailOnDataLoss),
       schema = values.get(Schema),
-      inferSchema = values(RecordOptions.InferSchema),
+      inferSchema = values(InferSchema),
       source = values.get(SourceOptions.SourceId).getOrElse(identity(values, endpoint, paging)),
       eventTimeColumn = values.get(SourceOptions.EventTimeColumn)
     )

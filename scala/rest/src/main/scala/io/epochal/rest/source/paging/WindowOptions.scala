@@ -1,79 +1,45 @@
 package io.epochal.rest.source.paging
 
-import java.time.{Duration, Instant}
+import java.time.format.DateTimeFormatter
+import java.time.temporal.ChronoUnit
+import java.time.{Duration, Instant, ZoneOffset}
+import java.util.Locale
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.rest.http.request.OptionList
+import io.epochal.rest.http.request.OptionList.ensure
 
 /** The options of `pagination=time-window`. */
-private[rest] object WindowOptions {
+private[rest] object WindowOptions extends OptionList {
 
-  val WindowStart: OptionSpec[Instant] = OptionSpec(
-    "windowStart",
-    OptionType.instant,
-    "Where the first window begins (pagination=time-window, which needs it). It counts for a new checkpoint only.",
-    sample = Some("2026-01-01T00:00:00Z"))
-  val WindowLength: OptionSpec[Duration] = OptionSpec(
-    "windowLength",
-    OptionType.duration,
-    "Length of a window: [from, to) is requested, one window after the other (pagination=time-window, which needs it).",
-    sample = Some("1h"))
-  val Lag: OptionSpec[Duration] = OptionSpec(
-    "lag",
-    OptionType.duration,
+  val WindowStart: OptionSpec[Instant] =
+    option("windowStart", OptionType.instant, sample = Some("2026-01-01T00:00:00Z"))(
+      "Where the first window begins (pagination=time-window, which needs it). It counts for a new checkpoint only.")
+  val WindowLength: OptionSpec[Duration] = option("windowLength", OptionType.duration, sample = Some("1h"))(
+    "Length of a window: [from, to) is requested, one window after the other (pagination=time-window, which needs it).")
+  val Lag: OptionSpec[Duration] = option("lag", OptionType.duration, Some(Duration.ofMinutes(1)))(
     "How long ago a window must have ended before it is requested, by the driver's clock: the time that a record may take to appear " +
-      "(pagination=time-window).",
-    Some(Duration.ofMinutes(1))
-  )
-  val Overlap: OptionSpec[Duration] = OptionSpec(
-    "overlap",
-    OptionType.duration,
+      "(pagination=time-window).")
+  val Overlap: OptionSpec[Duration] = option("overlap", OptionType.duration, Some(Duration.ZERO))(
     "How much of the time before it each window requests again, for records that appear later than lag; needs keyColumns, which recognise " +
-      "the records that were delivered before (pagination=time-window).",
-    Some(Duration.ZERO)
-  )
-  val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
-    "keyColumns",
-    OptionType.names,
+      "the records that were delivered before (pagination=time-window).")
+  val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id,updated_at"))(
     "Fields that identify a record, where windows overlap: a record whose key was delivered is not delivered again " +
-      "(pagination=time-window).",
-    sample = Some("id,updated_at")
-  )
-  val WindowFromParam: OptionSpec[String] = OptionSpec(
-    "windowFromParam",
-    OptionType.string,
-    "Parameter with the moment where a window begins; records of that moment belong to it (pagination=time-window).",
-    Some("from"))
-  val WindowToParam: OptionSpec[String] = OptionSpec(
-    "windowToParam",
-    OptionType.string,
-    "Parameter with the moment where a window ends; records of that moment belong to the next one (pagination=time-window).",
-    Some("to"))
-  val WindowFormat: OptionSpec[InstantFormat] = OptionSpec(
-    "windowFormat",
-    OptionType.choice(InstantFormat.all)(_.name),
-    "How the two moments are written: 2026-01-01T00:00:00Z, the same with milliseconds, or seconds or milliseconds since 1970 " +
-      "(pagination=time-window).",
-    Some(InstantFormat.Iso)
-  )
-  val WindowPagination: OptionSpec[String] = OptionSpec(
+      "(pagination=time-window).")
+  val WindowFromParam: OptionSpec[String] = option("windowFromParam", OptionType.string, Some("from"))(
+    "Parameter with the moment where a window begins; records of that moment belong to it (pagination=time-window).")
+  val WindowToParam: OptionSpec[String] = option("windowToParam", OptionType.string, Some("to"))(
+    "Parameter with the moment where a window ends; records of that moment belong to the next one (pagination=time-window).")
+  val WindowFormat: OptionSpec[InstantFormat] =
+    option("windowFormat", OptionType.choice(InstantFormat.all)(_.name), Some(InstantFormat.Iso))(
+      "How the two moments are written: 2026-01-01T00:00:00Z, the same with milliseconds, or seconds or milliseconds since 1970 " +
+        "(pagination=time-window).")
+  val WindowPagination: OptionSpec[String] = option(
     "windowPagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
-    "How the pages of one window follow each other, with the options of that pagination (pagination=time-window).",
-    Some("none")
-  )
-
-  val all: Seq[OptionSpec[_]] =
-    Seq(
-      WindowStart,
-      WindowLength,
-      Lag,
-      Overlap,
-      KeyColumns,
-      WindowFromParam,
-      WindowToParam,
-      WindowFormat,
-      WindowPagination)
+    Some("none"))(
+    "How the pages of one window follow each other, with the options of that pagination (pagination=time-window).")
 
   /** Overlaps of more windows would make long offsets. */
   private val MaxWindows = 100L
@@ -86,15 +52,13 @@ private[rest] object WindowOptions {
     val (lag, overlap, format) = (values(Lag), values(Overlap), values(WindowFormat))
     val keys = values.get(KeyColumns).getOrElse(Nil)
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      Either.cond(!wrong, (), values.conflict(options, suggestion))
+      ensure(!wrong)(values.conflict(options, suggestion))
     def invalid(spec: OptionSpec[_], value: Any, expected: String): EpochalException =
       values.group.invalid(spec, String.valueOf(value), expected)
     def short(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
-      Either.cond(value.compareTo(Longest) <= 0, (), invalid(spec, s"${value.toDays}d", s"at most ${Longest.toDays}d"))
+      ensure(value.compareTo(Longest) <= 0)(invalid(spec, s"${value.toDays}d", s"at most ${Longest.toDays}d"))
     def whole(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
-      Either.cond(
-        value.toMillis % format.unit.toMillis == 0,
-        (),
+      ensure(value.toMillis % format.unit.toMillis == 0)(
         invalid(spec, spec.kind.render(value), s"whole seconds, since windowFormat=${format.name} has no fractions"))
     for {
       start <- values.required(WindowStart)
@@ -102,15 +66,11 @@ private[rest] object WindowOptions {
       _ <- short(WindowLength, length)
       _ <- short(Lag, lag)
       _ <- short(Overlap, overlap)
-      _ <- Either.cond(
-        length.compareTo(format.unit) >= 0,
-        (),
+      _ <- ensure(length.compareTo(format.unit) >= 0)(
         invalid(WindowLength, WindowLength.kind.render(length), "a length of time above 0"))
       _ <- whole(WindowLength, length)
       _ <- whole(Overlap, overlap)
-      _ <- Either.cond(
-        format.tells(start),
-        (),
+      _ <- ensure(format.tells(start))(
         invalid(WindowStart, start, s"a moment that windowFormat=${format.name} can express"))
       _ <- conflict(
         !overlap.isZero && keys.isEmpty,
@@ -139,4 +99,47 @@ private[rest] object WindowOptions {
       format,
       keys)
   }
+}
+
+/** How a moment is written in a request.
+  *
+  * @param name
+  *   as in the option
+  */
+sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit) extends Serializable {
+
+  /** The smallest difference that it can tell. */
+  def unit: Duration = smallest.getDuration
+
+  def text(instant: Instant): String
+
+  /** Whether it can be told from its neighbours. */
+  def tells(instant: Instant): Boolean = floor(instant) == instant
+
+  /** The last moment that can be told, and is not later. */
+  def floor(instant: Instant): Instant = instant.truncatedTo(smallest)
+}
+
+object InstantFormat {
+
+  /** `2026-01-01T00:00:00Z` */
+  case object Iso extends InstantFormat("iso", ChronoUnit.SECONDS) {
+    override def text(instant: Instant): String = DateTimeFormatter.ISO_INSTANT.format(floor(instant))
+  }
+
+  /** `2026-01-01T00:00:00.000Z` */
+  case object IsoMillis extends InstantFormat("iso-millis", ChronoUnit.MILLIS) {
+    override def text(instant: Instant): String =
+      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT).withZone(ZoneOffset.UTC).format(instant)
+  }
+
+  case object EpochSeconds extends InstantFormat("epoch-seconds", ChronoUnit.SECONDS) {
+    override def text(instant: Instant): String = instant.getEpochSecond.toString
+  }
+
+  case object EpochMillis extends InstantFormat("epoch-millis", ChronoUnit.MILLIS) {
+    override def text(instant: Instant): String = instant.toEpochMilli.toString
+  }
+
+  val all: Seq[InstantFormat] = Seq(Iso, IsoMillis, EpochSeconds, EpochMillis)
 }

@@ -1,44 +1,25 @@
 package io.epochal.rest.source.supply
 
-import java.time.{Clock, Instant}
+import java.time.Instant
 
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.source.journal.{Feeding, ReadAhead}
 import io.epochal.kit.source.{Extent, PollBudget}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.page.{Chain, PageChain}
-import io.epochal.rest.source.paging.{
-  ChainedPagination,
-  NextPage,
-  RestOptions,
-  RestPosition,
-  SeenWindow,
-  TimeWindow,
-  Window,
-  WindowPosition
-}
-import io.epochal.rest.source.window.{WindowChain, WindowKeys}
+import io.epochal.rest.source.page.{Chain, PageChain, WindowChain, WindowKeys}
+import io.epochal.rest.source.paging._
 
 /** Follows the pages of a [[ChainedPagination]] on the driver, one after the other, into the journal.
   *
   * @param maxGaps
   *   stretches of pages without records that a run under AvailableNow passes: an API may name another page for ever
   */
-final private[rest] class ChainSupply(
-    options: RestOptions,
-    pagination: ChainedPagination,
-    journal: RestJournal.Files,
-    counters: HttpCounters,
-    clock: Clock,
-    ahead: ReadAhead,
-    feeding: Option[Feeding[RestPosition]],
-    maxGaps: Int
-) extends RestReceiver(options, journal, ahead, feeding) {
+final private[rest] class ChainSupply(list: RestList, pagination: ChainedPagination, maxGaps: Int)
+    extends RestReceiver(list) {
+  import list.{clock, journal, options}
 
-  private val client = new HttpClient(options.http, counters)
+  private val client = new HttpClient(options.http, list.counters)
   private var chain = Option.empty[Chain]
   @volatile private var seen = Option.empty[Extent]
   private var warned = false
@@ -62,7 +43,7 @@ final private[rest] class ChainSupply(
     client.close()
   }
 
-  override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
+  override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
     val pages = chain.getOrElse(chainAfter(tail))
     chain = Some(pages)
     var empty = 0

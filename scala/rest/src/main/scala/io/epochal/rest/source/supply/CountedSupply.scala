@@ -1,29 +1,27 @@
 package io.epochal.rest.source.supply
 
+import scala.util.Using
+
 import org.apache.spark.sql.connector.read.InputPartition
 
-import io.epochal.kit.source.journal.{Feeding, ReadAhead}
-import io.epochal.kit.source.{Extent, PollBudget}
-import io.epochal.rest.http.request.HttpCounters
+import io.epochal.core.error.Plural
+import io.epochal.kit.record.RecordBlock
+import io.epochal.kit.source.{Extent, PollBudget, Supply}
+import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.page.PageFetch
-import io.epochal.rest.source.paging.{RecordRange, RestOptions, RestPlan, RestPosition}
+import io.epochal.rest.source.paging.{RecordRange, ResponseOrigin, RestPlan, RestPosition}
 
-/** `journal=true` for a [[Pagination]]: pages are fetched by the driver, several at a time, into the journal. */
-final private[rest] class CountedSupply(
-    options: RestOptions,
-    frontier: RestFrontier,
-    journal: RestJournal.Files,
-    counters: HttpCounters,
-    connections: => Int,
-    ahead: ReadAhead,
-    feeding: Option[Feeding[RestPosition]]
-) extends RestReceiver(options, journal, ahead, feeding) {
+/** `journal=true` for a [[io.epochal.rest.source.paging.Pagination]]: the driver fetches pages, several at a time, into the journal. */
+final private[rest] class CountedSupply(list: RestList) extends RestReceiver(list) {
+  import list.options
 
-  private lazy val pages = new PageFetch(options, counters, connections)
+  private val frontier = new RestFrontier(options, list.counters)
+  private lazy val client = new HttpClient(options.http, list.counters)
+  private lazy val threads = PageFetch.threads(list.partitions)
   private var fetching = false
   private var once = false
 
-  /** Records below this are there, and were not received when a budget was spent. */
+  /** Records below this exist, and were not received when a budget was spent. */
   private var waiting = 0L
 
   override def known: Option[Extent] = frontier.known
@@ -32,20 +30,19 @@ final private[rest] class CountedSupply(
 
   override def freezeEnd(): Unit = once = true
 
-  /** A batch that was planned before `journal` was set is asked for again. */
+  /** A batch that was planned before `journal` was set is requested again. */
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
     if (end.journal.isDefined) super.partitions(start, end)
-    else RestPlan.partitions(options, start.firstUntil(end), end.records, connections)
+    else RestPlan.partitions(options, start.firstUntil(end), end.records, list.partitions)
 
-  override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
+  override protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean = {
     val from = tail.until
     val wanted = most - tail.available
     // Under AvailableNow the end is found first: it is where the run ends.
     if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else wanted, tail.cursor.marks)
     val until = if (waiting - from > wanted) from + wanted else waiting
     if (until > from) {
-      fetching = true
-      pages.fetch(RecordRange(from, until), () => !budget.spent)(add(tail, budget))
+      fetch(RecordRange(from, until), budget)(add(tail, budget))
       tail.goOn(tail.cursor.copy(marks = frontier.marks(tail.until, tail.cursor.marks)))
     }
     val spent = budget.spent && tail.until < until
@@ -53,9 +50,97 @@ final private[rest] class CountedSupply(
     spent
   }
 
+  /** The pages that hold the range, and the records that the last one has behind it. When the budget is spent, pages under way are
+    * still received.
+    */
+  private def fetch(
+      range: RecordRange,
+      budget: PollBudget)(each: (RecordBlock, Option[ResponseOrigin]) => Unit): Unit = {
+    fetching = true
+    val scan = options.scan()
+    val ahead = list.partitions * CountedSupply.Ahead
+    Using.resource(new PageFetch(options, range, client, threads, ahead, Some(scan), () => !budget.spent)) { pages =>
+      var at = range.from
+      def goesOn = at == range.from || pages.underWay || !budget.spent
+      while (at < range.until && goesOn && pages.moveTo(at)) {
+        val (request, found) = (pages.request, pages.scanned)
+        if (found.records > request.size) throw options.mismatch(request, Plural.of(found.records.toLong, "record"))
+        scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
+        at = math.max(at, request.first + found.records)
+      }
+    }
+  }
+
   override def close(): Unit = {
     super.close()
     frontier.close()
-    if (fetching) pages.close()
+    if (fetching) {
+      threads.shutdownNow()
+      client.close()
+    }
   }
+}
+
+private object CountedSupply {
+
+  /** Pages for each connection that are under way, or wait. */
+  private val Ahead = 4
+}
+
+/** Records that are counted are planned by number, and requested by the tasks. */
+final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition] {
+  import list.{journal, options}
+
+  private val frontier = new RestFrontier(options, list.counters)
+  private val pace = list.pace
+
+  /** The position after which the list is read again from its first record. */
+  private var last = Option.empty[RestPosition]
+
+  /** Of the list that was looked at last. */
+  @volatile private var crawl = 0L
+
+  /** Whether the next poll finds the end, however far it is. */
+  private var toEnd = false
+
+  override def available(start: RestPosition, most: Long): Long = pace(known, start.records, most)(found(start, _))
+
+  private def found(start: RestPosition, most: Long): Long = {
+    val reach = if (toEnd) Long.MaxValue else most
+    val ahead = if (last.contains(start)) 0L else frontier.exists(start.records, reach, start.marks) - start.records
+    if (options.restarts && !last.contains(start) && frontier.drifted(start.records)) last = Some(start)
+    val again = last.contains(start)
+    val found = if (again) frontier.exists(0, reach) else ahead
+    crawl = if (again) start.crawl + 1 else start.crawl
+    toEnd = false
+    math.min(most, found)
+  }
+
+  override def freezeEnd(): Unit = toEnd = true
+
+  override def take(start: RestPosition, records: Long): RestPosition =
+    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1, marks = frontier.marks(records, Nil))
+    else {
+      val end = start.records + records
+      RestPosition(end, crawl = start.crawl, marks = frontier.marks(end, start.marks))
+    }
+
+  override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L
+
+  override def known: Option[Extent] = frontier.known
+
+  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists, crawl = crawl))
+
+  /** A batch that was journalled stays so, when `journal` is not set any more. */
+  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
+    if (end.journal.isDefined) journal.partitions(start, end)
+    else {
+      val from = start.firstUntil(end)
+      if (from < end.records) frontier.contact(end.records - 1)
+      RestPlan.partitions(options, from, end.records, list.partitions)
+    }
+
+  override def release(end: RestPosition): Unit = journal.release(end)
+
+  override def close(): Unit = frontier.close()
 }

@@ -5,9 +5,8 @@ import scala.collection.mutable
 import org.apache.spark.sql.connector.read.InputPartition
 
 import io.epochal.kit.source.{Extent, Supply}
-import io.epochal.rest.http.request.HttpBudget
-import io.epochal.rest.source.fan.{FanOutPlan, MemberPartition}
-import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPosition}
+import io.epochal.rest.http.HttpBudget
+import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPartition, RestPosition}
 
 /** A supply for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
   * keeps its position; what a logged batch has of it is still read.
@@ -100,4 +99,71 @@ final private[rest] class FanOutSupply(
 
   private def member(params: Map[String, String]): Member =
     members.getOrElseUpdate(params, new Member(fanOut.member(params).fold(throw _, identity)))
+}
+
+/** A part of what one member gives. */
+final private[rest] case class MemberPartition(options: RestOptions, partition: InputPartition)
+
+/** What one task reads, one part after the other. */
+final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition
+
+/** Which task reads which members. */
+private[rest] object FanOutPlan {
+
+  /** Parts that each of so many members is to be split into, so that all tasks have something to do. */
+  def split(members: Int, tasks: Int): Int = math.max(1, tasks / math.max(1, members))
+
+  /** At most `tasks` partitions that hold all parts; their shares are the budget. */
+  def group(parts: Seq[MemberPartition], budget: HttpBudget, tasks: Int): Array[InputPartition] = {
+    val count = math.min(parts.size, budget.tasks(tasks))
+    budget
+      .shares(count)
+      .zipWithIndex
+      .map { case (share, i) =>
+        val mine = parts.slice(bound(i, parts.size, count), bound(i + 1, parts.size, count))
+        MemberPartitions(mine.map(part =>
+          part.copy(partition = part.partition match {
+            case live: RestPartition => live.copy(share = share)
+            case other               => other
+          })))
+      }
+      .toArray
+  }
+
+  private def bound(i: Int, parts: Int, tasks: Int): Int = (i.toLong * parts / tasks).toInt
+}
+
+/** Shares out what a batch may take. */
+private[rest] object FairShare {
+
+  /** Of each backlog as much as of every other, unless it has less: what is left over then goes to the others (max-min fairness).
+    *
+    * @param total
+    *   no more than the backlogs together
+    * @param first
+    *   the place at which what does not divide begins to be dealt, one each
+    */
+  def of(total: Long, backlogs: IndexedSeq[Long], first: Int): IndexedSeq[Long] = {
+    val most = level(total, backlogs)
+    val shares = backlogs.map(math.min(_, most)).toArray
+    val rest = total - shares.sum
+    backlogs.indices
+      .map(i => (first + i) % backlogs.size)
+      .filter(backlogs(_) > most)
+      .take(rest.toInt)
+      .foreach(shares(_) += 1)
+    shares.toIndexedSeq
+  }
+
+  /** The greatest share that all can have which have so much. */
+  private def level(total: Long, backlogs: IndexedSeq[Long]): Long = {
+    var left = total
+    val sorted = backlogs.sorted
+    val larger = sorted.indices.find { i =>
+      val fits = sorted(i) <= left / (sorted.size - i)
+      if (fits) left -= sorted(i)
+      !fits
+    }
+    larger.fold(Long.MaxValue)(i => left / (sorted.size - i))
+  }
 }

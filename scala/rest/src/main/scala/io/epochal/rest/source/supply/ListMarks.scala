@@ -1,6 +1,6 @@
 package io.epochal.rest.source.supply
 
-import scala.collection.mutable
+import scala.collection.immutable.ListMap
 import scala.util.Try
 
 import com.fasterxml.jackson.databind.json.JsonMapper
@@ -11,94 +11,122 @@ import io.epochal.kit.json.Json
 import io.epochal.kit.record.{Body, RecordFormat}
 import io.epochal.rest.source.paging.{Mark, PageRequest, RestOptions}
 
-/** What was seen of the records of a counted list: one that was delivered, and is another record now, shows that the list has
-  * shifted. Only pages that are asked for anyway are compared, and of each but a few records. One thread at a time.
+/** Digests of records of a counted list: a record that was delivered, and has another digest now, shows that the list has shifted.
+  * Only pages that are requested anyway are compared, and of each only a few records. An immutable value.
+  *
+  * @param of
+  *   JSON Pointer within a record to what the digests are of; empty for all of it
+  * @param totalled
+  *   whether responses say how long the list is: each poll then compares the last record
+  * @param seen
+  *   the digests, the latest last
+  * @param checked
+  *   records that this run has compared
   */
-final private[rest] class ListMarks(options: RestOptions) {
+final private[rest] case class ListMarks(
+    of: String,
+    totalled: Boolean,
+    seen: ListMap[Long, String] = ListMap.empty,
+    checked: Set[Long] = Set.empty,
+    poll: ListMarks.Poll = ListMarks.Poll(0, 0)) {
   import ListMarks._
-
-  private val of = options.counting.key.getOrElse("")
-  private val seen = mutable.LinkedHashMap.empty[Long, String]
-  private val checked = mutable.Set.empty[Long]
-  private val here = mutable.Set.empty[Long]
-  private var start = 0L
-  private var wanted = Seq.empty[Long]
-  private var moved = Option.empty[Long]
 
   /** Begins a poll of the list.
     *
     * @param start
     *   the records before it were delivered
     * @param target
-    *   no more than those before it will be
+    *   no records from there on will be delivered
     * @param marks
-    *   what other runs saw of records before `start`
+    *   digests of records before `start`, as other runs have seen them
     */
-  def begin(start: Long, target: Long, marks: Seq[Mark]): Unit = {
-    this.start = start
-    wanted = Seq(start - 1, target - 1)
-    moved = None
-    here.clear()
-    unchecked(marks).filterNot(mark => seen.contains(mark.record)).foreach(mark => seen(mark.record) = mark.digest)
+  def begin(start: Long, target: Long, marks: Seq[Mark]): ListMarks = {
+    val begun = copy(poll = Poll(start, target))
+    val other = begun.unchecked(marks).filterNot(mark => seen.contains(mark.record))
+    begun.copy(seen = seen ++ other.map(mark => mark.record -> mark.digest))
   }
 
-  /** The first record found to be another one than was delivered, in this poll. */
-  def shifted: Option[Long] = moved
+  /** The first record of this poll that differs from the one delivered. */
+  def shifted: Option[Long] = poll.shifted
 
-  /** The list is another one now: what this poll has not seen counts no more. */
-  def forget(marks: Seq[Mark]): Unit = {
-    seen.filterInPlace((record, _) => here(record))
-    checked ++= marks.map(_.record)
-  }
+  /** The list is another one now: digests that this poll has not seen no longer count. */
+  def forget(marks: Seq[Mark]): ListMarks =
+    copy(seen = seen.filter { case (record, _) => poll.seen(record) }, checked = checked ++ marks.map(_.record))
 
-  /** Marks that nobody has compared in this run. */
-  def unchecked(marks: Seq[Mark]): Seq[Mark] = comparable(marks).filterNot(mark => checked(mark.record))
+  /** Marks that this run has not compared yet. */
+  def unchecked(marks: Seq[Mark]): Seq[Mark] =
+    marks.filter(mark => mark.of == of && mark.record < poll.start && !checked(mark.record))
 
-  /** What is to be known about a position that ends before the record `end`: the last record seen, and what was not compared
-    * since an earlier position. Where a total says where the end is, each poll compares the last record.
+  /** The marks of a position that ends before the record `end`: the last record seen, and a mark of an earlier position that was
+    * not compared since.
     */
   def at(end: Long, before: Seq[Mark]): Seq[Mark] = {
     val last = seen.keys.filter(_ < end).maxOption.map(record => Mark(record, seen(record), of))
-    val waits = if (options.counting.total.isEmpty) unchecked(before) else Nil
+    val waits = if (totalled) Nil else unchecked(before)
     val old = waits.find(mark => last.forall(_.record > mark.record))
     (old ++ last).toSeq
   }
 
-  /** Compares a page that came with what was delivered. */
-  def compare(request: PageRequest, records: Long, body: Body): Unit = {
+  /** The records of a page whose digests are wanted, in order.
+    *
+    * @param records
+    *   how many the page has
+    */
+  def wanted(request: PageRequest, records: Long): Seq[Long] = {
     val until = request.first + records
-    val compared = (seen.keys ++ wanted ++ Seq(until - 1)).filter(record => record >= request.first && record < until)
-    digests(body, compared.map(_ - request.first).toSeq.distinct.sorted).foreach { case (index, digest) =>
-      compare(request.first + index, digest)
-    }
+    (seen.keys ++ Seq(poll.start - 1, poll.target - 1, until - 1))
+      .filter(record => record >= request.first && record < until)
+      .toSeq
+      .distinct
+      .sorted
   }
 
-  /** The page is the same as it was before in this run. */
-  def unchanged(request: PageRequest): Unit =
-    checked ++= seen.keys.filter(record => record >= request.first && record < math.min(request.end, start))
-
-  private def comparable(marks: Seq[Mark]): Seq[Mark] = marks.filter(mark => mark.of == of && mark.record < start)
-
-  private def compare(record: Long, digest: String): Unit = {
-    if (record < start) {
-      if (seen.get(record).exists(_ != digest)) moved = moved.orElse(Some(record))
-      checked += record
-    }
-    here += record
-    seen.remove(record): Unit
-    seen(record) = digest
-    if (seen.size > Remembered) { val _ = seen.remove(seen.keysIterator.next()) }
+  /** After a response with digests. */
+  def next(response: Counted): ListMarks = response.digests.foldLeft(this) { case (marks, (record, digest)) =>
+    marks.compared(record, digest)
   }
 
-  private def digests(body: Body, indexes: Seq[Long]): Seq[(Long, String)] = {
+  /** After a response that says that the page has not changed in this run. */
+  def unchanged(request: PageRequest): ListMarks = {
+    val end = math.min(request.end, poll.start)
+    copy(checked = checked ++ seen.keys.filter(record => record >= request.first && record < end))
+  }
+
+  private def compared(record: Long, digest: String): ListMarks = {
+    val delivered = record < poll.start
+    val differs = delivered && seen.get(record).exists(_ != digest)
+    val now = seen - record + (record -> digest)
+    copy(
+      seen = if (now.size > Remembered) now.drop(1) else now,
+      checked = if (delivered) checked + record else checked,
+      poll = poll.copy(seen = poll.seen + record, shifted = poll.shifted.orElse(Option.when(differs)(record))))
+  }
+}
+
+private[rest] object ListMarks {
+
+  /** What one poll has seen. */
+  final case class Poll(start: Long, target: Long, seen: Set[Long] = Set.empty, shifted: Option[Long] = None)
+
+  /** Digests that are held. */
+  private val Remembered = 16
+}
+
+/** Digests of records, for [[ListMarks]]. */
+final private class RecordDigests(options: RestOptions) {
+  private val of = options.counting.key.getOrElse("")
+
+  /** Of the records with these numbers, in order, of a page that begins with the record `first`. */
+  def read(body: Body, first: Long, numbers: Seq[Long]): Seq[(Long, String)] = if (numbers.isEmpty) Nil
+  else {
     val records = options.rules.format.open(body, options.place)
-    var at = 0L
-    indexes.map { index =>
-      val _ = records.skip(index - at)
+    var at = first
+    numbers.map { number =>
+      val _ = records.skip(number - at)
       records.next(): Unit
       records.pass()
-      at = index + 1
-      index -> digest(records.bytes)
+      at = number + 1
+      number -> digest(records.bytes)
     }
   }
 
@@ -110,21 +138,19 @@ final private[rest] class ListMarks(options: RestOptions) {
     Sha256.hex(described, 8)
   }
 
-  /** The same for records that differ in white space, escapes and the order of their fields only. */
+  /** The same for records that differ only in white space, escapes and the order of their fields. */
   private def canonical(record: Array[Byte]): Array[Byte] = {
-    val whole = mapper.readTree(record)
+    val whole = RecordDigests.mapper.readTree(record)
     val key = whole.at(of)
-    mapper.writeValueAsBytes(mapper.treeToValue(if (key.isMissingNode) whole else key, classOf[Object]))
+    val value = if (key.isMissingNode) whole else key
+    RecordDigests.mapper.writeValueAsBytes(RecordDigests.mapper.treeToValue(value, classOf[Object]))
   }
 }
 
-private object ListMarks {
+private object RecordDigests {
   private val mapper = JsonMapper
     .builder(Json.trees)
     .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
     .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
     .build()
-
-  /** Records whose digests are held. */
-  private val Remembered = 16
 }

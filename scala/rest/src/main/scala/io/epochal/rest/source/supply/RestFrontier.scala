@@ -7,30 +7,30 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.Plural
 import io.epochal.kit.record.{Body, RecordFormat, ScannedPage}
 import io.epochal.kit.source.Extent
-import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead}
-import io.epochal.rest.http.{HttpClient, Revalidation}
+import io.epochal.rest.http.HttpClient
+import io.epochal.rest.http.request.{HttpCounters, HttpFailure, ResponseHead, Revalidation}
 import io.epochal.rest.source.page.PageDigest
 import io.epochal.rest.source.paging.{Mark, PageRequest, Pagination, RestOptions, TotalFrom, WholeList}
 
-/** The driver's view of the API: how many records it has, as far as that was asked. One thread at a time; `known` is for all.
+/** How many records a counted list has, as far as the driver has requested it: makes the requests of an [[EndSearch]], and compares
+  * the records that it sees with those delivered ([[ListMarks]]). One thread at a time; `known` is for all.
   *
-  * Nothing is asked for that was seen before: records are only ever added at the end, and one that is gone after all is
-  * noticed by the task that cannot read it.
+  * Nothing is requested that was seen before: records are only ever added at the end, and a task that cannot read one that is
+  * gone notices that.
   */
 final private[rest] class RestFrontier(options: RestOptions, counters: HttpCounters) extends AutoCloseable {
   private val client = new HttpClient(options.http, counters)
   private val buffer = Body.ofPage()
-  private val finder =
-    if (options.counting.total.isEmpty) new EndFinder(options.pagination, count, options.mismatch(_, _))
-    else new EndByTotal(options.pagination, count, options.mismatch(_, _))
+  private val totalled = options.counting.total.nonEmpty
   @volatile private var seen = Option.empty[Extent]
   private var contacted = false
   private var warned = false
-  private val scan =
-    options.scan(options.counting.inBody.toSeq)
+  private val scan = options.scan(options.counting.inBody.toSeq)
+  private val digests = new RecordDigests(options)
   private var moves = false
   private var moved = false
-  private val listMarks = new ListMarks(options)
+  private var memory = EndMemory()
+  private var listMarks = ListMarks(options.counting.key.getOrElse(""), totalled)
   private val validators = new Revalidation[PageRequest, Counted](options.revalidates)
 
   /** What the last poll found; None before the first. */
@@ -48,12 +48,12 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
     moved = false
     val found = seen.filter(_.exists >= target).getOrElse {
-      listMarks.begin(start, target, known)
-      val extent = finder.find(start, most)
-      if (extent.exists <= start && extent.ends >= start && options.counting.total.isEmpty) compareOld(known)
+      listMarks = listMarks.begin(start, target, known)
+      val extent = search(EndSearch.begin(options.pagination, totalled, memory, start, most))
+      if (extent.exists <= start && extent.ends >= start && !totalled) compareOld(known)
       seen = Some(extent)
       val shift = listMarks.shifted
-      if (extent.ends < start || shift.nonEmpty) listMarks.forget(known)
+      if (extent.ends < start || shift.nonEmpty) listMarks = listMarks.forget(known)
       if (extent.ends < start) lost(extent.ends, start)
       else shift.foreach(shifted)
       if (!moves) moves = shownToMove(extent)
@@ -80,7 +80,16 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   override def close(): Unit = client.close()
 
-  /** Nothing is new: there is time for what no page has shown that was asked for, once in a run. */
+  @scala.annotation.tailrec
+  private def search(step: EndSearch): Extent = step match {
+    case ask: EndSearch.Ask                 => search(ask.next(count(ask.request)))
+    case EndSearch.Mismatch(request, found) => throw options.mismatch(request, found)
+    case EndSearch.Found(extent, after) =>
+      memory = after
+      extent
+  }
+
+  /** Nothing is new: records that no requested page has shown are compared now, once in a run. */
   private def compareOld(known: Seq[Mark]): Unit =
     listMarks.unchecked(known).map(mark => options.pagination.request(mark.record)).distinct.foreach { request =>
       val _ = count(request)
@@ -140,14 +149,15 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
 
   private def count(request: PageRequest): Counted = {
     val call = options.call(request).copy(unless = validators.validator(request))
-    try {
-      val found = client.call(call, buffer, !contacted) { response =>
-        if (response.notModified) listMarks.unchanged(request)
-        validators.read(request, response)(counted(request, response))
-      }
-      contacted = true
-      found
-    } finally buffer.close()
+    val (found, same) =
+      try
+        client.call(call, buffer, !contacted) { response =>
+          (validators.read(request, response)(counted(request, response)), response.notModified)
+        }
+      finally buffer.close()
+    contacted = true
+    listMarks = if (same) listMarks.unchanged(request) else listMarks.next(found)
+    found
   }
 
   private def counted(request: PageRequest, response: ResponseHead): Counted = {
@@ -155,20 +165,20 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     val scanned =
       if (inPlace || options.counting.inBody.nonEmpty) scan.read(buffer)
       else ScannedPage.nothing.copy(records = options.rules.format.count(buffer, options.place).toInt)
+    val records = scanned.records.toLong
     if (options.pagination == Pagination.Whole && !options.endAssumed)
-      WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(scanned.records.toLong, part))
+      WholeList.contradiction(response, scanned).foreach(part => throw options.incomplete(records, part))
     val said = options.counting.total.flatMap {
       case from @ TotalFrom.Body(pointer) => total(request, from, scanned.values.get(pointer).flatten)
       case from @ TotalFrom.Header(name)  => total(request, from, response.header(name))
     }
     val content = options.pagination match {
-      case _: Pagination.ByOffset if scanned.records > 0 =>
+      case _: Pagination.ByOffset if records > 0 =>
         if (inPlace) PageDigest.of(scan.blocks(scanned, buffer)) else PageDigest.of(buffer)
       case _ => 0L
     }
-    if (scanned.records > 0 && scanned.records <= request.size)
-      listMarks.compare(request, scanned.records.toLong, buffer)
-    Counted(scanned.records.toLong, said, content)
+    val compared = if (records > 0 && records <= request.size) listMarks.wanted(request, records) else Nil
+    Counted(records, said, content, digests.read(buffer, request.first, compared))
   }
 
   private def total(request: PageRequest, from: TotalFrom, text: Option[String]): Option[Long] =

@@ -4,16 +4,7 @@ import io.epochal.core.journal.{FileStore, Segment}
 import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.kit.source.journal.{JournalPositions, JournalTail, SourceJournal}
 import io.epochal.rest.source.page.PageFront
-import io.epochal.rest.source.paging.{
-  JournalPosition,
-  Mark,
-  NextPage,
-  ResponseOrigin,
-  RestOptions,
-  RestPosition,
-  TimeWindow,
-  WindowPosition
-}
+import io.epochal.rest.source.paging._
 
 /** Where an API is asked next.
   *

@@ -1,138 +1,156 @@
 package io.epochal.rest.source.supply
 
-import java.time.Clock
+import java.time.{Clock, Duration, Instant}
 
-import org.apache.spark.sql.connector.read.InputPartition
-
-import io.epochal.kit.source.journal.{FeedLog, Feeding, ReadAhead}
-import io.epochal.kit.source.{Extent, PollBudgets, PositionCodec, Supply}
+import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.record.RecordBlock
+import io.epochal.kit.source.journal.{FeedLog, Feeding, JournalledSupply, ReadAhead}
+import io.epochal.kit.source.{Extent, PollBudget, PollBudgets, PositionCodec, Supply}
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
-import io.epochal.rest.source.paging.{ChainedPagination, FanOut, RefreshOptions, RestOptions, RestPlan, RestPosition}
+import io.epochal.rest.source.paging.{ChainedPagination, FanOut, PollOptions, ResponseOrigin, RestOptions, RestPosition}
 
-/** Where the records of a stream come from: from the API when a batch is read, or from the journal. */
-private[rest] object RestSupply {
+/** Makes the supplies of one stream.
+  *
+  * @param tasks
+  *   maximum partitions of a batch, and connections of the driver, where the options name no number
+  * @param polls
+  *   begun by the stream, for all lists together
+  */
+final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, clock: Clock, polls: PollBudgets) {
+  private val ahead = new ReadAhead(polls)
 
-  /** @param store
+  /** The records of one list, or of all members of a table, which have no feeds.
+    *
+    * @param store
     *   the journal's directory
-    * @param parts
-    *   partitions of a batch at the most, and connections of the driver, where the options name no number
-    * @param budgets
-    *   begun by who asks, for all members together
+    */
+  def of(options: RestOptions, store: HadoopFileStore): Supply[RestPosition] = options.fanOut match {
+    case None => single(options, list(options, store, None, tasks))
+    case Some(fanOut) =>
+      def member(options: RestOptions, split: () => Int) =
+        single(options, list(options, store.below(FanOut.directory(options.params)), None, split()), maxGaps = 0)
+      new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(tasks))
+  }
+
+  /** The records of one list that is received into the journal.
+    *
     * @param codec
     *   how the stream's positions are logged
     */
-  def of(
-      options: RestOptions,
-      store: HadoopFileStore,
-      counters: HttpCounters,
-      parts: => Int,
-      clock: Clock,
-      budgets: PollBudgets,
-      codec: PositionCodec[RestPosition]): Supply[RestPosition] = {
-    val ahead = new ReadAhead(budgets)
-    options.fanOut match {
-      case None => single(options, store, counters, parts, clock, ahead, Some(codec), ChainSupply.MaxGaps)
-      case Some(fanOut) =>
-        def member(options: RestOptions, split: () => Int) =
-          single(
-            options,
-            store.below(FanOut.directory(options.params)),
-            counters,
-            split(),
-            clock,
-            ahead,
-            codec = None,
-            maxGaps = 0)
-        new FanOutSupply(fanOut, options.http.politeness.budget, member, () => options.numPartitions.getOrElse(parts))
-    }
+  def received(options: RestOptions, store: HadoopFileStore, codec: PositionCodec[RestPosition]): RestReceiver =
+    received(options, list(options, store, Some(codec), tasks), ChainSupply.MaxGaps)
+
+  private def single(options: RestOptions, list: RestList, maxGaps: Int = ChainSupply.MaxGaps): Supply[RestPosition] =
+    if (options.journal) received(options, list, maxGaps) else new LiveSupply(list)
+
+  private def received(options: RestOptions, list: RestList, maxGaps: Int): RestReceiver = options.paging match {
+    case chained: ChainedPagination => new ChainSupply(list, chained, maxGaps)
+    case _                          => new CountedSupply(list)
   }
 
-  private def single(
+  private def list(
       options: RestOptions,
       store: HadoopFileStore,
-      counters: HttpCounters,
-      parts: => Int,
-      clock: Clock,
-      ahead: ReadAhead,
       codec: Option[PositionCodec[RestPosition]],
-      maxGaps: Int): Supply[RestPosition] = {
-    val journal = RestJournal(options, store, parts)
-    val pause = options.refresh.interval.getOrElse(RefreshOptions.FeedPause)
+      split: => Int): RestList = {
+    val pause = options.refresh.interval.getOrElse(PollOptions.FeedPause)
     val feeding = codec.map(Feeding(new FeedLog(store, options.source), _, pause))
-    def frontier = new RestFrontier(options, counters)
-    val supply = options.paging match {
-      case chained: ChainedPagination =>
-        new ChainSupply(options, chained, journal, counters, clock, ahead, feeding, maxGaps)
-      case _ if options.journal =>
-        val connections = options.numPartitions.getOrElse(parts)
-        new CountedSupply(options, frontier, journal, counters, connections, ahead, feeding)
-      case _ => new LiveSupply(options, frontier, journal, parts)
-    }
-    options.refresh.interval.fold[Supply[RestPosition]](supply)(new RefreshedSupply(supply, _, clock))
-  }
-
-  /** The supply that receives pages into the journal, of those that do. */
-  def receiver(supply: Supply[RestPosition]): Option[RestReceiver] = supply match {
-    case receiver: RestReceiver     => Some(receiver)
-    case refreshed: RefreshedSupply => receiver(refreshed.supply)
-    case _                          => None
+    new RestList(options, RestJournal(options, store, split), counters, clock, ahead, feeding, split)
   }
 }
 
-/** Records that are counted are planned by number, and asked for by the tasks. */
-final private[rest] class LiveSupply(
-    options: RestOptions,
-    frontier: RestFrontier,
-    journal: RestJournal.Files,
-    parts: => Int
-) extends Supply[RestPosition] {
+/** One list of records, as the supplies of a stream read it.
+  *
+  * @param tasks
+  *   maximum partitions of a batch, where the options name no number
+  */
+final private[rest] class RestList(
+    val options: RestOptions,
+    val journal: RestJournal.Files,
+    val counters: HttpCounters,
+    val clock: Clock,
+    val ahead: ReadAhead,
+    val feeding: Option[Feeding[RestPosition]],
+    tasks: => Int) {
 
-  /** The position after which the list is begun again. */
-  private var last = Option.empty[RestPosition]
+  def partitions: Int = options.numPartitions.getOrElse(tasks)
 
-  /** Of the list that was looked at last. */
-  @volatile private var crawl = 0L
+  /** Limits polls by the refresh interval. */
+  def pace: PollPace = new PollPace(options.refresh.interval, clock)
+}
 
-  /** Whether the next poll finds the end, however far it is. */
-  private var toEnd = false
+/** Polls for new records no sooner than `interval` after the poll that found the end; until then only records that are known are
+  * delivered.
+  *
+  * @param interval
+  *   None: each poll looks for new records
+  */
+final private[rest] class PollPace(interval: Option[Duration], clock: Clock) {
 
-  override def available(start: RestPosition, most: Long): Long = {
-    val reach = if (toEnd) Long.MaxValue else most
-    val ahead = if (last.contains(start)) 0L else frontier.exists(start.records, reach, start.marks) - start.records
-    if (options.restarts && !last.contains(start) && frontier.drifted(start.records)) last = Some(start)
-    val again = last.contains(start)
-    val found = if (again) frontier.exists(0, reach) else ahead
-    crawl = if (again) start.crawl + 1 else start.crawl
-    toEnd = false
-    math.min(most, found)
+  /** When the poll began that found the end; None while the end is not known. */
+  private var endSeen = Option.empty[Instant]
+
+  /** Polls for records after `start`, at most `most`.
+    *
+    * @param known
+    *   what polls have found
+    * @param poll
+    *   gets the maximum
+    */
+  def apply[A](known: => Option[Extent], start: Long, most: Long)(poll: Long => A): A = interval.fold(poll(most)) {
+    rest =>
+      val now = clock.instant()
+      val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
+      val resting = endSeen.exists(seen => now.isBefore(seen.plus(rest)))
+      val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
+      // An end that is known, and that no poll has seen here, was seen ahead, while a batch ran.
+      if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) endSeen = Option.when(known.exists(_.exact))(now)
+      found
+  }
+}
+
+/** Receives the pages of a list into the journal. */
+abstract private[rest] class RestReceiver(list: RestList)
+    extends JournalledSupply[RestPosition, RestCursor](list.journal, list.ahead, list.feeding) {
+  import list.options
+
+  private val pace = list.pace
+
+  /** Receives pages until `most` records are available after the start of `tail`, no more come, or the budget is spent.
+    *
+    * @return
+    *   whether the budget ended it
+    */
+  protected def receivePages(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean
+
+  /** A feed has a pace of its own. */
+  final override protected def receive(tail: RestJournal.Tail, most: Long, budget: PollBudget): Boolean =
+    if (isFed) receivePages(tail, most, budget)
+    else
+      pace(known, tail.until - tail.available, most) { reach =>
+        tail.available < reach && receivePages(tail, reach, budget)
+      }
+
+  final protected def add(tail: RestJournal.Tail, budget: PollBudget)(
+      block: RecordBlock,
+      origin: Option[ResponseOrigin]): Unit = {
+    val frame = RestJournal.frame(options, block, origin)
+    tail.add(frame.records, frame.bytes, frame.from, frame.length)
+    budget.spend(block.length.toLong)
   }
 
-  override def freezeEnd(): Unit = toEnd = true
+  /** Failures of the server. */
+  final override protected def isTransient(error: EpochalException): Boolean =
+    RestReceiver.Transient(error.condition)
+}
 
-  override def take(start: RestPosition, records: Long): RestPosition =
-    if (last.contains(start)) RestPosition(records, crawl = start.crawl + 1, marks = frontier.marks(records, Nil))
-    else {
-      val end = start.records + records
-      RestPosition(end, crawl = start.crawl, marks = frontier.marks(end, start.marks))
-    }
-
-  override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L
-
-  override def known: Option[Extent] = frontier.known
-
-  override def latest: Option[RestPosition] = known.map(extent => RestPosition(extent.exists, crawl = crawl))
-
-  /** A batch that was journalled stays so, when `journal` is not set any more. */
-  override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] =
-    if (end.journal.isDefined) journal.partitions(start, end)
-    else {
-      val from = start.firstUntil(end)
-      if (from < end.records) frontier.contact(end.records - 1)
-      RestPlan.partitions(options, from, end.records, parts)
-    }
-
-  override def release(end: RestPosition): Unit = journal.release(end)
-
-  override def close(): Unit = frontier.close()
+private object RestReceiver {
+  private val Transient = Set(
+    Conditions.HttpUnreachable,
+    Conditions.HttpTimeout,
+    Conditions.HttpTooSlow,
+    Conditions.HttpStatus,
+    Conditions.HttpBodyInvalid,
+    Conditions.OAuthRefused)
 }

@@ -4,6 +4,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.rest.http.{HttpBudget, HttpShare, HttpStatuses}
+
 final class HttpBudgetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the shares of all tasks are together the budget, and each task can make a request") {

@@ -10,8 +10,16 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.auth.{OAuthSettings, OAuthTokens}
-import io.epochal.rest.http.transport.{ClientCertificate, HttpTransport, Proxy, Tls}
-import io.epochal.rest.http.{HttpClient, HttpConnections, HttpGate}
+import io.epochal.rest.http.{
+  ClientCertificate,
+  HttpBudget,
+  HttpClient,
+  HttpConnections,
+  HttpGate,
+  HttpTransport,
+  Proxy,
+  Tls
+}
 import io.epochal.rest.source.paging.RestOptions
 
 final class SharedValuesSuite extends AnyFunSuite {

@@ -3,6 +3,7 @@ package io.epochal.rest.http.transport
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.tls.{Pem, PemException}
+import io.epochal.rest.http.{ClientCertificate, Proxy, Tls}
 
 final class PemSuite extends AnyFunSuite {
 

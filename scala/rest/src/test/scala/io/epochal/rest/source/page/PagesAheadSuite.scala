@@ -14,7 +14,6 @@ import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.{RecordRange, RestOptions}
-import io.epochal.rest.source.task.PageReader
 
 final class PagesAheadSuite extends AnyFunSuite {
 

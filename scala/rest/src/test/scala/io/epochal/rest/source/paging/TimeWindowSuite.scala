@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.kit.record.RecordReading
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.RestReaderFactory
-import io.epochal.rest.source.task.ChainPartition
+import io.epochal.rest.source.page.ChainPartition
 import io.epochal.rest.source.window.{Event, WindowApi, WindowFixture}
 import io.epochal.testkit.MicroBatch
 

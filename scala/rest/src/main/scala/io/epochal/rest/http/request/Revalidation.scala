@@ -2,7 +2,7 @@ package io.epochal.rest.http.request
 
 import java.time.format.DateTimeFormatter
 import java.time.{Instant, ZonedDateTime}
-import java.util.Locale
+import java.util.{LinkedHashMap, Locale}
 
 import scala.util.Try
 
@@ -38,4 +38,42 @@ private[epochal] object Validator {
 
   private def moment(text: String): Option[Instant] =
     Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant).toOption
+}
+
+/** What responses to the latest few requests came to, for as long as the server says that they would be the same. One thread at a
+  * time.
+  *
+  * @param enabled
+  *   if not, nothing is remembered
+  * @tparam K
+  *   what tells requests apart
+  * @tparam A
+  *   what a response comes to
+  */
+final private[epochal] class Revalidation[K, A](enabled: Boolean) {
+  import Revalidation._
+
+  private val responses = new LinkedHashMap[K, (Validator, A)]
+
+  /** What the request is to be made with. */
+  def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
+
+  /** What a response comes to, which is read only where it is another one than before. */
+  def read(request: K, response: ResponseHead)(fresh: => A): A =
+    if (response.notModified) responses.get(request)._2
+    else {
+      val came = fresh
+      responses.remove(request)
+      if (enabled) response.validator.foreach(validator => responses.put(request, (validator, came)))
+      if (responses.size > Remembered) { val _ = responses.remove(responses.keySet.iterator().next()) }
+      came
+    }
+
+  def forget(request: K): Unit = { val _ = responses.remove(request) }
+}
+
+private object Revalidation {
+
+  /** An API is looked at by a few requests, time and again. */
+  private val Remembered = 8
 }

@@ -1,4 +1,4 @@
-package io.epochal.rest.source.window
+package io.epochal.rest.source.page
 
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8

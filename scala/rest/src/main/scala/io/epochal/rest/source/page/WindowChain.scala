@@ -1,4 +1,4 @@
-package io.epochal.rest.source.window
+package io.epochal.rest.source.page
 
 import java.time.Instant
 
@@ -6,7 +6,6 @@ import scala.util.{Try, Using}
 
 import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.HttpClient
-import io.epochal.rest.source.page.{Chain, Page, PageChain, PageDigest}
 import io.epochal.rest.source.paging.{CountedPages, NextPage, RestOptions, TimeWindow, WindowPosition}
 
 /** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One

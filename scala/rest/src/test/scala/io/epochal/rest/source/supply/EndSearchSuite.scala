@@ -10,13 +10,30 @@ import io.epochal.kit.source.Extent
 import io.epochal.rest.source.paging.Pagination.{ByOffset, ByPage, Whole}
 import io.epochal.rest.source.paging.{PageRequest, Pagination}
 
-/** The search for an API's end, against a model that knows it. */
-final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+/** Steps of searches for a list's end, with the responses of a server, from one poll to the next. */
+final class SteppedSearch(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) {
+  private var memory = EndMemory()
+
+  def find(start: Long, most: Long): Extent = {
+    @scala.annotation.tailrec
+    def run(step: EndSearch): Extent = step match {
+      case ask: EndSearch.Ask                 => run(ask.next(respond(ask.request)))
+      case EndSearch.Mismatch(request, found) => throw new IllegalStateException(s"${request.asked}: $found")
+      case EndSearch.Found(extent, after) =>
+        memory = after
+        extent
+    }
+    run(EndSearch.begin(pagination, byTotal, memory, start, most))
+  }
+}
+
+/** The search for a list's end, against a model that knows it. */
+final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
     val asked = mutable.Buffer.empty[PageRequest]
 
-    val finder = new EndFinder(
+    val finder = new SteppedSearch(
       pagination,
       request => {
         asked += request
@@ -25,8 +42,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case _                     => request.first
         }
         Counted(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
-      },
-      (request, found) => new IllegalStateException(s"${request.asked}: $found")
+      }
     )
 
     def find(start: Long, most: Long = Long.MaxValue): Extent = {
@@ -126,14 +142,13 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     "a server that gives the page in which a record lies, wherever it is asked to begin, is no server with small pages") {
     var records = 130L
     var asked = 0
-    val finder = new EndFinder(
+    val finder = new SteppedSearch(
       ByOffset("o", "l", 100),
       request => {
         asked += 1
         val page = request.first / 100
         Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
-      },
-      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+      })
     assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
     records = 131
     asked = 0
@@ -141,10 +156,7 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a server that gives more than asked for is refused") {
-    val finder = new EndFinder(
-      ByOffset("o", "l", 100),
-      _ => Counted(500),
-      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+    val finder = new SteppedSearch(ByOffset("o", "l", 100), _ => Counted(500))
     assert(
       intercept[IllegalStateException](finder.find(0, 1000)).getMessage
         .contains("for 100 records from record 0 on, counted from 0: 500 records"))
@@ -153,24 +165,64 @@ final class EndFinderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server that gives full pages for ever is refused, after a few requests") {
     var asked = 0
     val finder =
-      new EndFinder(
-        ByOffset("o", "l", 100),
-        request => { asked += 1; Counted(request.size) },
-        (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+      new SteppedSearch(ByOffset("o", "l", 100), request => { asked += 1; Counted(request.size) })
     assert(intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage.contains("at every position"))
     assert(asked < 30)
   }
 
   test("an API that grows between two requests is not taken for one with small pages") {
     var records = 30L
-    val finder = new EndFinder(
+    val finder = new SteppedSearch(
       ByOffset("o", "l", 100),
       request => {
         val count = math.min(request.size, math.max(0L, records - request.first))
         records += 5
         Counted(count, content = request.first)
-      },
-      (request, found) => new IllegalStateException(s"${request.asked}: $found"))
+      })
     assert(finder.find(0, Long.MaxValue).exists >= 30)
+  }
+
+  test("a step is a value: the same response leads to the same step, however often it is given") {
+    val first = EndSearch.begin(ByOffset("o", "l", 10), byTotal = false, EndMemory(), 0, 100)
+    val EndSearch.Ask(request) = first: @unchecked
+    assert(request.first == 0)
+    val ask = first.asInstanceOf[EndSearch.Ask]
+    def after(records: Long) = ask.next(Counted(records)) match {
+      case EndSearch.Ask(next)        => Right(next.first)
+      case EndSearch.Found(extent, _) => Left(extent)
+      case other                      => fail(s"$other")
+    }
+    assert(Seq(0L, 10L, 4L, 0L).map(after) == Seq(Left(Extent(0, 0)), Right(90L), Right(4L), Left(Extent(0, 0))))
+  }
+
+  test("a total in the response is the end, by one request for the page of the last record delivered") {
+    forAll(Gen.choose(1L, 30L), Gen.listOf(Gen.choose(0L, 90L))) { (size, growth) =>
+      var records = 0L
+      val asked = mutable.Buffer.empty[PageRequest]
+      val search = new SteppedSearch(
+        ByOffset("o", "l", size),
+        request => {
+          asked += request
+          Counted(math.min(request.size, math.max(0L, records - request.first)), Some(records))
+        },
+        byTotal = true)
+      growth.foldLeft(0L) { (start, more) =>
+        records += more
+        asked.clear()
+        assert(search.find(start, Long.MaxValue) == Extent(records, records))
+        assert(asked.head.first == math.max(0L, start - 1) / size * size && asked.size <= 2)
+        records
+      }: Unit
+    }
+  }
+
+  test("a total that does not fit its page, also when it is requested again, is refused") {
+    var asked = 0
+    val search = new SteppedSearch(
+      ByOffset("o", "l", 10),
+      request => { asked += 1; Counted(request.size, Some(5)) },
+      byTotal = true)
+    assert(intercept[IllegalStateException](search.find(0, 100)).getMessage.contains("that there are 5 in all"))
+    assert(asked == 2)
   }
 }

@@ -1,0 +1,157 @@
+package io.epochal.rest.http
+
+import java.net.URI
+import java.security.SecureRandom
+import java.time.Duration
+import javax.net.ssl.{SSLContext, TrustManagerFactory}
+
+import scala.util.Try
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{DriverFile, SecretOption}
+import io.epochal.kit.tls.CertificateOptions.{file, invalid}
+import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, Pem, PemException}
+import io.epochal.rest.http.request.OptionList
+
+/** What connections are like: queries that want the same share them within a JVM. Travels to the executors; prints without
+  * secrets.
+  *
+  * @param timeout
+  *   how long to wait for a connection, and for the server's next bytes
+  * @param tls
+  *   None: as the JVM has it
+  */
+final case class HttpTransport(timeout: Duration, tls: Option[Tls] = None, proxy: Option[Proxy] = None) {
+
+  /** All that it depends on, secrets as well: for a fingerprint. */
+  private[http] def identity: Seq[Option[String]] = {
+    val client = tls.flatMap(_.client)
+    val login = proxy.flatMap(_.login)
+    Seq(
+      Some(timeout.toString),
+      tls.flatMap(_.authorities),
+      client.map(_.chain),
+      client.map(_.key),
+      client.flatMap(_.password),
+      proxy.map(_.host),
+      proxy.map(_.port.toString),
+      login.map(_._1),
+      login.map(_._2)
+    )
+  }
+}
+
+/** An HTTP proxy (RFC 9110, section 7.7; CONNECT for https).
+  *
+  * @param login
+  *   user and password, for basic authorization
+  */
+final case class Proxy(host: String, port: Int, login: Option[(String, String)]) {
+  override def toString: String = s"$host:$port${login.fold("")(_ => s" (${Redaction.Mask})")}"
+}
+
+/** Whom to trust, and who we are, as texts in PEM: they travel to the executors, which have no such files. Prints without them.
+  *
+  * @param authorities
+  *   trusted in place of the JVM's
+  */
+final case class Tls(authorities: Option[String], client: Option[ClientCertificate]) {
+
+  /** @throws io.epochal.kit.tls.PemException
+    *   what is wrong with the texts
+    */
+  def context(): SSLContext = {
+    val context = SSLContext.getInstance("TLS")
+    context.init(
+      client.map(c => CertifiedKey.fromPem(c.chain, c.key, c.password).getKeyManagers).orNull,
+      authorities.map(trustManagers(_).getTrustManagers).orNull,
+      new SecureRandom)
+    context
+  }
+
+  private def trustManagers(pem: String): TrustManagerFactory = {
+    val store = CertifiedKey.emptyStore
+    Pem.certificates(pem).zipWithIndex.foreach { case (ca, i) => store.setCertificateEntry(s"ca$i", ca) }
+    val factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm)
+    factory.init(store)
+    factory
+  }
+
+  override def toString: String = s"Tls(${Redaction.Mask})"
+}
+
+/** @param chain
+  *   ours first
+  * @param key
+  *   PKCS#8
+  * @param password
+  *   of an encrypted key
+  */
+final case class ClientCertificate(chain: String, key: String, password: Option[String]) {
+  override def toString: String = s"ClientCertificate(${Redaction.Mask})"
+}
+
+/** The options of connections. Files are read on the driver, when the DataFrame is built. */
+private[rest] object TransportOptions extends OptionList {
+
+  val CaFile: OptionSpec[String] = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
+    "File on the driver with the certificate authorities to trust, in PEM. Unset: those of the JVM.")
+  private val own = new CertificateOptions("client", "client")
+  own.all.foreach(also(_))
+  val ProxyUrl: OptionSpec[String] = option("proxy", OptionType.string, sample = Some("http://proxy.example.com:3128"))(
+    "HTTP proxy, as http://host:port. Unset: none, whatever the environment says.")
+  val ProxyUser: OptionSpec[String] =
+    option("proxyUser", OptionType.string, secret = true)("Name for the proxy's basic authorization.")
+  val ProxyPassword: SecretOption = secret("proxyPassword", "Password for the proxy's basic authorization")
+
+  def read(values: OptionValues): Either[EpochalException, HttpTransport] =
+    for {
+      _ <- values.together(values.isSet(ProxyUser) && !values.isSet(ProxyUrl), ProxyUser.name, ProxyUrl.name)
+      _ <- values.together(
+        ProxyPassword.isSet(values) && !values.isSet(ProxyUser),
+        ProxyPassword.setName(values),
+        ProxyUser.name)
+      tls <- tls(values)
+      proxy <- proxy(values)
+    } yield HttpTransport(values(HttpOptions.Timeout), tls, proxy)
+
+  private def tls(values: OptionValues): Either[EpochalException, Option[Tls]] =
+    for {
+      ca <- file(values, CaFile)(DriverFile.read)
+      certificate <- own.read(values)
+      authorities <- checked(values, CaFile, Option.when(ca.isDefined)(Tls(ca, None)))
+      client <- checked(
+        values,
+        own.keySpec(values),
+        certificate.map(pem => Tls(None, Some(ClientCertificate(pem.chain, pem.key, pem.password)))))
+    } yield (authorities, client) match {
+      case (None, None) => None
+      case _            => Some(Tls(ca, client.flatMap(_.client)))
+    }
+
+  /** Tries whether a context can be made of it. */
+  private def checked(
+      values: OptionValues,
+      spec: OptionSpec[String],
+      tls: Option[Tls]): Either[EpochalException, Option[Tls]] =
+    try {
+      tls.foreach(_.context())
+      Right(tls)
+    } catch { case e: PemException => Left(invalid(values, spec, e.getMessage)) }
+
+  private def proxy(values: OptionValues): Either[EpochalException, Option[Proxy]] =
+    ProxyPassword.read(values).flatMap { password =>
+      values.get(ProxyUrl).fold[Either[EpochalException, Option[Proxy]]](Right(None)) { url =>
+        Try(new URI(url.trim)).toOption
+          .filter(uri => "http".equalsIgnoreCase(uri.getScheme) && uri.getHost != null && uri.getPort > 0)
+          .filter(uri => uri.getUserInfo == null)
+          .map(uri => Proxy(uri.getHost, uri.getPort, values.get(ProxyUser).map(_ -> password.getOrElse(""))))
+          .toRight(values.group.invalid(
+            ProxyUrl,
+            Redaction.url(url),
+            "http://host:port, with user and password in proxyUser and proxyPassword"))
+          .map(Some(_))
+      }
+    }
+}

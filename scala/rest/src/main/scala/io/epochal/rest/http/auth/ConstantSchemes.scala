@@ -1,0 +1,113 @@
+package io.epochal.rest.http.auth
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Base64
+
+import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
+import io.epochal.kit.access.{Secret, SecretOption}
+import io.epochal.rest.http.request.OptionList.ensure
+import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
+
+/** The settings of a scheme with the same proof for every request. Secrets are read for each request, so that a changed one counts
+  * at once.
+  */
+private[auth] trait ConstantProof extends AuthSettings with Proof {
+  override def open(server: TokenRequest.Send): Credential = () => this
+}
+
+/** RFC 6750: `Authorization: Bearer`. */
+object BearerToken extends AuthScheme {
+
+  val Token: SecretOption = secret("bearerToken", "Bearer token of every request")
+
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
+    Token.of(values).flatMap {
+      case None => Right(None)
+      case Some(token) =>
+        val option = Token.setName(values)
+        AuthScheme.sendable(values.group.format, option, token).map(_ => Some(Settings(option, token)))
+    }
+
+  final private[rest] case class Settings(option: String, token: Secret) extends ConstantProof {
+    override def secrets: Seq[Secret] = Seq(token)
+    override def isAuthorization: Boolean = true
+    override def headers: Seq[(String, String)] = Seq("Authorization" -> s"Bearer ${token.read()}")
+  }
+}
+
+/** RFC 7617: `Authorization: Basic`. Some APIs take a key as the user, and no password. */
+object BasicLogin extends AuthScheme {
+
+  val User: OptionSpec[String] = option("user", OptionType.string, secret = true)(
+    "Name for basic authorization; with no password where the API takes a key as the name.")
+  val Password: SecretOption = secret("password", "Password for basic authorization")
+
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
+    for {
+      password <- Password.of(values)
+      lacking = password.isDefined && !values.isSet(User)
+      _ <- values.together(lacking, Password.setName(values), User.name)
+      _ <- password.fold[Either[EpochalException, String]](Right(""))(_.readable)
+    } yield values.get(User).map(Settings(_, password))
+
+  /** The header's value. */
+  private[auth] def header(user: String, password: String): String =
+    s"Basic ${Base64.getEncoder.encodeToString(s"$user:$password".getBytes(UTF_8))}"
+
+  final private case class Settings(user: String, password: Option[Secret]) extends ConstantProof {
+    override def option: String = User.name
+    override def secrets: Seq[Secret] = Secret.Given(user) +: password.toSeq
+    override def isAuthorization: Boolean = true
+    override def headers: Seq[(String, String)] =
+      Seq("Authorization" -> header(user, password.fold("")(_.read())))
+    override def toString: String = s"Basic(${Redaction.Mask})"
+  }
+}
+
+/** A key in a header of its own, or in a parameter of the query. */
+object ApiKey extends AuthScheme {
+
+  val Key: SecretOption = secret("apiKey", "Key of every request, beside any other authorization")
+  val Header: OptionSpec[String] =
+    option("apiKeyHeader", OptionType.string, Some("X-API-Key"))("Header that has apiKey.")
+  val Param: OptionSpec[String] = option("apiKeyParam", OptionType.string, sample = Some("api_key"))(
+    "Parameter that has apiKey, in place of a header; it does not count for the source's identity.")
+
+  override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
+    for {
+      key <- Key.of(values)
+      _ <- values.together(values.isSet(Header) && key.isEmpty, Header.name, Key.name)
+      _ <- values.together(values.isSet(Param) && key.isEmpty, Param.name, Key.name)
+      _ <- values.exclusive("The key is sent in one place: keep one of them.")(Header, Param)
+      settings = key.map(Settings(Key.setName(values), _, values(Header), values.get(Param)))
+      _ <- settings.fold[Either[EpochalException, Unit]](Right(()))(check(values, endpoint, _))
+    } yield settings
+
+  private def check(values: OptionValues, endpoint: Endpoint, found: Settings): Either[EpochalException, Unit] =
+    place(values, endpoint, found).flatMap(_ => AuthScheme.sendable(values.group.format, found.option, found.key))
+
+  private def place(values: OptionValues, endpoint: Endpoint, found: Settings): Either[EpochalException, Unit] =
+    found.parameter match {
+      case Some(name) =>
+        val taken = values.family(RequestOptions.Params).contains(name) || endpoint.parameters(name)
+        ensure(!taken)(values.conflict(s"${Param.name}, the parameter '$name'", s"Take '$name' out of url and params."))
+      case None =>
+        val name = found.header
+        val twice = values.family(RequestOptions.Headers).keys.exists(_.equalsIgnoreCase(name))
+        HttpHeaders
+          .name(values.group.format, Header.name, name)
+          .flatMap(_ => ensure(!twice)(values.conflict(s"${Header.name}, headers.$name", "Keep one of them.")))
+    }
+
+  /** @param header
+    *   that has the key, unless a parameter has it
+    */
+  final private case class Settings(option: String, key: Secret, header: String, override val parameter: Option[String])
+      extends ConstantProof {
+    override def secrets: Seq[Secret] = Seq(key)
+    override def headers: Seq[(String, String)] =
+      if (parameter.isEmpty) Seq(header -> key.read()) else Nil
+    override def parameters: Seq[(String, String)] = parameter.map(_ -> key.read()).toSeq
+  }
+}

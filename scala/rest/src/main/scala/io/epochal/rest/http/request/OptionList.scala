@@ -1,0 +1,43 @@
+package io.epochal.rest.http.request
+
+import scala.collection.mutable
+
+import io.epochal.core.option.{OptionSpec, OptionType}
+import io.epochal.kit.access.SecretOption
+
+/** Options that are declared one after the other. */
+abstract private[rest] class OptionList {
+  private val declared = mutable.ArrayBuffer.empty[OptionSpec[_]]
+
+  /** The options in the order of their declarations. */
+  def all: Seq[OptionSpec[_]] = declared.toSeq
+
+  /** Declares an option: the arguments are those of [[OptionSpec]]. */
+  protected def option[A](
+      name: String,
+      kind: OptionType[A],
+      default: Option[A] = None,
+      sample: Option[String] = None,
+      required: Boolean = false,
+      secret: Boolean = false)(doc: String): OptionSpec[A] =
+    also(OptionSpec(name, kind, doc, default, required, secret, sample))
+
+  /** Declares a secret, by three options. */
+  protected def secret(name: String, doc: String): SecretOption = {
+    val secret = SecretOption(name, doc)
+    declared ++= secret.all
+    secret
+  }
+
+  /** Takes an option that is declared elsewhere. */
+  protected def also[A](spec: OptionSpec[A]): OptionSpec[A] = {
+    declared += spec
+    spec
+  }
+}
+
+private[rest] object OptionList {
+
+  /** An error unless a condition holds. */
+  def ensure[E](holds: Boolean)(error: => E): Either[E, Unit] = Either.cond(holds, (), error)
+}

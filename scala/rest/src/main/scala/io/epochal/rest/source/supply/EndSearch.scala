@@ -1,0 +1,243 @@
+package io.epochal.rest.source.supply
+
+import io.epochal.core.error.Plural
+import io.epochal.kit.source.Extent
+import io.epochal.rest.source.paging.{PageRequest, Pagination}
+
+/** What a response says about the list.
+  *
+  * @param total
+  *   the length of the list according to the response; None where there was no body
+  * @param content
+  *   identifies the records of the page, where that matters
+  * @param digests
+  *   of some of the records, by their number in the list
+  */
+final private[rest] case class Counted(
+    records: Long,
+    total: Option[Long] = None,
+    content: Long = 0,
+    digests: Seq[(Long, String)] = Nil)
+
+/** A step of the search for a list's end: a request whose response leads to the next step, or the result. Pure: the caller makes
+  * the requests.
+  */
+sealed private[rest] trait EndSearch
+
+private[rest] object EndSearch {
+
+  final case class Ask(request: PageRequest)(respond: Counted => EndSearch) extends EndSearch {
+
+    /** The step after the response to the request. */
+    def next(response: Counted): EndSearch = respond(response)
+  }
+
+  /** @param extent
+    *   `ends` is below the start of the search when the list has lost records; it is exact then
+    * @param memory
+    *   for the next search
+    */
+  final case class Found(extent: Extent, memory: EndMemory) extends EndSearch
+
+  /** A response contradicts the options.
+    *
+    * @param found
+    *   what came
+    */
+  final case class Mismatch(request: PageRequest, found: String) extends EndSearch
+
+  /** Looks no further than `most` records from `start` on.
+    *
+    * @param byTotal
+    *   whether responses say how many records the list has
+    */
+  def begin(pagination: Pagination, byTotal: Boolean, memory: EndMemory, start: Long, most: Long): EndSearch =
+    if (byTotal) new EndByTotal(pagination, memory).find(start) else new EndFinder(pagination).find(memory, start, most)
+
+  /** An idle list is searched behind its last full page at the first poll, and at every sixteenth. */
+  private[supply] val IdlePollsPerCheck = 16
+}
+
+/** What a search remembers of those before it.
+  *
+  * @param short
+  *   first record and length of the page that was proven to be the last one
+  * @param trusted
+  *   searches that have believed so since
+  * @param full
+  *   whether the last search reached its limit
+  * @param idlePolls
+  *   searches in a row that found nothing new
+  */
+final private[rest] case class EndMemory(
+    short: (Long, Long) = (0L, 0L),
+    trusted: Int = 0,
+    full: Boolean = false,
+    idlePolls: Int = 0)
+
+/** Finds the end with few requests where responses do not say where it is.
+  *
+  * An idle list costs one request, and so does a full batch. Otherwise the end is first passed in growing steps and then closed in
+  * on (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976): n pages of new records take about log n
+  * requests, each for a page.
+  */
+final private class EndFinder(pagination: Pagination) {
+  import EndFinder._
+  import EndSearch._
+
+  def find(memory: EndMemory, start: Long, most: Long): EndSearch = {
+    val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
+    val bounded = target < Long.MaxValue
+    def far(after: Known => EndSearch) =
+      if (memory.full && bounded) ask(Known(Extent(0), memory), target - 1)(after) else after(Known(Extent(0), memory))
+    def near(far: Known)(after: Known => EndSearch) =
+      if (far.exists >= target || far.exact) after(far) else probe(far, start)(after)
+    far(near(_) { near =>
+      if (near.ends < start) search(near, near.ends, target, 1)
+      else if (near.exists >= target || near.exact || memory.full || !bounded) search(near, target, target, 1)
+      else ask(near, target - 1)(search(_, target, target, 1))
+    })
+  }
+
+  /** The page at `start`, with the record before it where that costs nothing. Where it does, the record before is requested
+    * only at the first poll that finds nothing, and at every sixteenth.
+    */
+  private def probe(known: Known, start: Long)(after: Known => EndSearch): EndSearch =
+    absorb(known, pagination.probe(start)) { now =>
+      if (now.exists >= start) after(now.idle(0))
+      else if (now.ends < start) after(now)
+      else {
+        val idle = now.idle(now.memory.idlePolls + 1)
+        if (idle.memory.idlePolls % IdlePollsPerCheck == 1) ask(idle, start - 1)(after)
+        else after(idle.to(start, now.ends))
+      }
+    }
+
+  /** @param limit
+    *   the search was full when it reaches this
+    */
+  private def search(known: Known, target: Long, limit: Long, step: Long): EndSearch =
+    if (known.exists >= target || known.exact) Found(known.extent, known.memory.copy(full = known.exists >= limit))
+    else if (known.exists > Endless)
+      Mismatch(pagination.request(known.exists - 1), "records, as at every position before")
+    else if (known.ends == Long.MaxValue) {
+      val pages = math.min(step, Endless / pagination.pageSize + 1) * pagination.pageSize
+      val index = math.min(known.exists + pages - 1, target - 1)
+      ask(known, index)(search(_, target, limit, math.min(step * Growth, Endless)))
+    } else {
+      val open = known.ends - known.exists
+      val index = if (open <= pagination.pageSize) known.exists else known.exists + open / 2
+      ask(known, index)(search(_, target, limit, step))
+    }
+
+  private def ask(known: Known, index: Long)(after: Known => EndSearch): EndSearch =
+    absorb(known, pagination.request(index))(after)
+
+  private def absorb(known: Known, request: PageRequest)(after: Known => EndSearch): EndSearch = Ask(request) { page =>
+    val records = page.records
+    if (records > request.size) Mismatch(request, Plural.of(records, "record"))
+    else if (records == request.size) {
+      val exists = math.max(known.exists, request.end)
+      after(known.to(exists, math.max(known.ends, exists)))
+    } else if (records > 0) proven(known.memory, request, page) { (records, memory) =>
+      val end = request.first + records
+      after(Known(Extent(end, end), memory))
+    }
+    else after(known.to(math.min(known.exists, request.first), math.min(known.ends, request.first)))
+  }
+
+  /** A page that is not full is the last one, unless the server's pages are smaller than the options say. So the page behind it is
+    * requested whenever the short page differs from the last one, and now and then when it does not: a list may stand at
+    * just the size of such a page, and grow.
+    */
+  private def proven(memory: EndMemory, request: PageRequest, page: Counted)(
+      after: (Long, EndMemory) => EndSearch): EndSearch = {
+    val records = page.records
+    if (pagination == Pagination.Whole) after(records, memory)
+    else if (memory.short == ((request.first, records)) && memory.trusted < IdlePollsPerCheck)
+      after(records, memory.copy(trusted = memory.trusted + 1))
+    else {
+      val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
+      def isLast = after(records, memory.copy(short = (request.first, records), trusted = 0))
+      def grown = Ask(request) { again => // The list may just have grown.
+        if (again.records <= records) Mismatch(request, s"${Plural.of(records, "record")}, and has more after them")
+        else after(math.min(again.records, request.size), memory)
+      }
+      Ask(if (byOffset) pagination.goOn(request.first + records) else pagination.request(request.end)) { follows =>
+        if (follows.records == 0) isLast
+        // A server whose pages begin at multiples of their size returns the short page once more.
+        else if (byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil))
+          Ask(pagination.request(request.end))(behind => if (behind.records == 0) isLast else grown)
+        else grown
+      }
+    }
+  }
+}
+
+private object EndFinder {
+  private val Growth = 8L
+
+  /** No list has as many records: a server that seems to returns the same page for every request. */
+  private val Endless = 1L << 50
+
+  /** What a search knows so far. */
+  final private case class Known(extent: Extent, memory: EndMemory) {
+    def exists: Long = extent.exists
+    def ends: Long = extent.ends
+    def exact: Boolean = extent.exact
+    def to(exists: Long, ends: Long): Known = copy(extent = Extent(exists, ends))
+    def idle(polls: Int): Known = copy(memory = memory.copy(idlePolls = polls))
+  }
+}
+
+/** Finds the end by the total in a response: one request. It is for the page with the last record that was delivered: that page
+  * exists, where the one behind it may be an error, and it shows whether that record is still there. The page must fit
+  * the total: a number that is capped, or counts what is not listed, is no end.
+  */
+final private class EndByTotal(pagination: Pagination, memory: EndMemory) {
+  import EndSearch._
+
+  def find(start: Long): EndSearch = {
+    val request = pagination.request(math.max(0L, start - 1))
+    def found(total: Long): EndSearch =
+      if (total == start && start > 0 && start % pagination.pageSize == 0) further(start) else end(total, 0)
+    fitting(request)(_.total.fold(left(request.first)(found))(found))
+  }
+
+  private def end(total: Long, idlePolls: Int): EndSearch =
+    Found(Extent(total, total), memory.copy(idlePolls = idlePolls))
+
+  /** Full pages do not reveal a total that is capped, so now and then the page behind them is requested. It may not exist. */
+  private def further(total: Long): EndSearch = {
+    val idle = memory.idlePolls + 1
+    if (idle % IdlePollsPerCheck != 1) end(total, idle)
+    else fitting(pagination.request(total))(behind => end(behind.total.getOrElse(total), idle))
+  }
+
+  /** The list may change between the count and the page: then it fits when it is requested again. */
+  private def fitting(request: PageRequest)(after: Counted => EndSearch): EndSearch = Ask(request) { first =>
+    if (problem(request, first).isEmpty) after(first)
+    else Ask(request)(second => problem(request, second).fold(after(second))(Mismatch(request, _)))
+  }
+
+  /** Where the requested page is gone, the first one says how many records are left. */
+  private def left(before: Long)(after: Long => EndSearch): EndSearch =
+    if (before == 0) after(0)
+    else
+      Ask(pagination.request(0)) { first =>
+        val total = first.total.getOrElse(0L)
+        if (total > before)
+          Mismatch(pagination.request(before), s"no page, and says that there are $total records in all")
+        else after(total)
+      }
+
+  private def problem(request: PageRequest, counted: Counted): Option[String] = {
+    val end = request.first + counted.records
+    counted.total match {
+      case _ if counted.records > request.size => Some(Plural.of(counted.records, "record"))
+      case Some(total) if counted.records > 0 && end > total || end < math.min(request.end, total) =>
+        Some(s"${Plural.of(counted.records, "record")}, and says that there are $total in all")
+      case _ => None
+    }
+  }
+}

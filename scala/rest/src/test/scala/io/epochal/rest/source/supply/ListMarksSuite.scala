@@ -1,0 +1,64 @@
+package io.epochal.rest.source.supply
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.epochal.rest.source.paging.{Mark, PageRequest}
+
+final class ListMarksSuite extends AnyFunSuite {
+
+  private val none = ListMarks("", totalled = false)
+
+  private def page(first: Long, size: Long = 10): PageRequest = PageRequest("", first, size)
+
+  /** After a page whose records have these digests. */
+  private def seen(marks: ListMarks, first: Long, digest: Long => String, records: Long = 10): ListMarks =
+    marks.next(Counted(records, digests = marks.wanted(page(first), records).map(n => n -> digest(n))))
+
+  test("of a page the last record, those around the poll's bounds and those seen before are wanted, in order") {
+    assert(none.begin(0, 100, Nil).wanted(page(0), 10) == Seq(9))
+    val marks = none.begin(5, 8, Seq(Mark(3, "c", ""), Mark(30, "x", ""), Mark(2, "b", "/id")))
+    assert(marks.wanted(page(0), 10) == Seq(3, 4, 7, 9) && marks.wanted(page(30), 4) == Seq(33))
+  }
+
+  test("a delivered record with another digest is a shift; the first one of a poll counts") {
+    val before = seen(none.begin(0, 10, Nil), 0, n => s"$n")
+    val same = seen(before.begin(10, 20, Nil), 0, n => s"$n")
+    assert(same.shifted.isEmpty)
+    val other = seen(before.begin(10, 20, Nil), 0, n => s"other $n")
+    assert(other.shifted.contains(9L))
+    assert(seen(before.begin(9, 20, Nil), 0, n => s"other $n").shifted.isEmpty, "it was not delivered")
+    assert(other.begin(10, 20, Nil).shifted.isEmpty)
+  }
+
+  test("the digests of another run are compared too, until they were once, or the page has not changed") {
+    val mark = Mark(4, "d", "")
+    val begun = none.begin(5, 20, Seq(mark))
+    assert(begun.unchecked(Seq(mark, Mark(2, "b", "/id"))) == Seq(mark))
+    assert(seen(begun, 0, _ => "x").shifted.contains(4L))
+    assert(seen(begun, 0, n => if (n == 4) "d" else "x").unchecked(Seq(mark)).isEmpty)
+    assert(begun.unchanged(page(0)).unchecked(Seq(mark)).isEmpty)
+    assert(begun.unchanged(page(10)).unchecked(Seq(mark)) == Seq(mark))
+  }
+
+  test("a position is marked by the last record before it, and by an older one that was not compared since") {
+    val mark = Mark(4, "d", "")
+    val begun = none.begin(5, 20, Seq(mark))
+    assert(begun.at(5, Seq(mark)) == Seq(mark))
+    val later = seen(begun, 10, n => s"$n")
+    assert(later.at(20, Seq(mark)) == Seq(mark, Mark(19, "19", "")))
+    assert(later.at(15, Seq(mark)) == Seq(mark))
+    assert(seen(none.begin(5, 20, Nil), 0, n => s"$n").at(5, Seq(mark)) == Seq(Mark(4, "4", "")))
+  }
+
+  test("of a list that is another one now, only digests of this poll count") {
+    val old = seen(none.begin(0, 10, Nil), 0, n => s"$n")
+    val poll = seen(old.begin(10, 20, Nil), 10, n => s"$n", records = 3)
+    assert(old.seen.keySet == Set(9L) && poll.forget(Nil).seen.keySet == Set(12L))
+  }
+
+  test("no more than sixteen digests are held, the latest") {
+    val many =
+      (0L until 40L).foldLeft(none)((marks, n) => seen(marks.begin(n * 10, n * 10 + 10, Nil), n * 10, _.toString))
+    assert(many.seen.size <= 16 && many.seen.contains(399) && !many.seen.contains(9))
+  }
+}
