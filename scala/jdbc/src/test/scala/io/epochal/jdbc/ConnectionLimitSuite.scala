@@ -50,6 +50,7 @@ final class ConnectionLimitSuite extends SinkSuite(Postgres) {
   test("a server that is starting is waited for at the start; a wrong place or password is not") {
     assert(PostgresDialect.errors.opensLater(new SQLException("the database system is starting up", "57P03")))
     assert(MysqlDialect.errors.opensLater(new SQLException("Too many connections", "08004", 1040)))
-    Seq("08001", "28P01", "3D000").foreach(state => assert(!PostgresDialect.errors.opensLater(new SQLException("no", state))))
+    Seq("08001", "28P01", "3D000").foreach(state =>
+      assert(!PostgresDialect.errors.opensLater(new SQLException("no", state))))
   }
 }

@@ -15,8 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.core.ledger.TriggerMode
 import io.epochal.jdbc.database.Dialect
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.kit.spark.RunningQuery
 import io.epochal.kit.sink.TransactionalWriteBuilder
+import io.epochal.kit.spark.RunningQuery
 import io.epochal.support.{TestEngine, TestWriteInfo}
 import io.epochal.testkit.{SinkFixture, SinkRun}
 

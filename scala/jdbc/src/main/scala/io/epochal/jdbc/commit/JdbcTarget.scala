@@ -12,10 +12,10 @@ import io.epochal.jdbc.option.{QualifiedName, TransportChoice}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.jdbc.transport.{Leftovers, Transports}
-import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
 import io.epochal.kit.sink.flush.RowFlush
 import io.epochal.kit.sink.row.{DeadLetter, RowFormat}
 import io.epochal.kit.sink.transport.{DriverTransport, RowFiles, Shipment, Transport}
+import io.epochal.kit.sink.{EpochOutcome, SinkProgress, SinkTarget, SinkTransaction}
 
 /** A table that a run, or a batch write, has found and bound its columns to.
   *
@@ -52,14 +52,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     JdbcFlush(options.copy(connection = options.connection.resolved), run, queryId)
   }
 
-  private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") { transaction =>
-    val connection = transaction.connection
-    if (!progressTable.exists(connection)) {
-      if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
-      progressTable.create(connection)
-      progressTable.exists(connection): Unit
-      transaction.commit()
-    }
+  private def makeProgressTables(): Unit = database.inTransaction("making the tables of progress ready") {
+    transaction =>
+      val connection = transaction.connection
+      if (!progressTable.exists(connection)) {
+        if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+        progressTable.create(connection)
+        progressTable.exists(connection): Unit
+        transaction.commit()
+      }
   }
 
   override def failed(reason: String): Unit =
@@ -133,7 +134,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
         Sql.query(connection, s"SELECT ${dialect.catalog.shapeSql(bound)}")(_.getString(1)).head == run.shape
 
     override lazy val progress: Option[SinkProgress] =
-      Option.when(dialect.abilities.flushes && (progressIsReady || progressTable.exists(connection)))(new Progressing(connection))
+      Option.when(dialect.abilities.flushes && (progressIsReady || progressTable.exists(connection)))(
+        new Progressing(connection))
 
     override def commit(): Unit = transaction.commit()
   }

@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.LedgerRow
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.jdbc.database.{Sessions, Blocker, BulkRun, ConnectionPool, Database, Transaction, Trust, Writer}
+import io.epochal.jdbc.database.{Blocker, BulkRun, ConnectionPool, Database, Sessions, Transaction, Trust, Writer}
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
 /** Claims a sink in its ledger, for one run, and finds or makes its table (K5). */

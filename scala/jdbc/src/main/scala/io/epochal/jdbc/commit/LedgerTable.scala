@@ -6,8 +6,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, LedgerRow, ServerIdentity, Target, TriggerMode}
 import io.epochal.jdbc.database.{BoundTable, BulkRun, Dialect, LedgerDialect, Trust}
 import io.epochal.jdbc.option.QualifiedName
-import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** Tables that the sink keeps beside its target. All methods run inside the caller's transaction.
   *
@@ -223,7 +223,8 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   private def prune(connection: Connection, sinkId: String): Unit =
     sql"""DELETE FROM $history WHERE sink_id = $sinkId
-       |AND $number <= (SELECT epochs - ${Sql.raw(Keep.toString)} FROM $ledger WHERE sink_id = $sinkId)""".run(connection)
+       |AND $number <= (SELECT epochs - ${Sql.raw(Keep.toString)} FROM $ledger WHERE sink_id = $sinkId)"""
+      .run(connection)
 
   /** For repairs, under the row's lock: the last epoch that counts as applied from now on. As a claim does, it raises the
     * generation, so that a run which is still active is fenced.

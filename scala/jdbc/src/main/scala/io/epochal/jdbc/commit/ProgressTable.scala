@@ -4,8 +4,8 @@ import java.sql.{Connection, ResultSet}
 
 import io.epochal.core.ledger.{Boundary, Position, Progress, TriggerMode}
 import io.epochal.jdbc.database.{BulkRun, Dialect, Trust}
-import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** The tables beside the ledger that tell of rows stored in the middle of epochs (K12); `docs/PROTOCOL.md` has their columns.
   *
@@ -162,8 +162,8 @@ final private[jdbc] class ProgressTable(dialect: Dialect, trust: Trust) extends 
       from: Position,
       to: Position): Boolean = {
     val table = run.table.table
-    val same = table.target.oid.fold("")(oid =>
-      s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")
+    val same =
+      table.target.oid.fold("")(oid => s" AND ${words.same(oid.toString, dialect.catalog.identitySql(table.name))}")
     sql"""UPDATE $progress SET applied = ${to.rows}, digest = ${to.hex}, updated_at = $now
        |WHERE sink_id = ${run.sinkId} AND query_id = $queryId AND task_partition = $partition
        |AND generation = ${run.generation} AND run_id = ${run.runId}

@@ -1,8 +1,8 @@
 package io.epochal.jdbc.database
 
 import java.nio.file.{Files, Path}
-import java.time.Duration
 import java.sql.{Connection, SQLException, SQLTransientConnectionException}
+import java.time.Duration
 
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -109,7 +109,8 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       }
 
   /** Whether the failure of a COMMIT leaves open what became of it. */
-  def losesConnection(error: Throwable): Boolean = ConnectionPool.sqlErrors(error).exists(dialect.errors.losesConnection)
+  def losesConnection(error: Throwable): Boolean =
+    ConnectionPool.sqlErrors(error).exists(dialect.errors.losesConnection)
 
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()

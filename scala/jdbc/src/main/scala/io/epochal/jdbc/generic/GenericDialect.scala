@@ -1,8 +1,16 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{Connection, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException, SQLRecoverableException, SQLSyntaxErrorException, SQLTransientException}
-import java.time.{Duration, Instant, ZoneOffset}
+import java.sql.{
+  Connection,
+  SQLException,
+  SQLFeatureNotSupportedException,
+  SQLNonTransientConnectionException,
+  SQLRecoverableException,
+  SQLSyntaxErrorException,
+  SQLTransientException
+}
 import java.time.format.DateTimeFormatter
+import java.time.{Duration, Instant, ZoneOffset}
 import java.util.{Locale, ServiceLoader}
 
 import scala.jdk.CollectionConverters._

@@ -5,7 +5,7 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
 import io.epochal.jdbc.insert.{Binder, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 

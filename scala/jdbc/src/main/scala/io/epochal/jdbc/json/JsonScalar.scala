@@ -1,10 +1,10 @@
 package io.epochal.jdbc.json
 
 import java.math.{BigDecimal => JavaDecimal, BigInteger}
-import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
 import java.time.format.{DateTimeFormatter, DateTimeFormatterBuilder}
 import java.time.temporal.ChronoField.NANO_OF_SECOND
 import java.time.temporal.ChronoUnit.MICROS
+import java.time.{Duration, LocalDate, LocalDateTime, LocalTime, Period, ZoneOffset}
 import java.util.Base64
 
 import org.apache.spark.sql.types._

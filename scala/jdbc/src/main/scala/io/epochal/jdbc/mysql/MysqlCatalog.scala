@@ -1,8 +1,8 @@
 package io.epochal.jdbc.mysql
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.HexFormat
 import java.sql.{Connection, ResultSet, SQLException}
+import java.util.HexFormat
 import java.util.Locale
 
 import scala.math.Ordering.Implicits._

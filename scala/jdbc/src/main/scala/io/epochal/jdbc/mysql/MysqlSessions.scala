@@ -4,10 +4,10 @@ import java.sql.{Connection, SQLException}
 
 import scala.util.Try
 
-import io.epochal.jdbc.database.{Blocker, Writer}
-import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.database.Sessions
+import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** How a successor finds the session of its predecessor (K15): a transaction holds the lock
   * `epochal.<sink>.<generation>.<session>` by GET_LOCK while it is open, and the server tells which session that is. A server
@@ -31,7 +31,8 @@ private[mysql] object MysqlSessions extends Sessions {
   override def ended(connection: Connection, writer: Writer): Unit =
     Sql.query(connection, s"SELECT RELEASE_LOCK(${mine(writer)})")(_.getInt(1)): Unit
 
-  override def current(connection: Connection): Long = Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
+  override def current(connection: Connection): Long =
+    Sql.query(connection, "SELECT CONNECTION_ID()")(_.getLong(1)).head
 
   /** Also those for whom these wait. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] = {

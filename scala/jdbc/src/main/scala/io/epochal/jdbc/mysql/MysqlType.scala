@@ -6,7 +6,7 @@ import java.time.Instant
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.spark.memory.Memory

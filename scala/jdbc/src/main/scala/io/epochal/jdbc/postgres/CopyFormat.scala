@@ -3,8 +3,8 @@ package io.epochal.jdbc.postgres
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.{BoundColumn, Operation}
-import io.epochal.jdbc.row.{NulCharacter}
 import io.epochal.jdbc.json.SparkTime
+import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 

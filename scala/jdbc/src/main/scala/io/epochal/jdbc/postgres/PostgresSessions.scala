@@ -2,10 +2,10 @@ package io.epochal.jdbc.postgres
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{Blocker, Writer}
-import io.epochal.jdbc.sql.SqlText._
 import io.epochal.jdbc.database.Sessions
+import io.epochal.jdbc.database.{Blocker, Writer}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 
 /** How the server notices that a client is gone, and how a successor finds the session of its predecessor (K15).
   *
@@ -34,7 +34,8 @@ private[postgres] object PostgresSessions extends Sessions {
     text"""set_config('application_name',
        |  left(current_setting('application_name'), $NameLength) || ' [${writer.sink}/${writer.generation}]', true)"""
 
-  override def current(connection: Connection): Long = Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
+  override def current(connection: Connection): Long =
+    Sql.query(connection, "SELECT pg_backend_pid()")(_.getLong(1)).head
 
   /** Also those for whom these wait. A session that waits for a standby has committed: it is neither dead nor frozen. */
   override def blockers(connection: Connection, waiting: Long, successor: Writer): Seq[Blocker] =

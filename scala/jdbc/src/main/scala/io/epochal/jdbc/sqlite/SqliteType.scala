@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{TypeRules, BoundColumn, ColumnType}
+import io.epochal.jdbc.database.{BoundColumn, ColumnType, TypeRules}
 import io.epochal.jdbc.insert.{Binder, IsoTime, ValueCheck, ValueRules}
 import io.epochal.jdbc.json.{JsonColumn, JsonValue}
 import io.epochal.jdbc.row.NulCharacter

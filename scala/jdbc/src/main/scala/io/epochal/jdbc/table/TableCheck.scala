@@ -95,7 +95,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     }
 
   def missing(connection: Option[Connection]): EpochalException = {
-    val near = connection.flatMap(c => Nearest.of(options.table.table.text, dialect.catalog.tableNames(c, options.table)))
+    val near =
+      connection.flatMap(c => Nearest.of(options.table.table.text, dialect.catalog.tableNames(c, options.table)))
     Conditions.TableMissing(
       "table" -> options.table,
       "url" -> place,

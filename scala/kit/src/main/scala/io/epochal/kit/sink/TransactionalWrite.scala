@@ -73,8 +73,7 @@ final private[epochal] class TransactionalWriteBuilder(request: WriteRequest) ex
 }
 
 /** The driver's part of a query's epochs. How they are committed depends on the trigger, which is known once the query runs. */
-final private[sink] class TransactionalWrite(val request: WriteRequest, val whole: Boolean)
-    extends StreamingWrite {
+final private[sink] class TransactionalWrite(val request: WriteRequest, val whole: Boolean) extends StreamingWrite {
   import request._
 
   val sinkId: String = sink.settings.sinkId.getOrElse(queryId)
