@@ -8,16 +8,7 @@ import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, TargetTables}
 import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
-import io.epochal.kit.sink.{
-  Claimed,
-  LedgerState,
-  MicroBatches,
-  Run,
-  SinkSettings,
-  SinkTarget,
-  TransactionalSink,
-  WriteKind
-}
+import io.epochal.kit.sink._
 
 /** A table as a sink of Epochal's: what it cannot do, and how a run gets hold of it. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {

@@ -1,14 +1,6 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{
-  Connection,
-  SQLException,
-  SQLFeatureNotSupportedException,
-  SQLNonTransientConnectionException,
-  SQLRecoverableException,
-  SQLSyntaxErrorException,
-  SQLTransientException
-}
+import java.sql._
 import java.time.format.DateTimeFormatter
 import java.time.{Duration, Instant, ZoneOffset}
 import java.util.{Locale, ServiceLoader}

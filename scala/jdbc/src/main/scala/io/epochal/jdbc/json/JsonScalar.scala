@@ -13,12 +13,7 @@ import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
 /** A scalar as JSON: a number or literal as it is, all else in quotes. Its text needs no escapes. */
-abstract private class JsonScalar extends JsonValue {
-
-  protected def text(base: AnyRef, origin: Long, slot: Long): String
-
-  /** Whether JSON has a form of its own for the value. */
-  protected def isBare(text: String): Boolean
+final private class JsonScalar(text: JsonScalar.Text, isBare: String => Boolean) extends JsonValue {
 
   override def write(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val value = text(base, origin, slot)
@@ -45,8 +40,8 @@ private object JsonScalar {
     case ShortType   => bare((base, _, slot) => Memory.getShort(base, slot).toString)
     case IntegerType => bare((base, _, slot) => Memory.getInt(base, slot).toString)
     case LongType    => bare((base, _, slot) => Memory.getLong(base, slot).toString)
-    case FloatType   => new Real((base, _, slot) => Memory.getFloat(base, slot).toString)
-    case DoubleType  => new Real((base, _, slot) => Memory.getDouble(base, slot).toString)
+    case FloatType   => real((base, _, slot) => Memory.getFloat(base, slot).toString)
+    case DoubleType  => real((base, _, slot) => Memory.getDouble(base, slot).toString)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
       bare((base, _, slot) => JavaDecimal.valueOf(Memory.getLong(base, slot), d.scale).toPlainString)
     case d: DecimalType =>
@@ -66,23 +61,14 @@ private object JsonScalar {
     case _ => inQuotes((base, _, slot) => Clock.format(LocalTime.ofNanoOfDay(Memory.getLong(base, slot))))
   }
 
-  private type Text = (AnyRef, Long, Long) => String
+  type Text = (AnyRef, Long, Long) => String
 
-  private def bare(read: Text): JsonValue = new JsonScalar {
-    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
-    override protected def isBare(text: String): Boolean = true
-  }
-
-  private def inQuotes(read: Text): JsonValue = new JsonScalar {
-    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
-    override protected def isBare(text: String): Boolean = false
-  }
+  private def bare(text: Text): JsonValue = new JsonScalar(text, _ => true)
+  private def inQuotes(text: Text): JsonValue = new JsonScalar(text, _ => false)
 
   /** JSON has no numbers for NaN and the infinities. */
-  final private class Real(read: Text) extends JsonScalar {
-    override protected def text(base: AnyRef, origin: Long, slot: Long): String = read(base, origin, slot)
-    override protected def isBare(text: String): Boolean = Character.isDigit(text.charAt(text.length - 1))
-  }
+  private def real(text: Text): JsonValue =
+    new JsonScalar(text, number => Character.isDigit(number.charAt(number.length - 1)))
 
   private def bytes(base: AnyRef, origin: Long, slot: Long): Array[Byte] = {
     val length = UnsafeLayout.length(base, slot)

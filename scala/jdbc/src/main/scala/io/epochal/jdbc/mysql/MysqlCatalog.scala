@@ -38,12 +38,8 @@ private[mysql] object MysqlCatalog extends Catalog {
     }
 
   override def tableNames(connection: Connection, name: TableName): Seq[String] =
-    Sql.query(
-      connection,
-      """SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE'
-        |ORDER BY table_name LIMIT 1000""".stripMargin,
-      schema(connection, name)
-    )(_.getString(1))
+    sql"""SELECT table_name FROM information_schema.tables WHERE table_schema = ${schema(connection, name)}
+       |AND table_type = 'BASE TABLE' ORDER BY table_name LIMIT 1000""".query(connection)(_.getString(1))
 
   override def newName(connection: Connection, name: TableName): QualifiedName =
     QualifiedName(schema(connection, name), name.table.text)
@@ -68,14 +64,9 @@ private[mysql] object MysqlCatalog extends Catalog {
     if (part.quoted) Seq(part.text) else Seq(part.text, part.text.toLowerCase(Locale.ROOT)).distinct
 
   private def relation(connection: Connection, schema: String, table: String): Option[QualifiedName] =
-    Sql
-      .query(
-        connection,
-        """SELECT table_schema, table_name, table_type, COALESCE(engine, 'none')
-          |FROM information_schema.tables WHERE table_schema = ? AND table_name = ?""".stripMargin,
-        schema,
-        table
-      ) { rows =>
+    sql"""SELECT table_schema, table_name, table_type, COALESCE(engine, 'none')
+          |FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table"""
+      .query(connection) { rows =>
         val name = QualifiedName(rows.getString(1), rows.getString(2))
         if (!Set("BASE TABLE", "SYSTEM VERSIONED")(rows.getString(3)))
           refuse(name, s"it is a ${rows.getString(3).toLowerCase(Locale.ROOT)}", "Name an ordinary table.")
@@ -110,34 +101,30 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** Each with what makes it loose as a key. */
   private def columns(connection: Connection, table: QualifiedName): Seq[(TargetColumn, Option[String])] =
-    Sql.query(
-      connection,
-      """SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
+    sql"""SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
         |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name
-        |FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position""".stripMargin,
-      table.schema,
-      table.table
-    ) { rows =>
-      val extra = rows.getString(4).toLowerCase(Locale.ROOT)
-      val kind = MysqlType(
-        rows.getString(6).toLowerCase(Locale.ROOT),
-        rows.getString(7).toLowerCase(Locale.ROOT),
-        length(rows, 8),
-        length(rows, 9),
-        rows.getInt(10),
-        rows.getInt(11),
-        rows.getInt(12),
-        rows.getString(13))
-      val column = TargetColumn(
-        rows.getString(1),
-        kind,
-        nullable = rows.getString(2) == "YES",
-        filled = rows.getString(3) != null || extra.contains("auto_increment"),
-        generated =
-          Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
-      )
-      (column, kind.loose)
-    }
+        |FROM information_schema.columns WHERE table_schema = ${table.schema} AND table_name = ${table.table} ORDER BY ordinal_position"""
+      .query(connection) { rows =>
+        val extra = rows.getString(4).toLowerCase(Locale.ROOT)
+        val kind = MysqlType(
+          rows.getString(6).toLowerCase(Locale.ROOT),
+          rows.getString(7).toLowerCase(Locale.ROOT),
+          length(rows, 8),
+          length(rows, 9),
+          rows.getInt(10),
+          rows.getInt(11),
+          rows.getInt(12),
+          rows.getString(13))
+        val column = TargetColumn(
+          rows.getString(1),
+          kind,
+          nullable = rows.getString(2) == "YES",
+          filled = rows.getString(3) != null || extra.contains("auto_increment"),
+          generated =
+            Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
+        )
+        (column, kind.loose)
+      }
 
   /** A LONGTEXT may have 4 GiB. */
   private def length(rows: ResultSet, column: Int): Option[Int] = {
@@ -147,14 +134,9 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   /** Unique indexes on whole columns. */
   private def keys(connection: Connection, table: QualifiedName, loose: Map[String, String]): Seq[TargetKey] =
-    Sql
-      .query(
-        connection,
-        """SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
-          |WHERE table_schema = ? AND table_name = ? AND non_unique = 0""".stripMargin,
-        table.schema,
-        table.table
-      )(rows => (rows.getString(1), Option(rows.getString(2))))
+    sql"""SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics
+          |WHERE table_schema = ${table.schema} AND table_name = ${table.table} AND non_unique = 0"""
+      .query(connection)(rows => (rows.getString(1), Option(rows.getString(2))))
       .groupMap(_._1)(_._2)
       .values
       .toSeq
@@ -201,12 +183,9 @@ private[mysql] object TargetMark {
     }
 
   private def mark(connection: Connection, table: QualifiedName): Unit = {
-    val comment = Sql
-      .query(
-        connection,
-        "SELECT table_comment FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-        table.schema,
-        table.table)(_.getString(1))
+    val comment = sql"""SELECT table_comment FROM information_schema.tables
+       |WHERE table_schema = ${table.schema} AND table_name = ${table.table}"""
+      .query(connection)(_.getString(1))
       .headOption
       .getOrElse("")
     val marked = s"$comment $Prefix${Random.between(1L, 1000000000000L)}]".trim
@@ -231,14 +210,11 @@ final private[mysql] case class MysqlVersion(text: String) {
   /** An older server lacks what the dialect's statements use: common table expressions, window functions. */
   def check: Either[EpochalException, Unit] = {
     val (product, oldest) = if (isMariadb) ("MariaDB", (10, 6)) else ("MySQL", (8, 0))
-    Either.cond(
-      numbers.forall(_ >= oldest),
-      (),
+    JdbcOptions.ensure(numbers.forall(_ >= oldest))(
       JdbcOptions.unsupported(
         s"write to $product $text",
         s"the oldest $product that it knows is ${oldest._1}.${oldest._2}",
-        "Upgrade the server.")
-    )
+        "Upgrade the server."))
   }
 }
 

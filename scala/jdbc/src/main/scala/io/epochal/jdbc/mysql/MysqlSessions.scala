@@ -85,11 +85,8 @@ private[mysql] object MysqlSessions extends Sessions {
       .head
 
   private def isInStatement(connection: Connection, waiting: Long): Boolean =
-    Sql
-      .query(
-        connection,
-        "SELECT id FROM information_schema.processlist WHERE id = ? AND command <> 'Sleep' AND time >= 1",
-        waiting)(_.getLong(1))
+    sql"SELECT id FROM information_schema.processlist WHERE id = $waiting AND command <> 'Sleep' AND time >= 1"
+      .query(connection)(_.getLong(1))
       .nonEmpty
 
   /** A session in its COMMIT is neither dead nor frozen: the server goes on with it, whoever its client is, and may wait for

@@ -191,14 +191,10 @@ object JdbcOptions {
       mode = values.get(Mode)
       upsert = mode.fold(keys.nonEmpty || values.isSet(RowOptions.OpColumn))(_ != "append")
       rows <- RowOptions.read(values, mode, upsert)
-      _ <- Either.cond(
-        !upsert || keys.nonEmpty,
-        (),
+      _ <- ensure(!upsert || keys.nonEmpty)(
         Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
-      _ <- Either.cond(upsert || !values.isSet(OrderColumn), (), orderWithoutUpsert)
-      _ <- Either.cond(
-        !(values(IdentityOptions.NewQuery).replaces && values(TransportName) == TransportChoice.Prepared),
-        (),
+      _ <- ensure(upsert || !values.isSet(OrderColumn))(orderWithoutUpsert)
+      _ <- ensure(!(values(IdentityOptions.NewQuery).replaces && values(TransportName) == TransportChoice.Prepared))(
         replacePrepared)
       connection = ConnectionSettings(
         values(Url),
@@ -242,6 +238,9 @@ object JdbcOptions {
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
     Conditions.ModeUnsupported("format" -> Format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 
+  private[jdbc] def ensure(condition: Boolean)(error: => EpochalException): Either[EpochalException, Unit] =
+    Either.cond(condition, (), error)
+
   private def password(values: OptionValues): Option[Secret] =
     values
       .get(PasswordText)
@@ -260,14 +259,11 @@ object JdbcOptions {
 
   /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =
-    Either.cond(
-      !AsynchronousProgress.isEnabled(raw) && !AsynchronousProgress.isForced(raw),
-      (),
+    ensure(!AsynchronousProgress.isEnabled(raw) && !AsynchronousProgress.isForced(raw))(
       unsupported(
         "run with asynchronous progress tracking",
         "an epoch's offsets must be logged before its rows are committed, or a restart does not know which rows are still to be written",
-        "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out.")
-    )
+        "Set asyncProgressTrackingEnabled to false, and leave the option that overrides Spark's check out."))
 }
 
 /** What the option `keyComparison` asks for. */

@@ -78,15 +78,13 @@ object RowOptions {
     val updated = values.get(UpdateColumns).getOrElse(Nil)
     val op = values.get(OpColumn)
     def conflict(is: Boolean, options: String)(suggestion: String): Either[EpochalException, Unit] =
-      Either.cond(!is, (), values.conflict(options, suggestion))
+      JdbcOptions.ensure(!is)(values.conflict(options, suggestion))
     for {
       _ <- conflict(!keyed && updated.nonEmpty, "updateColumns, mode=append")(
         "updateColumns chooses what a row of the same key replaces: set keyColumns, or leave updateColumns out.")
       _ <- conflict(op.isDefined && mode.exists(_ != "changes"), s"opColumn, mode=${mode.getOrElse("")}")(
         "opColumn says of each row what it does: set mode=changes, or leave opColumn out.")
-      _ <- Either.cond(
-        op.isDefined || !mode.contains("changes"),
-        (),
+      _ <- JdbcOptions.ensure(op.isDefined || !mode.contains("changes"))(
         Conditions.OptionRequired(
           "option" -> OpColumn.name,
           "format" -> JdbcOptions.Format,

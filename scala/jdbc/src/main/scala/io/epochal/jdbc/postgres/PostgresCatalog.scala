@@ -53,14 +53,8 @@ private[postgres] object PostgresCatalog extends Catalog {
 
   /** By the catalog's rows: `to_regclass` may remember that there was none before the transaction waited for a lock. */
   override def exists(connection: Connection, table: QualifiedName): Boolean =
-    Sql
-      .query(
-        connection,
-        """SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-          |WHERE n.nspname = ? AND c.relname = ?""".stripMargin,
-        table.schema,
-        table.table)(_.getInt(1))
-      .nonEmpty
+    sql"""SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+          |WHERE n.nspname = ${table.schema} AND c.relname = ${table.table}""".query(connection)(_.getInt(1)).nonEmpty
 
   override def identitySql(table: QualifiedName): String =
     s"to_regclass(${literal(PostgresDialect.quote(table))})::oid::bigint"
@@ -118,15 +112,12 @@ private[postgres] object PostgresCatalog extends Catalog {
 
   private def columns(connection: Connection, oid: Long): Seq[TargetColumn] = {
     val types = ColumnTypes.of(connection, oid)
-    Sql.query(
-      connection,
-      """SELECT a.attname, a.attnum, a.attnotnull,
+    sql"""SELECT a.attname, a.attnum, a.attnotnull,
         |  a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL AS filled,
         |  a.attgenerated <> '' OR a.attidentity = 'a' AS generated
         |FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-        |WHERE a.attrelid = ?::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".stripMargin,
-      oid
-    )(rows => column(rows, types(rows.getInt("attnum"))))
+        |WHERE a.attrelid = $oid::bigint::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""".query(
+      connection)(rows => column(rows, types(rows.getInt("attnum"))))
   }
 
   private def column(rows: ResultSet, of: ColumnTypes.ColumnType): TargetColumn = TargetColumn(
@@ -140,10 +131,7 @@ private[postgres] object PostgresCatalog extends Catalog {
   /** Those that ON CONFLICT can infer: whole, on plain columns, checked at once. */
   private def keys(connection: Connection, oid: Long, columns: Seq[TargetColumn]): Seq[TargetKey] = {
     val byType = columns.flatMap(c => PostgresType.loose(c.columnType).map(c.name -> _)).toMap
-    Sql
-      .query(
-        connection,
-        """SELECT i.indexrelid, a.attname, CASE
+    sql"""SELECT i.indexrelid, a.attname, CASE
           |  WHEN NOT c.collisdeterministic THEN concat('collation ', quote_ident(c.collname))
           |  WHEN o.opcnamespace <> 'pg_catalog'::regnamespace THEN concat('operator class ', quote_ident(o.opcname)) END
           |FROM pg_index i
@@ -151,10 +139,9 @@ private[postgres] object PostgresCatalog extends Catalog {
           |  AS k(attnum, collation_id, class_id, place)
           |JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
           |LEFT JOIN pg_collation c ON c.oid = k.collation_id LEFT JOIN pg_opclass o ON o.oid = k.class_id
-          |WHERE i.indrelid = ?::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
-          |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts""".stripMargin,
-        oid
-      )(rows => (rows.getLong(1), rows.getString(2), Option(rows.getString(3))))
+          |WHERE i.indrelid = $oid::bigint::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
+          |  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts"""
+      .query(connection)(rows => (rows.getLong(1), rows.getString(2), Option(rows.getString(3))))
       .groupBy(_._1)
       .values
       .map { index =>

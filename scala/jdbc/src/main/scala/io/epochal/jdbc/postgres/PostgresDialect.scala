@@ -82,8 +82,8 @@ class PostgresDialect extends Dialect with BuiltInDialect {
     TrustedTables.check(connection, table, trust, named)
 
   override def isCommitted(connection: Connection, transaction: String): Option[Boolean] =
-    Sql
-      .query(connection, "SELECT pg_xact_status(?::text::xid8)", transaction)(rows => Option(rows.getString(1)))
+    sql"SELECT pg_xact_status($transaction::text::xid8)"
+      .query(connection)(rows => Option(rows.getString(1)))
       .flatten
       .headOption
       .collect {

@@ -53,15 +53,12 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
     val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
-    Either.cond(
-      allowed >= tasks,
-      (),
+    JdbcOptions.ensure(allowed >= tasks)(
       JdbcOptions.unsupported(
         s"use transport=prepared with $tasks tasks",
         s"the server's max_prepared_transactions is $allowed",
         s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave transport out."
-      )
-    )
+      ))
   }
 
   override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)

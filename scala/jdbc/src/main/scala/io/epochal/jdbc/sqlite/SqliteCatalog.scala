@@ -24,12 +24,9 @@ private[sqlite] object SqliteCatalog extends Catalog {
   override def find(connection: Connection, name: TableName): Option[TargetTable] =
     if (!name.schema.forall(_.text.equalsIgnoreCase(Schema))) None
     else
-      Sql
-        .query(
-          connection,
-          "SELECT name, type, sql FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
-          name.table.text
-        )(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
+      sql"""SELECT name, type, sql FROM main.sqlite_schema
+         |WHERE type IN ('table', 'view') AND name = ${name.table.text} COLLATE NOCASE"""
+        .query(connection)(rows => (rows.getString(1), rows.getString(2), rows.getString(3)))
         .headOption
         .map { case (table, kind, sql) =>
           if (kind == "view" || sql.toUpperCase(Locale.ROOT).startsWith("CREATE VIRTUAL"))
@@ -48,8 +45,8 @@ private[sqlite] object SqliteCatalog extends Catalog {
     QualifiedName(Schema, name.table.text)
 
   override def exists(connection: Connection, table: QualifiedName): Boolean =
-    Sql
-      .query(connection, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table.table)(_.getInt(1))
+    sql"SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ${table.table}"
+      .query(connection)(_.getInt(1))
       .nonEmpty
 
   /** A value carries its type here, whatever the column's. */
@@ -74,24 +71,21 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   private def describe(connection: Connection, table: String): TargetTable = {
     val name = QualifiedName(Schema, table)
-    val (withoutRowid, strict) = Sql
-      .query(connection, "SELECT wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?", table)(rows =>
-        (rows.getBoolean(1), rows.getBoolean(2)))
+    val (withoutRowid, strict) = sql"SELECT wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = $table"
+      .query(connection)(rows => (rows.getBoolean(1), rows.getBoolean(2)))
       .headOption
       .getOrElse((false, false))
     val sortsTexts = Sql.query(connection, "SELECT encoding FROM pragma_encoding")(_.getString(1)).contains("UTF-8")
-    val raw = Sql.query(
-      connection,
-      """SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1""",
-      table
-    )(rows =>
-      Raw(
-        rows.getString(1),
-        rows.getString(2),
-        rows.getBoolean(3),
-        rows.getString(4) != null,
-        rows.getInt(5),
-        rows.getInt(6) > 0))
+    val raw =
+      sql"""SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo($table, 'main') WHERE hidden <> 1"""
+        .query(connection)(rows =>
+          Raw(
+            rows.getString(1),
+            rows.getString(2),
+            rows.getBoolean(3),
+            rows.getString(4) != null,
+            rows.getInt(5),
+            rows.getInt(6) > 0))
     val primary = raw.filter(_.primary > 0)
     // Then the column is the row's number: SQLite makes one up for a NULL.
     val numbers = primary.size == 1 && primary.head.declared.equalsIgnoreCase("INTEGER") && !withoutRowid
@@ -114,14 +108,10 @@ private[sqlite] object SqliteCatalog extends Catalog {
 
   /** Unique indexes on columns, not on expressions. */
   private def indexes(connection: Connection, table: String): Seq[TargetKey] =
-    Sql
-      .query(
-        connection,
-        """SELECT l.name, i.name, i.coll
-          |FROM pragma_index_list(?, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
-          |WHERE l."unique" AND NOT l.partial AND i.key""".stripMargin,
-        table
-      )(rows => (rows.getString(1), Option(rows.getString(2)), rows.getString(3)))
+    sql"""SELECT l.name, i.name, i.coll
+          |FROM pragma_index_list($table, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS i
+          |WHERE l."unique" AND NOT l.partial AND i.key"""
+      .query(connection)(rows => (rows.getString(1), Option(rows.getString(2)), rows.getString(3)))
       .groupBy(_._1)
       .values
       .toSeq

@@ -35,12 +35,9 @@ class SqliteDialect extends Dialect with BuiltInDialect {
           "Name a file, for example jdbc:sqlite:comments.db."))
     case Some(path) =>
       val directory = path.toAbsolutePath.normalize.getParent
-      Either.cond(
-        directory == null || Files.isDirectory(directory),
-        (),
-        Conditions.DatabaseUnreachable(
-          "url" -> options.connection.place,
-          "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
+      JdbcOptions.ensure(directory == null || Files.isDirectory(directory))(Conditions.DatabaseUnreachable(
+        "url" -> options.connection.place,
+        "reason" -> s"the directory $directory does not exist (a relative path starts at the driver's working directory)"))
   }
 
   /** With the write-ahead log and its index: SQLite puts them beside the file itself, not beside a link to it. */

@@ -47,7 +47,7 @@ private[jdbc] object QueryColumns {
     val rows = options.rows
     for {
       operation <- all(rows.opColumn.toSeq)(find(RowOptions.OpColumn, _, fields)(_.name)).map(_.headOption)
-      _ <- all(operation.toSeq)(f => Either.cond(isText(f.dataType), (), notText(f)))
+      _ <- all(operation.toSeq)(f => JdbcOptions.ensure(isText(f.dataType))(notText(f)))
       others = fields.filterNot(operation.contains)
       map <- all(rows.columnMap) { case (from, to) =>
         find(RowOptions.ColumnMap, from, others, mapped(rows.columnMap, from))(_.name).map(_ -> to)
@@ -59,7 +59,7 @@ private[jdbc] object QueryColumns {
       keys <- all(options.keyColumns)(listed(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(rows.updateColumns)(listed(RowOptions.UpdateColumns, rows.updateColumns, _, stored))
-      _ <- Either.cond(updated.intersect(keys).isEmpty, (), keysAreUpdated(updated.intersect(keys)))
+      _ <- JdbcOptions.ensure(updated.intersect(keys).isEmpty)(keysAreUpdated(updated.intersect(keys)))
     } yield QueryColumns(stored, keys, order.headOption, updated.distinct, operation.map(fields.indexOf))
   }
 

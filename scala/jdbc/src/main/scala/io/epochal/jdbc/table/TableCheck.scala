@@ -6,15 +6,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
-import io.epochal.jdbc.database.{
-  BoundColumn,
-  BoundTable,
-  Dialect,
-  OperationColumn,
-  TargetColumn,
-  TargetTable,
-  WriteMode
-}
+import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, TransportChoice}
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
@@ -105,9 +97,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
 
   /** A longer name would be cut without an error. */
   private def nameable(name: String): Checked[Unit] =
-    Either.cond(
-      name.getBytes("UTF-8").length <= dialect.abilities.longestName,
-      (),
+    JdbcOptions.ensure(name.getBytes("UTF-8").length <= dialect.abilities.longestName)(
       JdbcOptions.unsupported(
         s"make '$name'",
         s"${dialect.name} cuts names after ${dialect.abilities.longestName} bytes",
@@ -124,9 +114,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
     for {
       column <- named(query.into, table.columns)(_.name).toRight(absent(query, table))
       _ <- declared(field)
-      _ <- Either.cond(
-        !column.generated,
-        (),
+      _ <- JdbcOptions.ensure(!column.generated)(
         mismatch(
           field,
           table,
@@ -187,10 +175,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       for {
         loose <- compared(keys, columns, table)
         _ <- all(query.order.flatMap(bound).toSeq)(o =>
-          Either.cond(dialect.types.sorts(o.field.dataType, o.column.columnType), (), unsortable(o)))
-        _ <- Either.cond(
-          query.operation.isEmpty || dialect.abilities.deletes,
-          (),
+          JdbcOptions.ensure(dialect.types.sorts(o.field.dataType, o.column.columnType))(unsortable(o)))
+        _ <- JdbcOptions.ensure(query.operation.isEmpty || dialect.abilities.deletes)(
           JdbcOptions.unsupported(
             "delete rows",
             s"the sink can only store rows in ${dialect.name}",
@@ -217,9 +203,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       columns.exists(c => c.column.name == name && !TableCheck.comparesAlike(c.field.dataType))
     }
     for {
-      _ <- Either.cond(
-        found.nonEmpty,
-        (),
+      _ <- JdbcOptions.ensure(found.nonEmpty)(
         Conditions.KeyNotUnique("table" -> table.name, "columns" -> keys.mkString(", ")))
       _ <- loose.toSeq.sorted.headOption.filter(_ => options.keyComparison == KeyComparison.Exact) match {
         case None => Right(())

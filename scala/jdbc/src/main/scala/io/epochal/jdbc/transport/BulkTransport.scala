@@ -12,16 +12,7 @@ import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database.{BulkCopy, BulkLoad, BulkRun, ConnectionPool, Database, Dialect, WriteMode}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.sink.row.RowFormat
-import io.epochal.kit.sink.transport.{
-  BufferedOutput,
-  BulkMessage,
-  Shipment,
-  TaskAttempt,
-  TaskMessage,
-  TaskOutput,
-  TaskReport,
-  Transport
-}
+import io.epochal.kit.sink.transport._
 
 /** Tasks bring rows to the database themselves: at once, or when they have become too many for a message.
   *
