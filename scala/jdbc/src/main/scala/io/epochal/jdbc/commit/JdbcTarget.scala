@@ -125,13 +125,11 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
     /** Whether the table is still the one, with columns of the types, that the rows were encoded for. The load holds a lock on
       * it: this stays so until the COMMIT.
       */
-    private def isUnchanged: Boolean =
-      bound.table.target.oid.forall(oid =>
-        Sql
-          .query(connection, s"SELECT ${dialect.catalog.identitySql(bound.table.name)} AS oid")(Sql.long(_, "oid"))
-          .head
-          .contains(oid)) &&
-        Sql.query(connection, s"SELECT ${dialect.catalog.shapeSql(bound)}")(_.getString(1)).head == run.shape
+    private def isUnchanged: Boolean = {
+      val catalog = dialect.catalog
+      bound.table.target.oid.forall(catalog.identity(connection, bound.table.name).contains) &&
+      catalog.shape(connection, bound) == run.shape
+    }
 
     override lazy val progress: Option[SinkProgress] =
       Option.when(dialect.abilities.flushes && (progressIsReady || progressTable.exists(connection)))(

@@ -37,9 +37,7 @@ private[jdbc] object TargetTables {
       AddedColumns.tried(connection, dialect, identified.name, added) {
         val complete = if (added.isEmpty) identified else find().getOrElse(throw check.missing(None))
         val bound = check.bind(schema, complete).fold(throw _, identity)
-        bound.copy(
-          added = added,
-          shape = Sql.query(connection, s"SELECT ${dialect.catalog.shapeSql(bound)}")(_.getString(1)).head)
+        bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
       }
     }
     val there = find().map(bind)

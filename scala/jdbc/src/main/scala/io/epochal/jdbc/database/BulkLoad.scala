@@ -50,10 +50,10 @@ trait BulkLoad extends Serializable {
     * @param append
     *   rows are only added
     */
-  def check(connection: Connection, append: Boolean): Either[EpochalException, Unit]
+  def check(@unused connection: Connection, @unused append: Boolean): Either[EpochalException, Unit] = Right(())
 
   /** The same when the number of tasks is known. */
-  def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit]
+  def checkTasks(@unused database: Database, @unused tasks: Int): Either[EpochalException, Unit] = Right(())
 
   /** In the claim's transaction: makes the tables that it needs. */
   def claim(connection: Connection, run: BulkRun): Unit
@@ -84,10 +84,14 @@ trait BulkLoad extends Serializable {
   def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded
 
   /** In the committing transaction, when the ledger row is written: notes what is to be done after the COMMIT. */
-  def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit
+  def decide(
+      @unused connection: Connection,
+      @unused run: BulkRun,
+      @unused epoch: Long,
+      @unused messages: Seq[BulkMessage]): Unit = ()
 
   /** After the COMMIT: does it, and removes what attempts that do not count have left. May be called again. */
-  def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit
+  def complete(@unused database: Database, @unused run: BulkRun, @unused messages: Seq[BulkMessage]): Unit = ()
 
   /** Completes what was decided, and removes what was not and never will be: of this run, while it commits nothing, and of
     * older ones of the same sink. Runs transactions of its own, under the ledger's lock.

@@ -14,6 +14,7 @@ import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -177,6 +178,12 @@ trait Catalog {
 
   /** SQL for a text that changes when the types of the columns that rows are bound to do; never NULL. */
   def shapeSql(table: BoundTable): String
+
+  final def identity(connection: Connection, table: QualifiedName): Option[Long] =
+    Sql.query(connection, s"SELECT ${identitySql(table)} AS oid")(Sql.long(_, "oid")).head
+
+  final def shape(connection: Connection, table: BoundTable): String =
+    Sql.query(connection, s"SELECT ${shapeSql(table)}")(_.getString(1)).head
 }
 
 /** Which Spark types go into which columns. */

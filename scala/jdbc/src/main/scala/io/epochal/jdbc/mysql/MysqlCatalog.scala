@@ -27,7 +27,7 @@ private[mysql] object MysqlCatalog extends Catalog {
       val described = columns(connection, found)
       TargetTable(
         found,
-        Target(found.toString, TargetMark.read(connection, found)),
+        Target(found.toString, identity(connection, found)),
         described.map(_._1),
         keys(connection, found, described.flatMap { case (column, loose) => loose.map(column.name -> _) }.toMap))
     }
@@ -166,9 +166,6 @@ private[mysql] object TargetMark {
        |FROM information_schema.tables WHERE table_schema = ${MysqlCatalog.literal(table.schema)}
        |AND table_name = ${MysqlCatalog.literal(table.table)})"""
 
-  def read(connection: Connection, table: QualifiedName): Option[Long] =
-    Sql.query(connection, s"SELECT ${sql(table)} AS oid")(Sql.long(_, "oid")).head
-
   /** Commits the transaction. One at a time: two that put their numbers at once would each believe in its own. */
   def put(connection: Connection, table: TargetTable): TargetTable =
     if (table.target.oid.isDefined) table
@@ -177,8 +174,8 @@ private[mysql] object TargetMark {
         s"CONCAT('$LockPrefix', MD5(CONCAT(${MysqlCatalog.literal(table.name.schema)}, '.', ${MysqlCatalog.literal(table.name.table)})))"
       Sql.query(connection, s"SELECT GET_LOCK($lock, $LockSeconds)")(_.getInt(1)): Unit
       try {
-        if (read(connection, table.name).isEmpty) mark(connection, table.name)
-        table.copy(target = table.target.copy(oid = read(connection, table.name)))
+        if (MysqlCatalog.identity(connection, table.name).isEmpty) mark(connection, table.name)
+        table.copy(target = table.target.copy(oid = MysqlCatalog.identity(connection, table.name)))
       } finally Sql.query(connection, s"SELECT RELEASE_LOCK($lock)")(_.getInt(1)): Unit
     }
 

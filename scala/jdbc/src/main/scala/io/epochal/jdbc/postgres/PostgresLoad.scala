@@ -7,8 +7,10 @@ import scala.util.control.NonFatal
 
 import org.postgresql.PGConnection
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.hash.Sha256
-import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
+import io.epochal.jdbc.commit.LedgerTable
+import io.epochal.jdbc.database.{BoundTable, BulkLoad, BulkRun, Loaded, WriteMode}
 import io.epochal.kit.sink.row.EncodedRows
 
 /** Puts encoded rows into a table by one binary COPY: straight, or where they replace others, by way of a temporary table. */
@@ -99,4 +101,18 @@ final private[postgres] class CopyStream(connection: Connection, into: String, c
     if (in.isActive)
       try in.cancelCopy()
       catch { case NonFatal(_) => () }
+}
+
+/** What PostgreSQL's ways to load have in common. */
+private[postgres] trait PostgresBulk extends BulkLoad {
+
+  /** A batch write has no row in the ledger, and no successor. */
+  final override def fenced(connection: Connection, run: BulkRun): Option[EpochalException] =
+    if (run.once) None else SearchPath.pinned(connection)(PostgresBulk.ledger(run).fenced(connection, run))
+}
+
+private[postgres] object PostgresBulk {
+
+  /** Beside the target of a run. */
+  def ledger(run: BulkRun): LedgerTable = new LedgerTable(PostgresDialect, run.table.trust, "")
 }

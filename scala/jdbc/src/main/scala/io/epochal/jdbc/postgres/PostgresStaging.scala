@@ -34,9 +34,6 @@ private[postgres] object PostgresStaging extends PostgresBulk {
 
   override val name = "staged"
 
-  override def check(connection: Connection, append: Boolean): Either[EpochalException, Unit] = Right(())
-  override def checkTasks(database: Database, tasks: Int): Either[EpochalException, Unit] = Right(())
-
   override def claim(connection: Connection, run: BulkRun): Unit = new StagingRegistry(run).create(connection)
 
   override def open(connection: Connection, run: BulkRun, attempt: TaskAttempt, token: String): BulkCopy = {
@@ -125,9 +122,6 @@ private[postgres] object PostgresStaging extends PostgresBulk {
     val found = Sql.query(connection, s"SELECT count(*) FROM ${registry.relation(message.place)}")(_.getLong(1)).head
     if (found != message.stored) throw lost(message.attempt, message.place, found, message.stored)
   }
-
-  override def decide(connection: Connection, run: BulkRun, epoch: Long, messages: Seq[BulkMessage]): Unit = ()
-  override def complete(database: Database, run: BulkRun, messages: Seq[BulkMessage]): Unit = ()
 
   override def settle(database: Database, run: BulkRun): Unit =
     database.inTransaction("the removal of what is left in staging") { transaction =>

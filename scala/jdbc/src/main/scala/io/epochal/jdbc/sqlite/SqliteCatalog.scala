@@ -98,10 +98,9 @@ private[sqlite] object SqliteCatalog extends Catalog {
         filled = column.hasDefault || isNumber,
         generated = column.generated)
     }
-    val oid = Sql.query(connection, s"SELECT ${identitySql(name)} AS oid")(Sql.long(_, "oid")).headOption.flatten
     TargetTable(
       name,
-      Target(table, oid),
+      Target(table, identity(connection, name)),
       columns,
       (Option.when(numbers)(TargetKey(Set(primary.head.name))) ++ indexes(connection, table)).toSeq)
   }

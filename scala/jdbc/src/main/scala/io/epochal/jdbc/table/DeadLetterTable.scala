@@ -2,12 +2,11 @@ package io.epochal.jdbc.table
 
 import java.sql.Connection
 
-import scala.util.Using
-
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
+import io.epochal.jdbc.sql.SqlText._
 import io.epochal.kit.sink.row.DeadLetter
 
 /** The table that takes the rows that could not be stored, with their epoch, in its transaction.
@@ -18,7 +17,7 @@ import io.epochal.kit.sink.row.DeadLetter
 final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
   import DeadLetterTable._
 
-  private val sql = dialect.ledger
+  private val words = dialect.ledger
 
   /** Its name as the database spells it, if it is there; it must have all columns, not be the target, and be trusted. */
   def find(connection: Connection, trust: Trust): Option[QualifiedName] =
@@ -42,18 +41,13 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
     find(connection, trust).getOrElse {
       val made = dialect.catalog.newName(connection, name)
       if (made == trust.target) throw isTarget
-      val types = Seq(
-        sql.text,
-        sql.bigint,
-        s"${sql.bigint} NOT NULL",
-        s"${sql.bigint} NOT NULL",
-        s"${sql.text} NOT NULL",
-        s"${sql.text} NOT NULL",
-        s"${sql.text} NOT NULL",
-        s"${sql.timestamp} NOT NULL")
-      val columns = Columns.zip(types).map { case (column, kind) => s"$column $kind" }
-      Using.resource(connection.createStatement())(
-        _.execute(s"CREATE TABLE ${dialect.quote(made)} (${columns.mkString(", ")})")): Unit
+      import words.{bigint, text, timestamp}
+      Sql.run(
+        connection,
+        text"""CREATE TABLE ${dialect.quote(made)} (sink_id $text, epoch $bigint, partition_id $bigint NOT NULL,
+           |row_number $bigint NOT NULL, column_name $text NOT NULL, reason $text NOT NULL, row_json $text NOT NULL,
+           |recorded_at $timestamp NOT NULL)"""
+      )
       made
     }
 
