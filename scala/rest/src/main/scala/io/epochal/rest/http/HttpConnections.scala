@@ -30,7 +30,7 @@ final private[http] class HttpConnections(transport: HttpTransport) {
   @volatile private var running = new Running(transport)
   private var closed = false
 
-  /** What requests are made with now: to be asked for before each of them. */
+  /** The current client: call it for each request. */
   def client: CloseableHttpClient = {
     if (running.isClosed) replace()
     running.client

@@ -46,7 +46,7 @@ final case class HttpShare(requestsPerSecond: Option[Double], concurrency: Optio
   *
   *   - No more requests are under way than the shares of the tasks that are open here allow, and never more than the budget.
   *   - They start evenly: each at least 1/rate after the one before, with nothing saved up while nobody asks.
-  *   - While the server has asked for a pause none starts. After it they come back one by one, each at a moment of its own.
+  *   - During a pause that the server has requested none starts. After it they come back one by one, each at a moment of its own.
   *
   * Not guaranteed: that executors' requests are even among themselves. In any second there are at most as many as the
   * budget says, and one more for each executor.

@@ -16,15 +16,15 @@ import io.epochal.rest.http.request.{Endpoint, OptionList, RequestLimits}
 /** What all requests of a query have in common. Travels to the executors; prints without secrets.
   *
   * @param transport
-  *   what connections are like
+  *   the settings of connections
   * @param maxResponseBytes
   *   the largest response that is read, after decompression
   * @param politeness
-  *   how often the server is asked, and what is made of its refusals
+  *   the budget of requests, and the meaning of statuses
   * @param auth
-  *   how requests say who asks
+  *   how requests authenticate themselves
   * @param hidden
-  *   what else must be in no text
+  *   further values that are masked in all texts
   * @param byLines
   *   whether bodies of success are lines: where nothing but the end of the connection ends one, its last line must have its break
   * @param limits

@@ -14,7 +14,7 @@ import io.epochal.kit.tls.CertificateOptions.{file, invalid}
 import io.epochal.kit.tls.{CertificateOptions, CertifiedKey, Pem, PemException}
 import io.epochal.rest.http.request.OptionList
 
-/** What connections are like: queries that want the same share them within a JVM. Travels to the executors; prints without
+/** The settings of connections: queries with the same settings share them within a JVM. Travels to the executors; prints without
   * secrets.
   *
   * @param timeout
@@ -51,7 +51,7 @@ final case class Proxy(host: String, port: Int, login: Option[(String, String)])
   override def toString: String = s"$host:$port${login.fold("")(_ => s" (${Redaction.Mask})")}"
 }
 
-/** Whom to trust, and who we are, as texts in PEM: they travel to the executors, which have no such files. Prints without them.
+/** Trusted authorities and the client's certificate, as texts in PEM: they travel to the executors, which have no such files. Prints without them.
   *
   * @param authorities
   *   trusted in place of the JVM's

@@ -5,10 +5,10 @@ import java.time.{Duration, Instant, ZonedDateTime}
 
 import scala.util.Try
 
-/** How long a server asks not to be asked, as its responses' headers say. */
+/** How long a server wants no requests, by the headers of its responses. */
 private[http] object Throttle {
 
-  /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, asks for no particular wait. */
+  /** Retry-After (RFC 9110): seconds or a date. Zero, or what lies behind, means no particular wait. */
   def retryAfter(text: String, now: Instant): Option[Duration] =
     seconds(text)
       .orElse(Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME)).toOption.map { date =>
@@ -28,7 +28,7 @@ private[http] object Throttle {
   def exhausted(header: String => Option[String], now: Instant): Option[Duration] =
     (header("RateLimit").flatMap(policies) ++ Pairs.flatMap(pair(_, header, now))).maxOption
 
-  /** What is left, and until when. */
+  /** Requests that remain, and until when. */
   private val Pairs =
     Seq("RateLimit", "X-RateLimit", "X-Rate-Limit").map(name => (s"$name-Remaining", s"$name-Reset"))
 

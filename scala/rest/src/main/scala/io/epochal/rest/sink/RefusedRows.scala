@@ -25,7 +25,7 @@ import io.epochal.rest.sink.Template.quoted
   */
 final private[rest] case class RefusedRow(partition: Int, row: Long, key: String, reason: String, json: String)
 
-/** What a task tells the driver when all of its rows are settled. */
+/** A task's message to the driver when all of its rows are settled. */
 final private[rest] case class RestTaskMessage(
     partition: Int,
     rows: Long,
@@ -34,7 +34,7 @@ final private[rest] case class RestTaskMessage(
     refused: Array[RefusedRow]
 ) extends WriterCommitMessage
 
-/** What becomes of refused rows in one attempt of one task; they wait in memory for its commit message.
+/** The refused rows of one attempt of one task, in memory until its commit message.
   *
   * @param limit
   *   of an epoch; None: the first one fails it

@@ -6,7 +6,7 @@ import io.epochal.kit.metric.SumMetric
 import io.epochal.kit.sink.SinkGauges
 import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
 
-/** What the sink tells in every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
+/** The sink's part of every query progress (`sink.metrics`): the last epoch, and sums since the query started. */
 final private[rest] class RestSinkMetrics {
   private val counters = new HttpCounters
   private var sentBytes = 0L

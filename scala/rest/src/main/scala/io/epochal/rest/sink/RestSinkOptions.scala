@@ -10,7 +10,7 @@ import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{HttpHeaders, OptionList, RequestOptions}
 import io.epochal.rest.http.{HttpOptions, HttpSettings, HttpStatuses}
 
-/** What a query asked of the sink, checked. Travels to the executors; prints without secrets. */
+/** The sink's options, checked. Travels to the executors; prints without secrets. */
 final case class RestSinkSettings(
     http: HttpSettings,
     method: String,
@@ -58,7 +58,7 @@ final case class KeySettings(
   def sent: Boolean = header.isDefined || inBody
 }
 
-/** Where a response tells of each row. All are JSON Pointers, but `success`.
+/** Where a response has the result of each row. All are JSON Pointers, but `success`.
   *
   * @param success
   *   empty: 200 to 299, and true
@@ -135,7 +135,7 @@ object RestSinkSettings {
       ))
 }
 
-/** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is what becomes of them. */
+/** The options of `epochal-rest` as a sink, declared once. [[RestSinkSettings]] is the result. */
 object RestSinkOptions extends OptionList {
   val Format = "epochal-rest"
 
@@ -195,7 +195,7 @@ object RestSinkOptions extends OptionList {
     Url +: (RequestOptions.all ++ all.tail ++ HttpOptions.all)
   )
 
-  /** What does not go together, whatever else was asked for. */
+  /** Options that contradict each other. */
   private[rest] def check(values: OptionValues, keyed: Boolean, urlHasColumns: Boolean): Option[EpochalException] = {
     def unless(needed: Boolean, specs: OptionSpec[_]*)(suggestion: String): Option[EpochalException] =
       specs.filter(values.isSet(_)) match {

@@ -16,7 +16,7 @@ import io.epochal.kit.spark.{RowOrder, RunningQuery, SinkEngine}
 /** `format("epochal-rest")` as a sink: rows are sent to a REST API, at least once, under idempotency keys that stay the same
   * when Spark repeats an epoch. [[io.epochal.rest.RestFormat]] is what Spark finds by name.
   *
-  *   - [[RestSinkOptions]], [[RestSinkSettings]], [[RequestShape]]: what the user asks for, checked before a query starts
+  *   - [[RestSinkOptions]], [[RestSinkSettings]], [[RequestShape]]: the options, checked before a query starts
   *   - [[RestWrite]] (driver): refuses what cannot be repeated, writes dead letters
   *   - [[RestWriter]] (task): rows to requests ([[RowEncoder]], [[RequestBatch]]) and their keys ([[IdempotencyKey]])
   *   - [[RowSender]]: sends a request until each of its rows is accepted or refused
@@ -40,7 +40,7 @@ final class RestSinkProvider extends SinkProvider[RestSinkSettings](RestSinkOpti
   }
 }
 
-/** What a sink asks of the engine about the query above it. */
+/** What the engine knows about the query of a sink. */
 private[rest] trait QueryPlan {
 
   /** What keeps the order of the query's rows from being repeatable; None when nothing is known to. */

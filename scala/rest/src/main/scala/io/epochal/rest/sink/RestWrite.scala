@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactor
 import org.apache.spark.sql.streaming.OutputMode
 
 import io.epochal.core.error.Conditions
-import io.epochal.kit.spark.{EveryOutputMode, QueryStop, SinkEngine}
 import io.epochal.kit.sink.{Messages, MicroBatches}
+import io.epochal.kit.spark.{EveryOutputMode, QueryStop, SinkEngine}
 
 /** Spark makes one for every micro-batch, so nothing may happen here that should happen once. */
 final private[rest] class RestWriteBuilder(run: RestSinkRun) extends EveryOutputMode {

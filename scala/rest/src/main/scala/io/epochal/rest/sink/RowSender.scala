@@ -123,7 +123,7 @@ private[rest] object RowSender {
       extends Exception(reason, null, false, false)
 }
 
-/** Rows that were asked for again until no time was left.
+/** Rows that the server still wanted again when no time was left.
   *
   * @param first
   *   number of the first one in its batch
@@ -131,7 +131,7 @@ private[rest] object RowSender {
 final private[rest] class RowsLeft(val first: Int, val reason: String, val attempts: Int)
     extends Exception(reason, null, false, false)
 
-/** What became of a row. */
+/** The result of a row. */
 sealed private[rest] trait RowResult
 
 private[rest] object RowResult {
@@ -142,7 +142,7 @@ private[rest] object RowResult {
   final case class Refused(reason: String) extends RowResult
 }
 
-/** Reads what a response tells of each row. Belongs to one task.
+/** Reads the result of each row in a response. Belongs to one task.
   *
   * @param retried
   *   statuses of rows that are to be sent again

@@ -23,12 +23,12 @@ import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier}
 
 /** `format("epochal-rest")`: the records of a REST API that lists them as JSON or CSV.
   *
-  *   - [[RestOptions]], [[RecordSchema]]: what the user asks for, checked when the DataFrame is built
+  *   - [[RestOptions]], [[RecordSchema]]: the options, checked when the DataFrame is built
   *   - [[SchemaInference]]: the schema, where none is given
-  *   - [[Pagination]]: which request gives which records; [[RestPlan]]: which task reads which
-  *   - [[ChainedPagination]]: how a page says what comes after it; [[PageChain]] follows
-  *   - [[TimeWindow]]: which stretch of time is asked for; [[io.epochal.rest.source.window.WindowChain]] follows
-  *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by [[EndFinder]], or journalled
+  *   - [[Pagination]]: which request returns which records; [[RestPlan]]: which task reads which
+  *   - [[ChainedPagination]]: how a page names the next one; [[PageChain]] follows
+  *   - [[TimeWindow]]: which window of time is requested; [[io.epochal.rest.source.page.WindowChain]] follows
+  *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by an [[EndSearch]], or journalled
   *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies
   *   - [[RestReader]] (executor): pages, asked for by [[PageReader]] or read by [[JournalPages]], to rows
   *   - [[RecordFormat]], [[RecordRows]]: the records of one response, and which of them give rows
@@ -36,7 +36,7 @@ import io.epochal.rest.source.supply.{FanOutPlan, MemberPartition, RestFrontier}
   */
 final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) {
 
-  /** What this provider inferred for the table that it is asked for next. */
+  /** The schema that was inferred for the next table. */
   private var inferred = Option.empty[StructType]
 
   private val columns = new RecordSchema(RestOptions.Format)
@@ -69,7 +69,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
 
 private object RestProvider {
 
-  /** Asks for the first page, in the calling thread, and has Spark look at its records.
+  /** Requests the first page, in the calling thread, and has Spark infer the schema of its records.
     *
     * @throws EpochalException
     *   SCHEMA_INFERENCE_FAILED, or one of the conditions of a request

@@ -5,10 +5,10 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.core.journal.Slice
-import io.epochal.kit.spark.TextMap
 import io.epochal.kit.metric.{SumMetric, TaskMetric}
 import io.epochal.kit.record.{Pages, RecordColumns, RecordReading, RecordRows}
 import io.epochal.kit.source.journal.{FeedRows, JournalPartition, JournalRows}
+import io.epochal.kit.spark.TextMap
 import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.{HttpCounters, HttpCounts}
@@ -166,7 +166,7 @@ private[rest] object RestMetrics {
 
   val ofScan: Array[CustomMetric] = Array(pages, bytes, retries, throttled, waited, malformed)
 
-  /** Spark asks for them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
+  /** Spark reads them every 100 rows, and looks each of them up: those that are 0, as most are, are left out. */
   def ofTask(pagesRead: Long, counts: HttpCounts, misfits: Long): Array[CustomTaskMetric] =
     Array(
       pages.ofTask(pagesRead),

@@ -9,7 +9,6 @@ import io.epochal.core.limit.ReadLimit
 import io.epochal.kit.record.RecordReading
 import io.epochal.kit.source.journal.{FeedRows, JournalledSource}
 import io.epochal.kit.source.{InitialOffset, PollBudgets, PositionCodec, Source, Supply}
-import io.epochal.kit.store.HadoopFileStore
 import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.paging._
 import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
@@ -24,12 +23,11 @@ import io.epochal.rest.source.supply.{RestReceiver, RestSupply}
   */
 private[rest] class RestSource private (
     options: RestOptions,
-    reading: RecordReading,
-    journal: HadoopFileStore,
     counters: HttpCounters,
     codec: PositionCodec[RestPosition],
     override val polls: PollBudgets,
-    override val supply: Supply[RestPosition]
+    override val supply: Supply[RestPosition],
+    readers: => PartitionReaderFactory
 ) extends Source[RestPosition] {
 
   override def name: String = s"${RestOptions.Format}[${options.source}]"
@@ -44,11 +42,7 @@ private[rest] class RestSource private (
 
   override def fromJson(json: String): Either[EpochalException, RestPosition] = codec.fromJson(json)
 
-  /** Tasks get the settings of the checkpoint's file system only where something is journalled, or was. */
-  override lazy val readerFactory: PartitionReaderFactory = {
-    val journalled = options.journal || journal.names().nonEmpty
-    new RestReaderFactory(options.alone, reading, counters, Option.when(journalled)(journal))
-  }
+  override lazy val readerFactory: PartitionReaderFactory = readers
 
   /** By driver and tasks. */
   override def received: Option[String] = {
@@ -87,24 +81,17 @@ private[rest] object RestSource {
     val journal = checkpoint.beside("journal")
     val (codec, polls) = (new Codec(options), new PollBudgets(options.refresh.bounds))
     val supplies = new RestSupply(counters, tasks, clock, polls)
-    if (options.followed)
-      new Followed(options, reading, journal, counters, codec, polls, supplies.received(options, journal, codec))
-    else new RestSource(options, reading, journal, counters, codec, polls, supplies.of(options, journal))
-  }
-
-  /** Pages are received into the journal: continuous and real-time queries follow its end. */
-  final private class Followed(
-      options: RestOptions,
-      reading: RecordReading,
-      journal: HadoopFileStore,
-      counters: HttpCounters,
-      codec: PositionCodec[RestPosition],
-      polls: PollBudgets,
-      override protected val journalled: RestReceiver
-  ) extends RestSource(options, reading, journal, counters, codec, polls, journalled)
-      with JournalledSource[RestPosition] {
-
-    override protected def feedRows: FeedRows = new RestFeedRows(options.alone, reading, counters, journal)
+    // Tasks get the settings of the checkpoint's file system only where something is journalled, or was.
+    def kept = Option.when(options.journal || journal.names().nonEmpty)(journal)
+    def readers = new RestReaderFactory(options.alone, reading, counters, kept)
+    if (options.followed) {
+      val rows = new RestFeedRows(options.alone, reading, counters, journal)
+      val receiver = supplies.received(options, journal, codec)
+      new RestSource(options, counters, codec, polls, receiver, readers) with JournalledSource[RestPosition] {
+        override protected def journalled: RestReceiver = receiver
+        override protected def feedRows: FeedRows = rows
+      }
+    } else new RestSource(options, counters, codec, polls, supplies.of(options, journal), readers)
   }
 
   /** Positions as offsets have them. */

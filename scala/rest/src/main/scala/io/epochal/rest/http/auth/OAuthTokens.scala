@@ -43,7 +43,7 @@ final private[http] case class Asking(refreshToken: Option[String], first: Boole
   override def toString: String = s"Asking(${Redaction.Mask})"
 }
 
-/** The access token of one client at one token server, for all tasks of a JVM: one of them asks for a new one, and the others
+/** The access token of one client at one token server, for all tasks of a JVM: one of them requests a new one, and the others
   * wait for what comes of it, be it a failure.
   *
   * Not guaranteed: a refresh token that the server replaces is known to this JVM only, until it ends.
@@ -110,7 +110,7 @@ private[http] object OAuthTokens {
   private[http] val all =
     new SharedValues[OAuthTokens](Capacity, tokens => if (tokens.isReplaced) KeptReplaced else Kept)
 
-  /** Those of whoever has the same credentials and asks for the same. */
+  /** Shared by queries with the same credentials and the same request. */
   def open(settings: OAuthSettings): Lease[OAuthTokens] = {
     val identity =
       Seq(Some(s"${settings.endpoint.base}${settings.endpoint.target("")}"), Some(settings.clientId), settings.scope) ++

@@ -20,7 +20,7 @@ import io.epochal.rest.http.request.OptionList.ensure
   * @param secrets
   *   what must be in no text: the values of headers and parameters, and the user info
   * @param credential
-  *   name of the parameter that says who asks, where there is one; it is not in `path`
+  *   name of the parameter with the credential, where there is one; it is not in `path`
   */
 final class Endpoint private (
     val base: URI,
@@ -45,7 +45,7 @@ final class Endpoint private (
   /** Whether every request has a parameter of that name. */
   def parameters(name: String): Boolean = Endpoint.parameters(base.toString + path)(Endpoint.encode(name))
 
-  /** The same, with a parameter that each request gets when it is made, because it says who asks. */
+  /** The same, with the parameter that gets the credential when a request is made. */
   def withCredential(parameter: Option[String]): Endpoint =
     new Endpoint(base, path, headers, hasUserInfo, secrets, parameter)
 
@@ -89,7 +89,7 @@ object Endpoint {
   /** Percent-encoding of a query's name or value (RFC 3986). */
   def encode(text: String): String = URLEncoder.encode(text, UTF_8).replace("+", "%20")
 
-  /** What of a header's value must be in no text: all of it, and what follows the scheme. */
+  /** The parts of a header's value that are masked in all texts: all of it, and what follows the scheme. */
   def credential(value: String): Seq[String] = Seq(value, value.drop(value.lastIndexOf(' ') + 1)).distinct
 
   private def credentials(uri: URI): Option[(String, String)] = Option(uri.getUserInfo).map { userInfo =>

@@ -9,10 +9,10 @@ import org.apache.hc.core5.http.HttpResponse
   * @param headers
   *   those that only this request has
   * @param unless
-  *   the response that is not wanted again; the server can say so (304)
+  *   validator of a known response: the server replies 304 where it has not changed
   * @param endAfter
-  *   how many responses of 400, 404 or 416 say that the list ends before the page that is asked for, which is no
-  *   failure then; 0 where they are one
+  *   how many responses of 400, 404 or 416 mean that the list ends before the requested page, which is no failure then; 0: they
+  *   are a failure
   */
 final case class HttpCall(
     method: String,
@@ -31,7 +31,7 @@ final class HttpBody(val contentType: String, val bytes: Array[Byte])
 /** A response of success, or one with a status that is ignored, but for its body.
   *
   * @param notModified
-  *   whether it says that it would be the one that is not wanted again
+  *   whether the server replied 304 Not Modified
   * @param delimited
   *   whether its body says itself where it ends, by a length, chunks or gzip; else the connection's end did, and it may be cut
   */
@@ -41,7 +41,7 @@ final private[epochal] class ResponseHead(
     val delimited: Boolean = true) {
   def status: Int = response.getCode
 
-  /** What tells it from later ones. */
+  /** Its validator. */
   def validator: Option[Validator] = if (status == 200) Validator.of(header) else None
 
   /** The first header of that name, in any case. */

@@ -6,10 +6,10 @@ import java.util.{LinkedHashMap, Locale}
 
 import scala.util.Try
 
-/** What tells a response from later ones to the same request (RFC 9110, section 8.8).
+/** The validator of a response, for a conditional request (RFC 9110, section 8.8).
   *
   * @param header
-  *   of the request that asks for another response than this
+  *   of the conditional request
   */
 final private[epochal] case class Validator(header: String, value: String)
 
@@ -31,7 +31,7 @@ private[epochal] object Validator {
       } yield Validator("If-Modified-Since", modified)
     }
 
-  /** Whether a request has such a header of its own. */
+  /** Whether the header makes a request conditional. */
   def isAskedBy(header: String): Boolean = Own(header.toLowerCase(Locale.ROOT))
 
   private val Own = Set("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range")
@@ -40,25 +40,24 @@ private[epochal] object Validator {
     Try(ZonedDateTime.parse(text.trim, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant).toOption
 }
 
-/** What responses to the latest few requests came to, for as long as the server says that they would be the same. One thread at a
-  * time.
+/** The results of the latest responses, for as long as the server replies 304 Not Modified. One thread at a time.
   *
   * @param enabled
   *   if not, nothing is remembered
   * @tparam K
-  *   what tells requests apart
+  *   identifies a request
   * @tparam A
-  *   what a response comes to
+  *   the result of a response
   */
 final private[epochal] class Revalidation[K, A](enabled: Boolean) {
   import Revalidation._
 
   private val responses = new LinkedHashMap[K, (Validator, A)]
 
-  /** What the request is to be made with. */
+  /** The validator for a conditional request. */
   def validator(request: K): Option[Validator] = Option(responses.get(request)).map(_._1)
 
-  /** What a response comes to, which is read only where it is another one than before. */
+  /** The result of a response, which is read only where it has changed. */
   def read(request: K, response: ResponseHead)(fresh: => A): A =
     if (response.notModified) responses.get(request)._2
     else {

@@ -9,15 +9,15 @@ import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.request.ResponseHead
 import io.epochal.rest.source.paging.{OriginColumns, OwnParameters, ResponseOrigin, RestOptions}
 
-/** One response, as it came. Used again for the next one. */
+/** One response. Reused for the next one. */
 final private[rest] class Page extends AutoCloseable {
   val body: Body = Body.ofPage()
   private var from = Option.empty[ResponseOrigin]
 
-  /** Where it came from; None: that is not known. */
+  /** Where it came from; None if unknown. */
   def origin: Option[ResponseOrigin] = from
 
-  /** Remembers that, where a column tells it.
+  /** Remembers the origin, where a column has it.
     *
     * @param url
     *   without anything that may be secret
@@ -38,7 +38,7 @@ final private[rest] class Page extends AutoCloseable {
 }
 
 /** The headers of a response, for a column: names in lower case, values of one name in one text with ", " between them. Those that
-  * speak of who asks stay out, and known secrets are masked in the others.
+  * may be credentials are left out, and known secrets are masked in the others.
   */
 private[rest] object ResponseHeaders {
   private val Secret = "cookie|auth|token|secret|session|credential|signature|csrf|xsrf|api-?key".r.unanchored
@@ -51,7 +51,7 @@ private[rest] object ResponseHeaders {
       .map { case (name, text) => name -> own.masked(text) }
 }
 
-/** Tells the bytes of a page from those of others, by their number and their CRC-32C. */
+/** Identifies the bytes of a page by their number and their CRC-32C. */
 final private[rest] class PageDigest {
   private val crc = new CRC32C
   private var length = 0L

@@ -13,36 +13,36 @@ import io.epochal.rest.http.HttpClient
 import io.epochal.rest.http.request.{ResponseHead, Revalidation, Validator}
 import io.epochal.rest.source.paging.{ChainedPagination, NextPage, NoPage, PageResponse, PageUrl, RestOptions}
 
-/** Pages one after the other, each asked for once it is known how. One thread at a time. */
+/** Pages in order, each requested once the page before has named it. One thread at a time. */
 private[rest] trait Chain {
 
-  /** The last one. Who is done with it closes it. */
+  /** The last one; the caller closes it. */
   def page: Page
 
-  /** The page that is asked for next: where the end was reached, the last one again. */
+  /** The page that is requested next: at the end the last one again. */
   def next: NextPage
 
   /** Whether no page follows the last one, for now. */
   def atEnd: Boolean
 
-  /** Whether what a poll can ask for ends by itself, however many pages are empty. */
+  /** Whether polls end by themselves, however many pages are empty. */
   def bounded: Boolean
 
   /** Begins a poll.
     *
     * @param again
-    *   it goes on with the one before: their pages count together against `maxPages`
+    *   it continues the poll before: their pages count together against `maxPages`
     * @return
-    *   false: there is nothing to ask for
+    *   false: there is nothing to request
     */
   def beginPoll(again: Boolean = false): Boolean
 
-  /** Asks for the next page.
+  /** Requests the next page.
     *
     * @param each
-    *   gets its records that were not taken before, in one or several blocks
+    *   receives its records that were not taken before, in one or several blocks
     * @return
-    *   how many those are
+    *   the number of those records
     * @throws EpochalException
     *   TOO_MANY_PAGES, PAGINATION_LOOP, PAGINATION_MISMATCH, LINK_REFUSED, or one of the HTTP conditions; the chain stands where
     *   it stood then
@@ -50,7 +50,7 @@ private[rest] trait Chain {
   def nextPage(each: RecordBlock => Unit): Int
 }
 
-/** Follows pages that each say how the next one is asked for. One thread at a time.
+/** Follows pages that each name the next one. One thread at a time.
   *
   * @param start
   *   the page to begin with
@@ -91,7 +91,7 @@ final private[rest] class PageChain(
     true
   }
 
-  /** Counts pages from 0 again, against `maxPages`. */
+  /** Restarts the count of pages that `maxPages` limits. */
   def recount(): Unit = pagesRead = 0
 
   @scala.annotation.tailrec
@@ -185,7 +185,7 @@ final private[rest] class PageChain(
   private def single(): Unit =
     log.info(s"The first page of $endpoint names no next page: it is taken to be the whole list.")
 
-  /** What is asked for with a token, and how. */
+  /** Describes the page of a token, and its request. */
   private def wanted(token: Option[String]): String = {
     val target = options.pageCall.of(endpoint, pagination, token).target
     s"${pagination.wanted(token)} (${PageUrl.shown(endpoint, options.own, target)})"
@@ -212,7 +212,7 @@ final private[rest] class LoopGuard {
   private var power = 1L
 
   /** @param page
-    *   what tells a page from all others
+    *   identifies the page
     * @return
     *   true where it is one that was visited before
     */
@@ -237,7 +237,7 @@ private[rest] object LoopGuard {
   val Remembered = 10000
 }
 
-/** What a response has, by name only: for the message of an error that says what it does not have. */
+/** The names of a response's fields and headers, for an error that says what is missing. */
 private[rest] object FoundParts {
 
   /** The fields around the records. */
@@ -253,6 +253,6 @@ private[rest] object FoundParts {
 
   private val Shown = 24
 
-  /** Headers that tell nothing about pages. */
+  /** Headers that say nothing about pages. */
   private val Usual = Set("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding")
 }

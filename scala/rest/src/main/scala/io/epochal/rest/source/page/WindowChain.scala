@@ -8,7 +8,7 @@ import io.epochal.kit.record.{Body, RecordBlock}
 import io.epochal.rest.http.HttpClient
 import io.epochal.rest.source.paging.{CountedPages, NextPage, RestOptions, TimeWindow, WindowPosition}
 
-/** Follows the pages of windows, one window after the other. No window is asked for before its end is `lag` in the past. One
+/** Follows the pages of windows, one window after the other. No window is requested before its end is `lag` in the past. One
   * thread at a time.
   *
   * @param token
@@ -38,7 +38,7 @@ final private[rest] class WindowChain(
 
   override def page: Page = pages.page
 
-  /** Time ends what can be asked for. */
+  /** Time limits the windows of a poll. */
   override val bounded: Boolean = true
 
   override def beginPoll(again: Boolean): Boolean = {
@@ -46,7 +46,7 @@ final private[rest] class WindowChain(
     !atEnd
   }
 
-  /** Whether the window that follows is not to be asked for yet. */
+  /** Whether the next window may not be requested yet. */
   override def atEnd: Boolean = {
     val ahead = windows.asked(pages.next.token)
     ahead.page.isEmpty && (ahead.window.to.isAfter(latest) || !ahead.window.from.isBefore(ahead.window.to))

@@ -20,7 +20,7 @@ import io.epochal.rest.source.paging.{SeenWindow, Window}
   * @param names
   *   the fields of a record that are its key
   * @param mismatch
-  *   the failure of a record without one: what was asked for, and what came
+  *   the error of a record without a key: what was requested, and what came
   */
 final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, String) => Throwable) {
   import WindowKeys._

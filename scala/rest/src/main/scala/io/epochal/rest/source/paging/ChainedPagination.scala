@@ -7,23 +7,26 @@ import scala.annotation.unused
 import io.epochal.kit.record.ScannedPage
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpFailure, ResponseHead}
 
-/** Where a response says how the next page is asked for, and how that is done. What it says is a token: a text that the offset
+/** Where a response names the next page, and how that page is requested. The name is a token: a text that the offset
   * keeps. The first page has none.
   *
   * Such a response is read once and journalled: a token may be good for a while only, and what it gives may change.
   */
 trait ChainedPagination extends Paging {
 
-  /** What says whether a page follows, whatever else the response says. */
+  /** The flag that decides whether a page follows. */
   def flag: Option[MoreFlag]
 
-  /** JSON Pointers to what is wanted of a response. */
-  def pointers: Seq[String]
+  /** JSON Pointer to what names the next page in a response. */
+  def place: Option[String] = None
+
+  /** JSON Pointers to what is read of a response. */
+  def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ place
 
   /** JSON Pointer to what is wanted of the last record. */
   def key: Option[String] = None
 
-  /** Whether a header of a response says how the next page is asked for. */
+  /** Whether a header of a response names the next page. */
   def byHeader: Boolean = false
 
   /** Whether each page names the next one by a value of its own, which may be absent from the last one. */
@@ -43,10 +46,10 @@ trait ChainedPagination extends Paging {
   /** Records at the front of a page that belong to the page before: a page that is counted begins where the server's pages do. */
   private[rest] def before(@unused token: Option[String]): Long = 0L
 
-  /** Tells pages from each other: the same text, the same page. */
+  /** Identifies a page: the same text, the same page. */
   def page(endpoint: Endpoint, token: Option[String]): String
 
-  /** What is asked for with a token, in a message. */
+  /** Describes the page of a token in a message. */
   private[rest] def wanted(token: Option[String]): String = if (token.isEmpty) "the first page" else "the next page"
 
   /** The token of the next page, if there is one: what the flag says counts over what the token says. The end is believed on
@@ -199,9 +202,7 @@ object ChainedPagination {
 
     override def named: Boolean = key.isEmpty
 
-    override def pointers: Seq[String] = flag.map(_.pointer).toSeq ++ Some(from).collect { case InBody(pointer) =>
-      pointer
-    }
+    override def place: Option[String] = Some(from).collect { case InBody(pointer) => pointer }
 
     override def call(endpoint: Endpoint, token: Option[String]): HttpCall = (to, token.orElse(first)) match {
       case (_, None) => HttpCall("GET", endpoint.target(""))
@@ -272,7 +273,6 @@ object ChainedPagination {
   final case class ByLink(rel: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "link"
     override def byHeader: Boolean = true
-    override def pointers: Seq[String] = flag.map(_.pointer).toSeq
 
     override private[rest] def address(response: PageResponse): Next = {
       val links = response.head.headers("Link")
@@ -291,7 +291,7 @@ object ChainedPagination {
   /** `next-url`: a URL in the body. */
   final case class ByNextUrl(pointer: String, flag: Option[MoreFlag]) extends ByAddress {
     override def kind: String = "next-url"
-    override def pointers: Seq[String] = flag.map(_.pointer).toSeq :+ pointer
+    override def place: Option[String] = Some(pointer)
 
     override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
   }

@@ -143,7 +143,7 @@ private[rest] object ParamsTable {
 
   private val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
-  /** What tells the page in a request's body. */
+  /** Names that select the page in a request's body. */
   private val Taken = Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo")
   private val mapper = new ObjectMapper()
 
@@ -168,7 +168,7 @@ private[rest] object ParamsTable {
         s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
     } yield table
 
-  /** Names and values of an object; None where they are not of use. */
+  /** Names and values of an object; None where they cannot be used. */
   def row(node: JsonNode): Option[Map[String, String]] = node match {
     case fields: ObjectNode if fields.elements().asScala.forall(usable) =>
       Some(fields.properties().asScala.map(field => field.getKey -> field.getValue.asText).toMap)

@@ -29,7 +29,7 @@ object TotalFrom {
   }
 }
 
-/** What becomes of a query whose list has become shorter than what was delivered of it, or has shifted. */
+/** What happens to a query whose list has become shorter than what was delivered of it, or has shifted. */
 sealed abstract class OnDrift(val name: String) extends Serializable
 
 object OnDrift {
@@ -46,12 +46,12 @@ object OnDrift {
   val all: Seq[OnDrift] = Seq(Fail, Warn, Restart)
 }
 
-/** What is known of a counted list beside its pages.
+/** The settings of a counted list.
   *
   * @param onDrift
   *   None: as `failOnDataLoss` says
   * @param key
-  *   JSON Pointer within a record to what tells it from others; None: all of it does
+  *   JSON Pointer within a record to its identity; None: all of it
   */
 final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], key: Option[String] = None) {
 
@@ -95,7 +95,7 @@ private[rest] object CountingOptions extends OptionList {
   }
 }
 
-/** How a stream looks for new records once it has seen the end.
+/** How a stream polls for new records once it has seen the end.
   *
   * @param interval
   *   how long after it; None: whenever Spark asks

@@ -12,16 +12,16 @@ import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues
 import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpBody, HttpCall, OptionList}
 
-/** How a page is asked for: by GET, or by POST with a body.
+/** How a page is requested: by GET, or by POST with a body.
   *
   * @param body
-  *   of a POST. Where it has places, the page is told there and not in the URL
+  *   of a POST. Where it has places, they select the page, and not the URL
   * @param contentType
   *   of that body
   */
 final case class PageCall(body: Option[BodyTemplate], contentType: String) {
 
-  /** Whether the URL tells the page. */
+  /** Whether the URL selects the page. */
   def inUrl: Boolean = body.forall(_.names.isEmpty)
 
   /** The query that a page's URL gets. */
@@ -141,7 +141,7 @@ object PageCall extends OptionList {
       else s"A body that selects the page has ${shown(places)}.")
 }
 
-/** The body of a request, with places such as `${offset}` for what tells the page. Shows nothing of its text.
+/** The body of a request, with places such as `${offset}` that select the page. Prints without its text.
   *
   * @param names
   *   of the places, in their order

@@ -16,9 +16,9 @@ import io.epochal.rest.http.request.OptionList.ensure
   *
   * Only path and query are kept: scheme, host and port are those of the endpoint, or the page is refused. A parameter that is
   * one of the query's own (`params.*`, the query of `url`), with the same value, may be secret: it is kept as `name={0}`, and
-  * gets its value again when the page is asked for. The number counts own parameters of one name. Under another name the value
+  * gets its value again when the page is requested. The number counts own parameters of one name. Under another name the value
   * of an own parameter or header is kept as `name={param:key:0}`, `name={header:X-Key:0}`. Braces have no other place in an
-  * address. The parameter that says who asks stays out: each request gets it anew.
+  * address. The parameter with the credential is left out: each request gets it anew.
   */
 private[rest] object PageUrl {
   private val Hole = "(.*)=\\{(?:(param|header):([^:}]*):)?(\\d+)\\}".r
@@ -113,7 +113,7 @@ private[rest] object PageUrl {
     }
   }
 
-  /** An API behind a proxy often does not know that it is asked by https: the page is asked for by https all the same. */
+  /** An API behind a proxy often does not know that clients use https: the page is requested by https all the same. */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
     def port(uri: URI): Int = if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
     val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
@@ -146,7 +146,7 @@ private[rest] object PageUrl {
 }
 
 /** The parameters that all requests of a query have, which may be secret. A server may repeat them, under names like theirs, too:
-  * what is told of a response is kept without them, and without every value that is known to be secret.
+  * texts of a response are kept without them, and without every value that is known to be secret.
   */
 final private[rest] class OwnParameters(settings: HttpSettings) {
   import OwnParameters._

@@ -25,10 +25,10 @@ trait Paging extends Serializable {
   */
 final case class PageRequest(query: String, first: Long, size: Long) {
 
-  /** What was asked, in a message, after "asked". */
+  /** Describes the request in a message, after "asked". */
   def asked: String = s"${if (query.isEmpty) "" else s"with $query "}for $wanted"
 
-  /** The records that are asked for, in a message. */
+  /** Describes the requested records in a message. */
   def wanted: String =
     if (size == Long.MaxValue) "all records"
     else s"${Plural.of(size, "record")} from record $first on, counted from 0"
@@ -43,7 +43,7 @@ final case class RecordRange(from: Long, until: Long) {
 }
 
 /** Which request gives which records. Records are counted from 0 in the order in which the API lists them: any of these
-  * can be asked for again, and a replay is only as true as that order.
+  * can be requested again, and a replay is only as true as that order.
   *
   * Kinds whose pages are only known from the page before are [[ChainedPagination]]s.
   */
@@ -53,11 +53,11 @@ sealed trait Pagination extends Paging {
   def pageSize: Long
 
   /** The request that gives a record: the whole page that has it. Pages begin at multiples of `pageSize`, so that the same
-    * record is always asked for by the same request.
+    * record is always requested by the same URL.
     */
   def request(record: Long): PageRequest
 
-  /** The request that goes on at a record behind a page that had fewer records than it was asked for. */
+  /** The request that continues at a record behind a page with fewer records than requested. */
   def goOn(record: Long): PageRequest = request(record)
 
   /** The request that tells most about whether there is anything from `start` on; it also shows whether record
@@ -114,7 +114,7 @@ object Pagination {
   }
 }
 
-/** What shows that a response is a part of a list, though it is asked for as the whole of it. */
+/** Signs that a response is only a part of a list that was requested as a whole. */
 private[rest] object WholeList {
 
   /** @return

@@ -6,7 +6,7 @@ import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{HttpHeaders, OptionList}
 import io.epochal.rest.source.paging.ChainedPagination.{AsHeader, AsParameter, CursorFrom, CursorTo}
 
-/** The options that say how an API is asked for its pages. Each kind of pagination has its own; those of another are refused. */
+/** The options of pagination. Each kind has its own; those of another kind are rejected. */
 private[rest] object PagingOptions extends OptionList {
 
   val PaginationKind: OptionSpec[String] = option(
@@ -143,7 +143,7 @@ private[rest] object PagingOptions extends OptionList {
     case _                   => Nil
   }
 
-  /** What of the options selects the records, beside the kind. */
+  /** The options that select the records, besides the kind. */
   def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
     case _: Pagination.ByPage                             => Some(s"firstPage=${values(FirstPage)}")
     case ChainedPagination.ByCursor(_, _, Some(first), _) => Some(s"firstCursor=$first")

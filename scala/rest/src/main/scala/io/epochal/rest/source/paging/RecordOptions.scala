@@ -5,8 +5,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
-import io.epochal.kit.spark.TextMap
 import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
+import io.epochal.kit.spark.TextMap
 import io.epochal.rest.http.request.OptionList
 import io.epochal.rest.http.request.OptionList.ensure
 
@@ -72,14 +72,14 @@ private[rest] object RecordOptions extends OptionList {
           "(nextCursorHeader, or pagination=link), and records have no keys."))
   }
 
-  /** The header Accept that asks for the format, where it is not JSON. */
+  /** The header Accept for the format, where it is not JSON. */
   private[rest] def accept(values: OptionValues): Option[(String, String)] = values(Format) match {
     case "ndjson" => Some("Accept" -> "application/x-ndjson")
     case "csv"    => Some("Accept" -> "text/csv")
     case _        => None
   }
 
-  /** What of the format decides which records there are; None for JSON. */
+  /** The settings of the format that decide which records there are; None for JSON. */
   private[rest] def identity(values: OptionValues): Option[String] = values(Format) match {
     case "json" => None
     case "csv" =>
@@ -161,11 +161,11 @@ private[rest] object OriginColumns {
   /** The headers of the response: names in lower case; those that may be secret are not among them. */
   val Headers: StructField = StructField("_headers", MapType(StringType, StringType))
 
-  /** The row of `partitionParams` that the record was asked for by. */
+  /** The row of `partitionParams` that selected the record. */
   val Params: StructField = StructField("_params", MapType(StringType, StringType))
 
   val all: Seq[StructField] = Seq(Url, Status, FetchedAt, Headers, Params)
 
-  /** Whether a column tells where a response came from. */
+  /** Whether a column has the origin of a response. */
   def ofResponse(rules: RecordRules): Boolean = rules.origin.exists(_ != Params)
 }

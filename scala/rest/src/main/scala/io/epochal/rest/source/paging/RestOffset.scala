@@ -51,7 +51,7 @@ final case class RestPosition(
   def journalled: Boolean = journal.nonEmpty || members.values.exists(_.journalled)
 }
 
-/** What of the journal counts at a position.
+/** The part of the journal that belongs to a position.
   *
   * @param segments
   *   those that hold records from the start of the batch on which this position ends, in order
@@ -67,7 +67,7 @@ final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage])
   def from(record: Long): JournalPosition = copy(segments = segments.filter(_.until > record))
 }
 
-/** What tells a record of a counted list from others.
+/** Identifies a record of a counted list.
   *
   * @param record
   *   its number in the list
@@ -78,7 +78,7 @@ final case class JournalPosition(segments: Seq[Segment], next: Option[NextPage])
   */
 final case class Mark(record: Long, digest: String, of: String)
 
-/** A page of a [[ChainedPagination]] that is to be asked for.
+/** A page of a [[ChainedPagination]] that is to be requested.
   *
   * @param token
   *   None for the first page

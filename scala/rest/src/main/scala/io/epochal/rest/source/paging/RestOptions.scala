@@ -11,12 +11,12 @@ import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
-/** What a query asked of the source, checked. Travels to the executors; prints without secrets.
+/** The source's options, checked. Travels to the executors; prints without secrets.
   *
   * @param http
   *   where requests go, and how
   * @param paging
-  *   how pages are asked for
+  *   how pages are requested
   * @param journal
   *   whether what is received is kept in the checkpoint: wished for, or needed
   * @param maxPages
@@ -75,7 +75,7 @@ final case class RestOptions(
 
   def endpoint: Endpoint = http.endpoint
 
-  /** Says in errors where records come from. */
+  /** Names the origin of records in errors. */
   val place: String = endpoint.toString
 
   /** Reads the page of a response from end to end; as [[PageScan.of]]. */
@@ -84,7 +84,7 @@ final case class RestOptions(
 
   @transient private[rest] lazy val own: OwnParameters = new OwnParameters(http)
 
-  /** Whether the driver asks for what it knows by its validator: a server knows that of a GET only (RFC 9110, section 13.2). */
+  /** Whether the driver sends conditional requests, which servers support for GET only (RFC 9110, section 13.2). */
   def revalidates: Boolean = refresh.conditional && pageCall.body.isEmpty &&
     !endpoint.headers.exists { case (name, _) => Validator.isAskedBy(name) }
 
@@ -110,7 +110,7 @@ final case class RestOptions(
     if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
   }
 
-  /** What is logged of records that are gone, where that is no failure.
+  /** The warning about records that are gone, where that is no failure.
     *
     * @throws EpochalException
     *   DATA_LOSS, where it is
@@ -123,7 +123,7 @@ final case class RestOptions(
   /** Whether a list that has become shorter, or has shifted, is read again from its first record. */
   def restarts: Boolean = counting.onDrift.contains(OnDrift.Restart)
 
-  /** What is logged of a list that has fewer records than were delivered, where that is no failure.
+  /** The warning about a list with fewer records than were delivered, where that is no failure.
     *
     * @throws EpochalException
     *   DATA_LOSS, where it is
@@ -140,7 +140,7 @@ final case class RestOptions(
       "reason" -> part.reason,
       "pagination" -> part.pagination)
 
-  /** What is logged of a list whose records are others than were delivered, where that is no failure.
+  /** The warning about a list whose records differ from those delivered, where that is no failure.
     *
     * @throws EpochalException
     *   LIST_SHIFTED, where it is
@@ -153,7 +153,7 @@ final case class RestOptions(
   private def driftFails: Boolean = counting.onDrift.fold(failOnDataLoss)(_ == OnDrift.Fail)
 
   /** @param asked
-    *   the request and what it asked for, after "asked"
+    *   the request and what it requested, after "asked"
     * @param found
     *   what came, after "it returned"
     */
@@ -230,7 +230,7 @@ object RestOptions extends OptionList {
     if (wanted.keys.exists(_.equalsIgnoreCase("Accept"))) wanted else wanted ++ RecordOptions.accept(values)
   }
 
-  /** Whatever selects the records. Parameters may be secret: only a hash of them is told. */
+  /** Everything that selects the records. Parameters may be secret: the identity contains only their hash. */
   private def identity(values: OptionValues, endpoint: Endpoint, paging: Paging): String = {
     val query = Option(URI.create(values(Url).trim).getRawQuery).toSeq ++
       values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }

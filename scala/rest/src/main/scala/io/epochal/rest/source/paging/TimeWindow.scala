@@ -6,7 +6,7 @@ import scala.util.Try
 
 import io.epochal.rest.http.request.{Endpoint, HttpCall}
 
-/** `time-window`: an API that gives the records of a stretch of time, which is asked for one stretch after the other. Windows
+/** `time-window`: an API that returns the records of a window of time; windows are requested one after the other. They
   * are half-open, and each begins where the one before ended, or `overlap` earlier. A window may have several pages.
   *
   * A token is a [[WindowPosition]]: after the last page of a window the next window follows, always. Which window may be asked
@@ -17,7 +17,7 @@ import io.epochal.rest.http.request.{Endpoint, HttpCall}
   * @param start
   *   where the first window begins
   * @param lag
-  *   how long ago a window must have ended before it is asked for
+  *   how long ago a window must have ended before it is requested
   * @param keys
   *   the fields that tell a record, where there is an overlap
   * @param until
@@ -46,7 +46,7 @@ final private[rest] case class TimeWindow(
   /** Every window once, up to a moment: no overlap is needed where all records are there already. */
   def endingAt(end: Instant): TimeWindow = copy(overlap = Duration.ZERO, keys = Nil, until = Some(format.floor(end)))
 
-  /** What is asked for with a token: the window, and the page in it where that is not the first one. */
+  /** The window of a token, and the page in it where that is not the first one. */
   def asked(token: Option[String]): WindowPosition = token.map(parsed) match {
     case Some(inside) if inside.page.nonEmpty => inside
     case done =>
@@ -114,7 +114,6 @@ final private[rest] case class TimeWindow(
 private[rest] case object OnePage extends ChainedPagination {
   override def kind: String = "none"
   override def flag: Option[MoreFlag] = None
-  override def pointers: Seq[String] = Nil
   override def call(endpoint: Endpoint, token: Option[String]): HttpCall = HttpCall("GET", endpoint.target(""))
   override def page(endpoint: Endpoint, token: Option[String]): String = ""
   override private[rest] def wanted(token: Option[String]): String = "all records"
@@ -124,17 +123,16 @@ private[rest] case object OnePage extends ChainedPagination {
 }
 
 /** `offset` and `page`: a window's records are counted from 0, and it ends with an empty page, or where the flag says so. A
-  * page that is not full is not taken for the last one: some servers give smaller pages than they are asked for.
+  * page that is not full is not taken for the last one: some servers return smaller pages than requested.
   *
   * A token is the number of the record that a page begins with.
   */
 final private[rest] case class CountedPages(counted: Pagination, flag: Option[MoreFlag]) extends ChainedPagination {
   override def kind: String = counted.kind
-  override def pointers: Seq[String] = flag.map(_.pointer).toSeq
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
   override private[rest] def wanted(token: Option[String]): String = request(token).wanted
 
-  /** A page by offset begins where the one before ended, which may be a smaller one than was asked for. */
+  /** A page by offset begins where the one before ended, which may be smaller than requested. */
   def request(token: Option[String]): PageRequest = counted.goOn(record(token))
 
   /** `pageSize` may have been another one when the token was written. */
@@ -172,18 +170,18 @@ final case class Window(from: Instant, to: Instant) {
   */
 final case class SeenWindow(until: Instant, record: Long)
 
-/** How far windows have been asked for, as the text that an offset keeps: the token of a [[TimeWindow]].
+/** How far windows have been requested, as the text that an offset keeps: the token of a [[TimeWindow]].
   *
   * {{{
   *   from/to                  this window was read to its end
-  *   from/to|page             it was not: the page asked for next, as the pagination within windows names it
+  *   from/to|page             it was not: the page requested next, as the pagination within windows names it
   *   from/to!page             the same, where the keys of its records are not known
   *   from/to;until@record;…   in front of a page: windows with records that may be given again
   *   from/to+                 in front of all that: a page of some window named the one after it
   * }}}
   *
   * @param window
-  *   as it was asked for. Of one read to its end, `from` says from when on the keys of all records given are known
+  *   as it was requested. Of one read to its end, `from` says from when on the keys of all records given are known
   * @param keyed
   *   whether the keys of this window's records are known
   * @param seen

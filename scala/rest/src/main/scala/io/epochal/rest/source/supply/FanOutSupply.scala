@@ -8,11 +8,11 @@ import io.epochal.kit.source.{Extent, Supply}
 import io.epochal.rest.http.HttpBudget
 import io.epochal.rest.source.paging.{FanOut, RestOptions, RestPartition, RestPosition}
 
-/** A supply for each row of a table, with a position each. A member that is not in the table any more is asked for nothing and
+/** A supply for each row of a table, with a position each. A member that is no longer in the table is not polled and
   * keeps its position; what a logged batch has of it is still read.
   *
   * @param supplyOf
-  *   what a member with these options gives, split into so many partitions at the most
+  *   makes the supply of a member with these options, split into at most so many partitions
   * @param tasks
   *   of a batch at the most
   */

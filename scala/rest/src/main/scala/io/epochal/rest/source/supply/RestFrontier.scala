@@ -72,7 +72,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     */
   def marks(end: Long, before: Seq[Mark]): Seq[Mark] = listMarks.at(end, before)
 
-  /** Asks for the page of a record, so that a server that does not respond is found before tasks are started. */
+  /** Requests the page of a record, so that a server that does not respond is found before tasks start. */
   def contact(record: Long): Unit =
     if (!contacted) {
       val _ = count(options.pagination.request(record))
@@ -112,7 +112,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
     warned = !options.restarts
   }
 
-  /** An API that does not know the parameter gives its first page for ever, and every record again and again. It is found out
+  /** An API that does not know the parameter returns its first page for ever, and every record again and again. This is checked
     * once, as soon as records of two pages were seen: that the last two are alike is not enough, where one far behind the end is
     * like them, too.
     */
@@ -134,7 +134,7 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
       (if (queries.isEmpty) "" else queries.mkString(" (", ", ", ")"))
   }
 
-  /** What tells a response's records from others; None: there are none. */
+  /** A digest of a response's records; None: there are none. */
   private def records(request: PageRequest): Option[Long] =
     try
       client.call(options.call(request), buffer) { _ =>

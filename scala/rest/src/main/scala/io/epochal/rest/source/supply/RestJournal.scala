@@ -6,7 +6,7 @@ import io.epochal.kit.source.journal.{JournalPositions, JournalTail, SourceJourn
 import io.epochal.rest.source.page.PageFront
 import io.epochal.rest.source.paging._
 
-/** Where an API is asked next.
+/** Where an API is read on.
   *
   * @param next
   *   None where pages are found by counting records
@@ -15,7 +15,7 @@ import io.epochal.rest.source.paging._
   */
 final private[rest] case class RestCursor(next: Option[NextPage], marks: Seq[Mark])
 
-/** What a [[RestPosition]] says of the journal. */
+/** The journal's part of a [[RestPosition]]. */
 final private[rest] class RestPositions(options: RestOptions) extends JournalPositions[RestPosition, RestCursor] {
 
   override def rows(position: RestPosition): Long = position.records
