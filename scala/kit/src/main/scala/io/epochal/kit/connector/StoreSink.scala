@@ -13,9 +13,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{LedgerRow, LedgerText, ServerIdentity, Target}
+import io.epochal.kit.sink._
 import io.epochal.kit.sink.row.{ChunkedBytes, EncodedRows, RowEncoder, RowFormat}
 import io.epochal.kit.sink.transport.Shipment
-import io.epochal.kit.sink._
 import io.epochal.kit.spark.memory.BinaryRow
 import io.epochal.kit.spark.{SinkEngine, ValueRows}
 

@@ -1,7 +1,7 @@
 package io.epochal.kit.json
 
-import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core._
+import com.fasterxml.jackson.core.json.JsonReadFeature
 
 /** The JSON factories: they remember the field names that they have met. */
 private[epochal] object Json {

@@ -1,6 +1,11 @@
 package io.epochal.kit.record
 
-import com.fasterxml.jackson.core.JsonParser
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+import org.apache.spark.sql.catalyst.InternalRow
+
+import io.epochal.core.error.{Conditions, EpochalException, Plural}
+import io.epochal.kit.json.Json
+import io.epochal.kit.spark.Examined
 
 /** The records of a JSON array, and where they stand in its bytes. */
 abstract private[epochal] class ArrayRecords extends Records {
@@ -110,3 +115,140 @@ private[record] object ArraySpans {
     }
   }
 }
+
+/** Steps through the records of an array, read by Jackson.
+  *
+  * @param format
+  *   says where the array is, and whether it may be left out
+  * @param nullIsEmpty
+  *   whether null in its place is an array without records
+  * @throws EpochalException
+  *   RECORDS_NOT_FOUND, where there is no array
+  * @throws com.fasterxml.jackson.core.JsonProcessingException
+  *   where the bytes are no JSON; any step may find that
+  */
+final private[epochal] class TokenRecords(
+    body: ByteSource,
+    format: RecordFormat.Json,
+    place: String,
+    nullIsEmpty: Boolean = false
+) extends ArrayRecords {
+
+  private val parser = body.parser(0)
+  private var ended = false
+  private var first = 0
+  private var behind = 0
+  descend(TokenRecords.segments(format.pointer))
+  private val array = parser.getParsingContext
+
+  /** Whether the array was left out. */
+  val absent: Boolean = ended
+
+  override val begin: Int = if (absent) 0 else offset()
+
+  override def start: Int = first
+
+  override def end: Int = behind
+
+  override def next(): Boolean = {
+    if (!ended) {
+      ended = parser.nextToken() == JsonToken.END_ARRAY
+      if (ended) behind = offset() - 1 else first = parser.currentTokenLocation().getByteOffset.toInt
+    }
+    !ended
+  }
+
+  override def pass(): Unit = {
+    val _ = parser.skipChildren()
+  }
+
+  override def row(columns: RecordColumns): InternalRow =
+    if (parser.currentToken == JsonToken.START_OBJECT) columns.json.row(parser) else throw new NoObjectException
+
+  override def examine(columns: RecordColumns): Examined = columns.json.examine(bytes)
+
+  override def bytes: Array[Byte] = body.slice(first, recordEnd())
+
+  override def size: Int = recordEnd() - first
+
+  override def finish(): Unit = while (parser.nextToken() != null) {}
+
+  override def around[A](read: JsonParser => A): A = {
+    finish()
+    read(body.parserWithout(begin, end))
+  }
+
+  private def recordEnd(): Int = {
+    while (parser.getParsingContext ne array) parser.nextToken()
+    parser.finishToken()
+    offset()
+  }
+
+  private def offset(): Int = parser.currentLocation().getByteOffset.toInt
+
+  @scala.annotation.tailrec
+  private def descend(segments: List[String], at: String = "", inArray: Boolean = false): Unit = {
+    val token = parser.nextToken()
+    segments match {
+      case Nil if token == JsonToken.START_ARRAY => ()
+      case name :: rest if token == JsonToken.START_OBJECT =>
+        val before = namesBefore(name)
+        if (parser.currentToken == JsonToken.FIELD_NAME) descend(rest, s"$at/$name", inArray)
+        else leaveOut(format.mayMiss && !inArray, at, fields(before))
+      case index :: rest if token == JsonToken.START_ARRAY && index.forall(_.isDigit) =>
+        val n = index.toLong
+        val found = skip(n)
+        if (found < n) throw notFound(at, s"an array with ${Plural.of(found, "element")}")
+        descend(rest, s"$at/$index", inArray = true)
+      case _ if token == null => throw new JsonParseException(parser, "the body is empty")
+      case _ if token == JsonToken.VALUE_NULL =>
+        leaveOut(format.mayMiss && !inArray || nullIsEmpty && segments.isEmpty, at, Json.describe(token))
+      case _ if token == JsonToken.START_OBJECT => throw notFound(at, fields(namesBefore("", TokenRecords.NamesShown)))
+      case _                                    => throw notFound(at, Json.describe(token))
+    }
+  }
+
+  /** Reads a body without the array to its end: one that broke off is another thing. */
+  private def leaveOut(allowed: Boolean, at: String, found: String): Unit =
+    if (allowed) {
+      ended = true
+      finish()
+    } else throw notFound(at, found)
+
+  /** Stops at the name, whose value is the next token, or at the end of the object.
+    *
+    * @return
+    *   the first names before it
+    */
+  private def namesBefore(name: String, most: Int = Int.MaxValue): Seq[String] = {
+    var seen = Vector.empty[String]
+    var passed = 0
+    while (passed < most && parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
+      if (passed < TokenRecords.NamesShown) seen = seen :+ parser.currentName
+      passed += 1
+      parser.nextToken()
+      parser.skipChildren()
+    }
+    seen
+  }
+
+  private def fields(names: Seq[String]): String =
+    if (names.isEmpty) "an empty object" else s"an object with ${names.mkString(", ")}"
+
+  private def notFound(at: String, what: String): EpochalException = {
+    val found = s"${if (at.isEmpty) "the response" else s"'$at'"} is $what"
+    Conditions.RecordsNotFound("url" -> place, "pointer" -> format.pointer, "found" -> found)
+  }
+}
+
+private[record] object TokenRecords {
+  private val NamesShown = 12
+
+  /** RFC 6901: segments between slashes, where ~1 is a slash and ~0 a tilde. */
+  def segments(pointer: String): List[String] =
+    if (pointer.isEmpty) Nil
+    else pointer.substring(1).split("/", -1).toList.map(_.replace("~1", "/").replace("~0", "~"))
+}
+
+/** A record that is something else than an object. */
+final private[record] class NoObjectException extends RuntimeException(null, null, false, false)

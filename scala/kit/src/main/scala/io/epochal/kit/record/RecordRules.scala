@@ -101,10 +101,11 @@ final private[epochal] class RecordSchema(source: String) {
       .orElse(declared.flatMap(unsupported(_, rules.format)).headOption.map { case (place, kind) =>
         s"$place is ${kind.sql}, which ${rules.format.name} has no value for"
       })
-      .orElse(declared
-        .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
-        .headOption
-        .map(apart => s"the column '${apart.name}' must be ${apart.dataType.sql}"))
+      .orElse(
+        declared
+          .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
+          .headOption
+          .map(apart => s"the column '${apart.name}' must be ${apart.dataType.sql}"))
       .orElse(declared
         .find(field => !field.nullable && rules.corrupt.isDefined)
         .map(field =>

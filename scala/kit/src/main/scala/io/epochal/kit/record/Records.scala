@@ -52,13 +52,6 @@ private[epochal] trait Records {
   }
 }
 
-/** Records that stand in lines. */
-private[epochal] trait LineRecords extends Records {
-
-  /** The byte at which the record's line begins. */
-  def start: Int
-}
-
 /** The records of a body that is absent: there are none. */
 private[epochal] object NoRecords extends Records {
   override def next(): Boolean = false

@@ -14,10 +14,13 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.types.{DataType, DateType, StructType, TimestampNTZType, TimestampType}
 import org.apache.spark.util.AccumulatorV2
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.FileStore
+import io.epochal.core.option.{OptionGroup, SourceOptions}
 
 /** How far a stream has come in event time (S9): its mark is the highest event time of the rows that it has delivered. Offsets carry it
   * beside the source's own fields, `"eventTime":"2026-01-01T00:00:00Z"`, and so does the progress, with its lag.
@@ -231,4 +234,53 @@ final private class EndlessEventTimeReader(reader: EndlessReader, column: EventT
   override def offset: PartitionOffset = MarkedPartitionOffset(reader.offset, highest)
 
   override def close(): Unit = reader.close()
+}
+
+/** Where a row says when its event was: a column with a time, by its place. Travels to the executors. */
+final private[source] case class EventTimeColumn(ordinal: Int, isDate: Boolean) {
+
+  /** Microseconds since 1970; `EventTimeColumn.Absent` where the value is NULL. A DATE is its midnight in UTC, and a
+    * TIMESTAMP_NTZ is taken as UTC.
+    */
+  def of(row: InternalRow): Long =
+    if (row.isNullAt(ordinal)) EventTimeColumn.Absent
+    else if (isDate) row.getInt(ordinal) * EventTimeColumn.MicrosPerDay
+    else row.getLong(ordinal)
+}
+
+private[source] object EventTimeColumn {
+
+  /** Below every time that a column can have. */
+  val Absent: Long = Long.MinValue
+
+  private val MicrosPerDay = 86400000000L
+
+  /** The column with this name: in this spelling, else the only one that is spelled so but for its case. */
+  def of(name: String, schema: StructType): Option[EventTimeColumn] = {
+    def only(same: String => Boolean) = schema.fields.indices.filter(i => same(schema(i).name)) match {
+      case Seq(one) => Some(one)
+      case _        => None
+    }
+    only(_ == name)
+      .orElse(only(_.equalsIgnoreCase(name)))
+      .filter(i => isTime(schema(i).dataType))
+      .map(i => EventTimeColumn(i, schema(i).dataType == DateType))
+  }
+
+  /** What is wrong with the option of a source that has these columns. */
+  def refused(group: OptionGroup, raw: Map[String, String], schema: StructType): Option[EpochalException] =
+    for {
+      values <- group.parse(raw).toOption
+      name <- values.get(SourceOptions.EventTimeColumn)
+      if of(name, schema).isEmpty
+    } yield {
+      val times = schema.filter(field => isTime(field.dataType)).map(_.name)
+      val there = if (times.isEmpty) "it has none" else s"it has ${times.mkString(", ")}"
+      val expected = s"a column of the source of type TIMESTAMP, TIMESTAMP_NTZ or DATE ($there)"
+      val spec = SourceOptions.EventTimeColumn
+      val example = times.headOption.fold(spec)(first => spec.copy(sample = Some(first)))
+      group.invalid(example, name, expected, times)
+    }
+
+  private def isTime(kind: DataType): Boolean = kind == TimestampType || kind == TimestampNTZType || kind == DateType
 }

@@ -9,8 +9,8 @@ import java.nio.file.{FileAlreadyExistsException, Files, NoSuchFileException, Pa
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 import org.apache.hadoop.fs._
+import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 
 import io.epochal.core.journal.{FileInput, FileOutput, FileStore}
 
