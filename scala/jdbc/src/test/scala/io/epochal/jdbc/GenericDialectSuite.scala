@@ -30,7 +30,7 @@ final class H2GenericDialectSuite extends GenericDialects(InProcess.H2) {
     val absent = JdbcDriver("com.example.Driver", Some("com.example:driver"))
     assert(refusal(Some(absent)).contains("--packages com.example:driver:"))
     assert(refusal(None).contains("no driver on the class path accepts this URL"))
-    assert(MysqlDialect.driver("jdbc:mysql://127.0.0.1/x").value.artifact.contains("com.mysql:mysql-connector-j"))
+    assert(MysqlDialect.driver("jdbc:mysql://127.0.0.1/x").flatMap(_.artifact).contains("com.mysql:mysql-connector-j"))
   }
 
   Seq(

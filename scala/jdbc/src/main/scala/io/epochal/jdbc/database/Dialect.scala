@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.error.{Conditions, EpochalException, Plural}
 import io.epochal.core.ledger.ServerIdentity
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.option.{ConnectionSettings, JdbcOptions, QualifiedName, TableName}
+import io.epochal.jdbc.option.{ConnectionSettings, DriverProperties, JdbcOptions, QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
@@ -43,7 +43,8 @@ trait Dialect {
   def handles(url: String): Boolean
 
   /** The driver for a URL. None: any that the class path has for it. */
-  def driver(url: String): Option[JdbcDriver]
+  def driver(url: String): Option[JdbcDriver] =
+    DriverProperties.driver(url).map { case (className, artifact) => JdbcDriver(className, artifact) }
 
   def abilities: Abilities = Abilities()
 

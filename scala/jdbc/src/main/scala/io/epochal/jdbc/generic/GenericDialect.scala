@@ -30,7 +30,6 @@ import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 class GenericDialect extends Dialect {
 
   override def name: String = "this database"
-  override def driver(url: String): Option[JdbcDriver] = None
   override def handles(url: String): Boolean = url.startsWith("jdbc:")
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] =

@@ -17,14 +17,10 @@ import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 /** MySQL 8.0, MariaDB 10.6, and newer, with InnoDB tables. A schema is what MySQL calls a database. */
 class MysqlDialect extends Dialect with BuiltInDialect {
 
-  private val Maria = "jdbc:mariadb:"
   private val ShortestIdle = 30L
 
   override val name = "MySQL"
-  override def handles(url: String): Boolean = url.startsWith(Maria) || url.startsWith("jdbc:mysql:")
-  override def driver(url: String): Some[JdbcDriver] = Some(
-    if (url.startsWith(Maria)) JdbcDriver("org.mariadb.jdbc.Driver", Some("org.mariadb.jdbc:mariadb-java-client"))
-    else JdbcDriver("com.mysql.cj.jdbc.Driver", Some("com.mysql:mysql-connector-j")))
+  override def handles(url: String): Boolean = url.startsWith("jdbc:mariadb:") || url.startsWith("jdbc:mysql:")
 
   /** A server must not be able to ask for the driver's files. */
   override def properties(settings: ConnectionSettings, lockTimeout: Duration): Map[String, String] =

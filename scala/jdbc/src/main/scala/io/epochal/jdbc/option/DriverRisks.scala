@@ -69,9 +69,9 @@ private[jdbc] object DriverRisks {
 
   /** Of the databases that have a dialect it is known; any other one is the owner's choice. */
   private def checkDriver(settings: ConnectionSettings, access: DriverAccess): Unit = {
-    val usual = DriverProperties.values("driver").getOrElse(scheme(settings.url), Set.empty[String])
+    val usual = DriverProperties.driver(settings.url).map(_._1)
     settings.driver match {
-      case Some(driver)          => if (!usual(driver)) access.classNamed("driver", driver)
+      case Some(driver)          => if (!usual.contains(driver)) access.classNamed("driver", driver)
       case None if usual.isEmpty => access.classNamed(s"url=${settings.place} without driver", "the.class.of.Driver")
       case None                  => ()
     }
@@ -88,7 +88,7 @@ private[jdbc] object DriverRisks {
 
   private val Scheme = "(?is)jdbc:([a-z0-9_.-]+):.*".r
 
-  private def scheme(url: String): String = url.trim match {
+  private[option] def scheme(url: String): String = url.trim match {
     case Scheme(name) => name.toLowerCase(Locale.ROOT)
     case _            => ""
   }
@@ -141,7 +141,7 @@ private[jdbc] object DriverRisks {
 }
 
 /** What the properties of JDBC drivers can do: the resource `driver-properties.txt`, whose head explains it. */
-private[option] object DriverProperties {
+private[jdbc] object DriverProperties {
 
   private val lines: Seq[(String, Seq[String])] =
     Using.resource(getClass.getResourceAsStream("driver-properties.txt")) { in =>
@@ -155,6 +155,12 @@ private[option] object DriverProperties {
 
   /** The properties of a kind. */
   def named(kind: String): Set[String] = lines.collect { case (`kind`, names) => names }.flatten.toSet
+
+  /** The class of the usual driver for a URL, and the artifact of its jar where that is not Epochal's. */
+  def driver(url: String): Option[(String, Option[String])] = {
+    val scheme = DriverRisks.scheme(url)
+    lines.collectFirst { case ("driver", Seq(`scheme`, className, artifact @ _*)) => (className, artifact.headOption) }
+  }
 
   /** What stands behind each name. */
   def values(kind: String): Map[String, Set[String]] =

@@ -2,8 +2,14 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, SQLException}
 import java.time.Duration
+import java.util.Properties
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.{Try, Using}
+
+import org.postgresql.{Driver, PGProperty}
+import org.postgresql.jdbc.SslMode
+import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
 import io.epochal.core.ledger.ServerIdentity
@@ -18,7 +24,6 @@ import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 class PostgresDialect extends Dialect with BuiltInDialect {
 
   override val name = "PostgreSQL"
-  override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.postgresql.Driver"))
   override def handles(url: String): Boolean = url.startsWith("jdbc:postgresql:")
 
   /** Tasks of one executor may each hold one connection; more at a time load no faster, and servers have few. */
@@ -169,4 +174,42 @@ private object PostgresErrors extends DriverErrors {
 
   /** Of the classes above, what will not pass: a protocol violation, and "no configuration for this host". */
   private val Wrong = Set("08P01", "08004")
+}
+
+/** Warns of a connection to another host on which nobody proves to be the server: rows, and what is needed to log in, can
+  * then be read and changed on the way. The driver's default is such a connection.
+  */
+private[postgres] object PostgresTls {
+
+  private val log = LoggerFactory.getLogger("io.epochal.jdbc.postgres.PostgresTls")
+  private val warned = ConcurrentHashMap.newKeySet[String]()
+  private val MaxPlaces = 1000
+
+  /** Once for each place. */
+  def warn(settings: ConnectionSettings): Unit =
+    unverified(settings)
+      .filter(_ => warned.size < MaxPlaces && warned.add(settings.place))
+      .foreach(mode =>
+        log.warn(
+          "epochal-jdbc: {} is on another host, and with {} it need not prove who it is. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority (docs/security.md).",
+          settings.place: Any,
+          mode))
+
+  /** The mode with which a server on another host is taken for the right one unseen. */
+  private[postgres] def unverified(settings: ConnectionSettings): Option[String] = Try {
+    val defaults = new Properties
+    settings.properties.foreach { case (name, value) => defaults.setProperty(name, value) }
+    val properties = Driver.parseURL(settings.url, defaults)
+    val mode = SslMode.of(properties)
+    val blind = Option(PGProperty.SSL_FACTORY.getOrNull(properties)).exists(_.endsWith("NonValidatingFactory"))
+    val kerberos = Option(PGProperty.GSS_ENC_MODE.getOrNull(properties)).exists(_.equalsIgnoreCase("require"))
+    val isRemote = PGProperty.PG_HOST.getOrDefault(properties).split(',').exists(host => !isHere(host.trim))
+    Option.when(isRemote && !kerberos && (blind || !mode.verifyCertificate))(
+      if (blind) "an sslfactory that checks nothing" else s"sslmode=${mode.value}")
+  }.toOption.flatten
+
+  /** Names are not looked up: that of another host may lead to this one for now. */
+  private def isHere(host: String): Boolean =
+    host.isEmpty || host.equalsIgnoreCase("localhost") || host.matches("""127(\.\d{1,3}){3}|\[?::1\]?""") ||
+      host.startsWith("/")
 }

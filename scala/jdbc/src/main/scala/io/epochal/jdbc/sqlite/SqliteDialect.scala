@@ -23,7 +23,6 @@ class SqliteDialect extends Dialect with BuiltInDialect {
   private val Prefix = "jdbc:sqlite:"
 
   override val name = "SQLite"
-  override def driver(url: String): Some[JdbcDriver] = Some(JdbcDriver("org.sqlite.JDBC"))
   override def handles(url: String): Boolean = url.startsWith(Prefix)
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = file(options.connection) match {
