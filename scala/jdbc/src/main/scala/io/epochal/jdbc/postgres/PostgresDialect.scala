@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.{Try, Using}
 
-import org.postgresql.{Driver, PGProperty}
 import org.postgresql.jdbc.SslMode
+import org.postgresql.{Driver, PGProperty}
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
