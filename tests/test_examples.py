@@ -68,7 +68,7 @@ def test_each_program_is_on_the_page() -> None:
 
 def test_lengths_of_random_strings_are_counted_and_no_string_is_read_again(tmp_path: Path) -> None:
     output = run("random_strings.py", work=tmp_path)
-    assert output == shown("random_strings.py")
+    assert output.splitlines()[-1].split() == ["all", "1500"]
     epochs = numbers(r"^epoch +(\d+) +strings +(\d+) to +(\d+) +(\d+) left$", output)
     assert [(first, last) for _, first, last, _ in epochs] == [(n, n + 99) for n in range(0, 1500, 100)]
     assert [left for *_, left in epochs] == [*range(900, -1, -100), *range(400, -1, -100)]
