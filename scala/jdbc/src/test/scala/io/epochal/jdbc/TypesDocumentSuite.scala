@@ -88,12 +88,20 @@ final class TypesDocumentSuite extends AnyFunSuite {
 
   private def filled(name: String): String = name.replace("p,s", "6,2").replace("(p)", "(6)").replace("(n)", "(5)")
 
+  /** The columns that a row says its types go into; "as STRING" stands for those of the row of STRING. */
+  private def homesOf(row: Seq[String], table: Seq[Seq[String]])(plain: String => String): Set[String] = {
+    val others =
+      if (row(2).startsWith("as ")) homesOf(table.find(_.head == row(2).stripPrefix("as ")).get, table)(plain)
+      else row(2).split(", ").filter(_.nonEmpty).toSet
+    others + plain(row(1))
+  }
+
   private val scalars = rows("## PostgreSQL").takeWhile(!_.head.startsWith("STRUCT"))
 
   test("each Spark type of the table gets the type that the table says, and goes where it says and nowhere else") {
     assert(scalars.flatMap(row => sparkTypes(row.head)).size == 19)
     (scalars :+ rows("## PostgreSQL").find(_.head.startsWith("STRUCT")).get).foreach { row =>
-      val homes = (row(2).split(", ").filter(_.nonEmpty) :+ row(1).replaceFirst("\\(.*", "")).toSet
+      val homes = homesOf(row, scalars)(_.replaceFirst("\\(.*", ""))
       sparkTypes(row.head).foreach { kind =>
         assert(PostgresType.declare(kind).contains(filled(row(1))), kind)
         val found = columnTypes.collect { case (name, to) if PostgresType.fits(kind, to).isRight => name }
@@ -139,12 +147,12 @@ final class TypesDocumentSuite extends AnyFunSuite {
     val table = rows("## MySQL and MariaDB")
     assert(table.flatMap(row => sparkTypes(row.head)).size == 15)
     val columns = table
-      .flatMap(row => row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1)))
+      .flatMap(homesOf(_, table)(bare))
       .distinct
       .filter(_ != "boolean")
       .map(name => name -> MysqlType(name, name, None, None, 65, 30, 6, null))
     table.foreach { row =>
-      val homes = (row(2).split(", ").filter(_.nonEmpty) :+ bare(row(1))).toSet - "boolean"
+      val homes = homesOf(row, table)(bare) - "boolean"
       sparkTypes(row.head).foreach { kind =>
         assert(MysqlType.declare(kind).exists(sql => bare(sql) == bare(row(1))), kind)
         val found = columns.collect { case (name, to) if MysqlType.fits(kind, to).isRight => name }
