@@ -15,7 +15,7 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Of each sbt project the Scala files below src/main, and their lines without comments and blank ones. A figure that
 #: went down is lowered here; raising one needs an ADR.
 BUDGETS = {
-    "core": (43, 2310),
+    "core": (38, 2320),
     "kit": (164, 8550),
     "random": (7, 440),
     "rest": (68, 6720),

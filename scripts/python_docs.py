@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochal._forms import FORMS
-from epochal._names import spellings
+from epochal._references import spellings
 from epochal._values import auth, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Value, option_of, shown

@@ -64,14 +64,6 @@ def _no_query_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def no_earlier_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other tests gave to helpers decides nothing here, and what is given here nothing there."""
-    from epochal import _names
-
-    monkeypatch.setattr(_names, "_given", {})
-
-
-@pytest.fixture
 def api() -> Iterator[api_support.Api]:
     """An API without records."""
     with api_support.serve(api_support.Api()) as served:

@@ -82,3 +82,13 @@ def test_every_condition_has_its_exception() -> None:
 def test_the_package_reads_the_file_of_the_jar() -> None:
     package = ROOT / "python/src/epochal/conditions.json"
     assert package.samefile(CORE / "resources/io/epochal/core/error/conditions.json")
+
+
+def test_every_option_that_a_text_refers_to_is_one() -> None:
+    options = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/OPTIONS.md").read_text("utf-8"), re.MULTILINE))
+    options |= {name + suffix for name in options for suffix in ("File", "Env") if name + suffix not in options}
+    texts = [file.read_text("utf-8") for file in sorted(ROOT.glob("scala/*/src/main/scala/**/*.scala"))]
+    texts += [text for texts in CONDITIONS.values() for text in texts.values()]
+    named = {name for text in texts for name in re.findall(r"\{option:([\w.]+(?:\.\*)?)[=}]", text)}
+    assert len(named) > 80
+    assert named - options == set()

@@ -102,7 +102,10 @@ def test_a_misspelled_option_of_the_sink_is_refused_with_the_right_one(
         ({"pages": rest.Offset(), "options": {"pageSize": "x"}}, r"Set it like this: pages=rest.Offset\(size=1\)"),
         ({"pages": rest.Page(), "options": {"pageSize": "x"}}, r"Set it like this: pages=rest.Page\(size=1\)"),
         ({"options": {"pageSize": 10}}, r"OPTION_CONFLICT.*rest.Offset\(size=…\)"),
-        ({"auth": [rest.Bearer("t"), rest.Basic(user="u")]}, r"OPTION_CONFLICT.*rest.Bearer\(token=…\), user"),
+        (
+            {"auth": [rest.Bearer("t"), rest.Basic(user="u")]},
+            r"OPTION_CONFLICT.*rest.Bearer\(token=…\), rest.Basic\(user=…\)",
+        ),
         ({"pages": rest.Offset(size=10), "options": {"pagesize": 10}}, "OPTION_CONFLICT.*twice"),
     ],
 )

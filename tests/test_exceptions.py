@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 
 import epochal
+from epochal._form import Form
 from epochal._forms import JDBC, REST, REST_SINK
-from epochal._names import helper, in_python, started
+from epochal._references import Call, calling, in_python, started
 from epochal.errors import _TYPES, from_spark, named
-
-pytestmark = pytest.mark.usefixtures("no_earlier_calls")
-
 
 GAP = "[EPOCHAL.EPOCH_GAP] The query commits epoch 9. Hint: Restore the checkpoint. It is old."
 
@@ -75,72 +74,106 @@ def test_an_error_survives_pickling() -> None:
     assert (type(again), str(again), again.hint) == (type(error), str(error), "look")
 
 
+def call(form: Form, **options: str) -> Call:
+    return Call(form, form.kinds(options.get))
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("markup", "expected"),
     [
-        ("Set onNewQuery=append for one start.", 'Set ledger=jdbc.Ledger(on_new_query="append") for one start.'),
         (
-            "Create it, set createTable=true, or correct 'dbtable'.",
-            "Create it, set create_table=True, or correct 'table'.",
+            "Set {option:onNewQuery=append} for one start.",
+            'Set ledger=jdbc.Ledger(on_new_query="append") for one start.',
         ),
-        ("Set keyColumns=id, or several names.", 'Set mode=jdbc.Upsert(key_columns=["id"]), or several names.'),
-        ("Did you mean keyColumns=id,name?", 'Did you mean mode=jdbc.Upsert(key_columns=["id", "name"])?'),
-        ("Did you mean columnMap=a:b,c:d?", 'Did you mean columns=jdbc.Columns(map={"a": "b", "c": "d"})?'),
+        ("Set {option:createTable=true}, or '{option:dbtable}'.", "Set create_table=True, or 'table'."),
+        ("Set {option:keyColumns=id}, or several.", 'Set mode=jdbc.Upsert(key_columns=["id"]), or several.'),
+        ("Is it {option:keyColumns=id,name}?", 'Is it mode=jdbc.Upsert(key_columns=["id", "name"])?'),
+        ("Is it {option:columnMap=a:b,c:d}?", 'Is it columns=jdbc.Columns(map={"a": "b", "c": "d"})?'),
         (
-            "retry.maxAttempts and retry.deadline say how long.",
+            "{option:retry.maxAttempts} and {option:retry.deadline} say how long.",
             "Retry(attempts=…) and Retry(deadline=…) say how long.",
         ),
-        ("Set it, for example pageSize=100.", "Set it, for example pages=rest.Offset(size=100)."),
-        ("Set 'pagination', for example pagination=link.", "Set 'pages', for example pages=rest.Link(…)."),
-        ("The option 'pageSize' is 'x'.", "The argument 'rest.Offset(size=…)' is 'x'."),
-        ("Set passwordFile=/run/secrets/db.", 'Set password=Secret.file("…").'),
-        ("The driver reads the records.", "The driver reads the records."),
+        ("Set it, for example {option:pageSize=100}.", "Set it, for example pages=rest.Offset(size=100)."),
+        ("Set {option:pagination=link or next-url}.", "Set pages=rest.Link(…) or rest.NextUrl(…)."),
+        ("The option '{option:pageSize}' is 'x'.", "The option 'rest.Offset(size=…)' is 'x'."),
+        ("Set {option:passwordFile=/run/secrets/db}.", 'Set password=Secret.file("…").'),
+        ("The records, pageSize and createTable=true.", "The records, pageSize and createTable=true."),
+        ("Correct {option:records=/data}.", 'Correct records=rest.Json(pointer="/data").'),
+        ('Set {option:requestBody={"size": ${n}}} then.', 'Set request_body="{"size": ${n}}" then.'),
+        ("Is it {option:url=…{id}…}?", 'Is it url="…{id}…"?'),
+        ("Give {schema:id INT, a STRING}.", 'Give schema="id INT, a STRING".'),
         (
-            "Correct 'records', like records=/data.",
-            "Correct 'rest.Json(pointer=…)', like records=rest.Json(pointer=\"/data\").",
-        ),
-        ('Give .schema("id INT, a STRING").', 'Give schema="id INT, a STRING".'),
-        (
-            'Use .trigger(processingTime="10 seconds") or .trigger(availableNow=True).',
+            "Use {trigger:processingTime=10 seconds} or {trigger:availableNow}.",
             'Use trigger="10 seconds" or trigger="availableNow".',
         ),
-        ("http://x/a?pageSize=3&maxPages=4 answered", "http://x/a?pageSize=3&maxPages=4 answered"),
-        ("Raise spark.driver.maxResultSize.", "Raise spark.driver.maxResultSize."),
+        ("Set {option:alphabet=abc} or {option:noneOfAny=1}.", "Set alphabet=abc or noneOfAny=1."),
     ],
 )
-def test_options_are_named_as_arguments_of_python(text: str, expected: str) -> None:
-    assert in_python(text, ("epochal-jdbc", "epochal-rest", "epochal-random")) == expected
+def test_options_are_named_as_arguments_of_python(markup: str, expected: str) -> None:
+    assert in_python(markup, [call(JDBC), call(REST)]) == expected
 
 
-def test_the_value_that_was_given_is_the_one_that_is_named() -> None:
-    with helper(REST, {"pages": epochal.rest.Link(), "records": epochal.rest.Csv()}):
-        assert in_python("Raise maxPages.", ("epochal-rest",)) == "Raise rest.Link(max_pages=…)."
-        assert in_python("Set mode=PERMISSIVE.", ("epochal-rest",)) == 'Set records=rest.Csv(mode="PERMISSIVE").'
-    with helper(REST, {}):
-        assert (
-            in_python("Set endOfList=assumed.", ("epochal-rest",)) == 'Set pages=rest.NoPages(end_of_list="assumed").'
-        )
-    with helper(REST_SINK, {"url": "x"}):
-        assert in_python("Lower batchSize=5.", ("epochal-rest sink",)) == "Lower batch=rest.Batch(rows=5)."
+def test_of_several_values_the_one_whose_options_are_set_is_named() -> None:
+    csv = call(REST, pagination="link", bodyFormat="csv")
+    assert in_python("Raise {option:maxPages}.", [csv]) == "Raise rest.Link(max_pages=…)."
+    assert in_python("Set {option:mode=PERMISSIVE}.", [csv]) == 'Set records=rest.Csv(mode="PERMISSIVE").'
+    one_page = in_python("Set {option:endOfList=assumed}.", [call(REST)])
+    assert one_page == 'Set pages=rest.NoPages(end_of_list="assumed").'
+    windows = call(REST, pagination="time-window", windowPagination="page")
+    assert in_python("{option:pageSize=5}", [windows]) == "pages=rest.TimeWindow(pages=rest.Page(size=5))"
+    assert in_python("Lower {option:batchSize=5}.", [call(REST_SINK)]) == "Lower batch=rest.Batch(rows=5)."
 
 
-def test_hints_name_what_their_reader_wrote() -> None:
-    message = "[EPOCHAL.TABLE_MISSING] No table. Hint: Set createTable=true."
-    query = "Query [id = 1, runId = {}] terminated with exception: " + message
-    ours, other = "6a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b", "00000000-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
-    started(ours, JDBC)
+class SparksError(RuntimeError):
+    """Spark's exception with the parameters of its message."""
 
-    def hint(text: str) -> str:
-        found = from_spark(RuntimeError(text))
-        assert found is not None
-        return found.hint
+    def __init__(self, markup: str, outer: str = "{}") -> None:
+        super().__init__(outer.format(re.sub(r"\{option:(.*?)\}", r"\1", markup)))
+        self.markup = markup
 
-    assert hint(query.format(ours)) == "Set create_table=True."
-    assert hint(query.format(other)) == "Set createTable=true."
-    with helper(JDBC, {}):
-        assert hint(message) == "Set create_table=True."
-        assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set pages=rest.Offset(size=100)."
-    assert hint("[EPOCHAL.OPTION_INVALID] No. Hint: Set pageSize=100.") == "Set pageSize=100."
+    def getMessageParameters(self) -> dict[str, str]:  # noqa: N802
+        return {"markup": self.markup}
+
+
+def hint(markup: str, outer: str = "{}") -> str:
+    found = from_spark(SparksError(markup, outer))
+    assert found is not None
+    return found.hint
+
+
+def test_a_hint_names_what_the_caller_of_a_helper_wrote() -> None:
+    missing = "[EPOCHAL.TABLE_MISSING] No table. Hint: Set {option:createTable=true}."
+    pages = "[EPOCHAL.OPTION_INVALID] No. Hint: Set {option:pageSize=100}."
+    assert hint(missing) == "Set createTable=true."
+    with calling([call(JDBC), call(REST)]):
+        assert hint(missing) == "Set create_table=True."
+        assert hint(pages) == "Set pages=rest.Offset(size=100)."
+    assert hint(pages) == "Set pageSize=100."
+
+
+def test_a_hint_of_a_query_names_the_values_that_this_query_was_given() -> None:
+    query = "Query [id = 1, runId = {}] terminated with exception: {{}}"
+    pages = "[EPOCHAL.TOO_MANY_PAGES] Many. Hint: Raise {option:maxPages}, or {option:retry.deadline=1m}."
+    cursor, link, other = (f"{n}a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b" for n in range(3))
+    started(cursor, [call(JDBC), call(REST, pagination="cursor")])
+    started(link, [call(JDBC), call(REST, pagination="link")])
+    http = 'http=Http(retry=Retry(deadline="1m"))'
+    assert hint(pages, query.format(cursor)) == f"Raise rest.Cursor(max_pages=…), or {http}."
+    assert hint(pages, query.format(link)) == f"Raise rest.Link(max_pages=…), or {http}."
+    assert hint(pages, query.format(other)) == "Raise maxPages, or retry.deadline=1m."
+    lost = "[EPOCHAL.DATABASE_ERROR] Lost. Hint: Raise {option:retry.deadline=1m}."
+    assert hint(lost, query.format(link)) == 'Raise retry=Retry(deadline="1m").'
+
+
+def test_a_cause_is_named_anew_for_the_query_that_it_ended() -> None:
+    run = "9a3f0f3c-9f0e-4c0e-9d0a-3f1f0c1f2a3b"
+    started(run, [call(JDBC)])
+    cause = from_spark(SparksError("[EPOCHAL.TABLE_MISSING] No table. Hint: Set {option:createTable=true}."))
+    outer = RuntimeError(f"Query [id = 1, runId = {run}] terminated with exception: {cause}")
+    outer.__cause__ = cause
+    found = from_spark(outer)
+    assert isinstance(found, epochal.TableError)
+    assert (found.hint, found.original) == ("Set create_table=True.", outer)
 
 
 def test_a_server_that_fails_is_neither_the_source_s_nor_the_sink_s_error() -> None:

@@ -20,8 +20,6 @@ from epochal.errors import from_spark
 from support.streams import forget_last_commit, numbers
 from support.waiting import until
 
-pytestmark = pytest.mark.usefixtures("no_earlier_calls")
-
 ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
 SHORTEST = "spark.sql.streaming.realTimeMode.minBatchDuration"
 #: Spark's own sink that keeps nothing, as a helper would start it.

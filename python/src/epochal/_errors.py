@@ -22,6 +22,8 @@ class EpochalError(Exception):
     """
 
     original: BaseException | None = None
+    #: The jar's text with references to options.
+    _markup: str | None = None
 
     def __init__(self, condition: str, problem: str, hint: str = "") -> None:
         Exception.__init__(self, condition, problem, hint)  # a subclass may be one of PySpark's classes, too

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -104,22 +104,17 @@ class Form:
             f"Set it like this: {name}={shown(meant)}(…).",
         )
 
-    def kinds(self, given: Mapping[str, Any]) -> tuple[type[Value], ...]:
-        """The classes of the values that were given, of those within them, and of those whose defaults hold."""
+    def kinds(self, get: Callable[[str], str | None]) -> tuple[type[Value], ...]:
+        """The classes that options choose, those within others after them, and those whose defaults hold.
+
+        Args:
+            get: the text of an option, None where it is not set.
+        """
         found: list[type[Value]] = []
-
-        def walk(argument: object) -> None:
-            if isinstance(argument, Value):
-                found.append(type(argument))
-                for one in fields(argument):
-                    walk(getattr(argument, one.name))
-            elif isinstance(argument, list | tuple):
-                for one in argument:
-                    walk(one)
-
-        for argument in given.values():
-            walk(argument)
-        unset = [
-            kind for kind in self.unset for group in self.values.values() if kind in group and not {*found} & {*group}
-        ]
-        return (*found, *unset)
+        for group in self.values.values():
+            chosen = [kind for kind in group for name, text in kind._fixed.items() if get(name) == text]
+            found += chosen or [kind for kind in self.unset if kind in group]
+            for one in (one for kind in chosen for one in fields(kind) if one.metadata.get("chooses")):
+                text = get(one.metadata["chooses"])
+                found += [part for part in one.metadata["part"] if text in part._fixed.values()]
+        return tuple(found)

@@ -55,6 +55,7 @@ def _wrap(module: Any) -> None:
     def convert_exception(*args: Any, **named: Any) -> Exception:
         converted = theirs(*args, **named)
         try:
+            vars(converted).update(_sent(*args, **named))
             found = from_spark(converted)
             return converted if found is None else of_both_kinds(found, converted)
         except Exception:  # the error itself must come through
@@ -64,6 +65,15 @@ def _wrap(module: Any) -> None:
     module.convert_exception = convert_exception
 
 
+def _sent(*args: Any, **named: Any) -> dict[str, str]:
+    """The jar's text with references to options, where a Connect server has sent all errors of a chain."""
+    given = (*args, *named.values())
+    details = next((one for one in given if type(one).__name__ == "FetchErrorDetailsResponse"), None)
+    parameters = [error.spark_throwable.message_parameters for error in details.errors] if details else []
+    found = [one["markup"] for one in parameters if "markup" in one]
+    return {"_markup": found[0]} if found else {}
+
+
 def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
     """The found error as an exception that is of PySpark's class, too, with all that PySpark knows of it."""
     kind = _class_of_both(own_kind(type(found)), _converted(type(spark_error)))
@@ -71,6 +81,7 @@ def of_both_kinds(found: EpochalError, spark_error: Exception) -> EpochalError:
     vars(both).update(vars(spark_error))
     EpochalError.__init__(both, found.condition, found.problem, found.hint)
     both.original = spark_error
+    both._markup = found._markup
     return both
 
 

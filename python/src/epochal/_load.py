@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from epochal import _hooks, _names
+from epochal import _hooks, _references
 from epochal._form import Form
 from epochal._options import OptionValue
 from epochal.errors import named
@@ -39,7 +39,7 @@ def load(
     """
     _hooks.install()
     options = form.options(given, more)
-    with _names.helper(form, given), named():
+    with _references.calling([_references.Call(form, form.kinds(options.get))]), named():
         reader = (spark.readStream if streaming else spark.read).format(form.format).options(**options)
         frame = (reader if schema is None else reader.schema(schema)).load()
         try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from epochal import _hooks, _names
+from epochal import _hooks, _references
 from epochal import _realtime as realtime
 from epochal import _started as started
 from epochal._form import Form
+from epochal._forms import FORMS
 from epochal._options import Location, OptionValue, text
 from epochal._trigger import Trigger, real_time, triggered
 from epochal.errors import OptionError, named
@@ -59,6 +60,7 @@ def start(
     """
     _hooks.install()
     options = form.options(given, more)
+    calls = [_references.Call(form, form.kinds(options.get)), *_sources(df)]
     source = form.format.removesuffix(" sink")
     if not df.isStreaming:
         if names := stream.given():
@@ -67,7 +69,7 @@ def start(
                 f"The DataFrame is a batch, and {form.caller} was given what only a stream has: {', '.join(names)}.",
                 "Leave them out, or read the source as a stream.",
             )
-        with _names.helper(form, given), named():
+        with _references.calling(calls), named():
             df.write.format(source).options(**options).mode("append").save()
         return None
     if stream.checkpoint is None:
@@ -87,8 +89,41 @@ def start(
     elif stream.trigger is not None:
         writer = triggered(writer, stream.trigger)
     settings = nullcontext() if batch is None else realtime.settings(df.sparkSession)
-    with settings, _names.helper(form, given), named():
+    with settings, _references.calling(calls), named():
         query = writer.start()
-    _names.started(query.runId, form)
+    _references.started(query.runId, calls)
     started.remember(df.sparkSession, query, given.get("table"))
     return query
+
+
+_Read = tuple[str, Callable[[str], str | None]]
+
+
+def _sources(df: Any) -> list[_references.Call]:
+    """Calls that would have read what the plan of a DataFrame reads; empty where that cannot be seen."""
+    try:
+        reads = [*(_of_jvm(df._jdf.queryExecution().logical()) if hasattr(df, "_jdf") else _of_client(df._plan))]
+        forms = [(form, get) for name, get in reads if (form := FORMS.get(name)) is not None and form.is_source]
+        return [_references.Call(form, form.kinds(get)) for form, get in forms]
+    except Exception:  # of another Spark: errors then name the options of the jar
+        return []
+
+
+def _of_jvm(plan: Any) -> Iterator[_Read]:
+    leaves = plan.collectLeaves()
+    for leaf in (leaves.apply(n) for n in range(leaves.size())):
+        kind = leaf.getClass().getSimpleName()
+        if kind == "StreamingRelationV2":
+            yield leaf.sourceName(), leaf.extraOptions().get
+        elif kind == "DataSourceV2Relation":
+            yield leaf.table().name().partition("[")[0], leaf.options().get
+
+
+def _of_client(plan: Any) -> Iterator[_Read]:
+    from pyspark.sql.connect.plan import LogicalPlan
+
+    if hasattr(plan, "_format"):
+        yield plan._format, (plan._options or {}).get
+    for child in vars(plan).values():
+        if isinstance(child, LogicalPlan):
+            yield from _of_client(child)

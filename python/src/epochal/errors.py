@@ -42,13 +42,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from epochal import _errors, _names, _spark_says
+from epochal import _errors, _references, _spark_says
 from epochal._errors import (
     CheckpointError,
     ConfigurationError,
@@ -138,32 +138,60 @@ def from_spark(exc: BaseException | None) -> EpochalError | None:
     classic or a Connect session, as well as ``query.exception()``. A condition that this release does not know gives a
     plain ``EpochalError`` with that condition.
     """
-    first, seen = exc, set[int]()
+    chain = [*_chain(exc)]
+    found = next(filter(None, (one if isinstance(one, EpochalError) else _in_message(one) for one in chain)), None)
+    if found is None or found is exc:
+        return found
+    markup = next(filter(None, map(_markup, chain)), None)
+    calls = _references.calls("\n".join(map(str, chain)))
+    if markup and calls:
+        found = _of(markup, calls) or found
+    found._markup = markup
+    found.original = found.original or exc
+    return found
+
+
+def _chain(exc: BaseException | None) -> Iterator[BaseException]:
+    """An exception and its causes."""
+    seen = set[int]()
     while exc is not None and id(exc) not in seen:
         seen.add(id(exc))
-        if isinstance(exc, EpochalError):
-            return exc
-        if (found := _in_message(exc)) is not None:
-            found.original = first
-            return found
+        yield exc
         exc = exc.__cause__ or getattr(exc, "_cause", None) or exc.__context__
-    return None
+
+
+def _markup(exc: BaseException) -> str | None:
+    """The jar's message with references to options, which comes as a parameter of the message."""
+    if isinstance(markup := getattr(exc, "_markup", None), str):
+        return markup
+    try:
+        parameters = exc.getMessageParameters()  # type: ignore[attr-defined]
+        return (parameters or {}).get("markup")
+    except Exception:  # no exception of PySpark's, or one whose JVM has gone
+        return None
+
+
+def _of(text: str, calls: Sequence[_references.Call] = ()) -> EpochalError | None:
+    """The error that a text has.
+
+    Args:
+        calls: of helpers whose arguments its options are.
+    """
+    match = _MESSAGE.search(text)
+    if match is None:
+        return None
+    condition, problem, hint = match.groups()
+    kind = _TYPES.get(condition, EpochalError)
+    is_of_source = issubclass(kind, SourceError | HttpError | CheckpointError)
+    calls = sorted(calls, key=lambda call: call.form.is_source != is_of_source)
+    problem, hint = (_references.in_python(part, calls) for part in (problem, _SQLSTATE.sub("", hint).rstrip()))
+    return kind(condition, problem, hint)
 
 
 def _in_message(exc: BaseException) -> EpochalError | None:
     message = str(exc)
-    if match := _MESSAGE.search(message):
-        condition, problem, hint = match.groups()
-        kind = _TYPES.get(condition, EpochalError)
-        hint = _SQLSTATE.sub("", hint).rstrip()
-        of_source = issubclass(kind, SourceError | HttpError | CheckpointError)
-        # An option that is unknown came by the plain name of options, and so does what was meant.
-        if condition == "OPTION_UNKNOWN":
-            return kind(condition, problem, hint)
-        if known := _names.formats(message, issubclass(kind, ConfigurationError), of_source):
-            problem = _names.in_python(problem, known) if issubclass(kind, ConfigurationError | TableError) else problem
-            hint = _names.in_python(hint, known)
-        return kind(condition, problem, hint)
+    if found := _of(message):
+        return found
     if match := _NOT_FOUND.search(message):
         if match[1] not in _FORMATS:
             return _no_format(match[1])
@@ -171,7 +199,7 @@ def _in_message(exc: BaseException) -> EpochalError | None:
         return SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told()
     if _CLASS_NOT_FOUND.search(message):
         return SessionWithoutJarError.of_server()
-    if said := _spark_says.of(message, _names.helping()):
+    if said := _spark_says.of(message, bool(_references.calls(message))):
         return ModeError("MODE_UNSUPPORTED", *said)
     return None
 

@@ -2,7 +2,7 @@ package io.epochal.formats
 
 import java.nio.file.{Files, Path, Paths}
 
-import io.epochal.core.error.Conditions
+import io.epochal.core.error.{Conditions, Reference}
 import io.epochal.formats.{Epochal, OptionsDocument}
 
 /** The documents that are generated from declarations. `make docs` writes them, [[DocumentsSuite]] holds them to the code. */
@@ -23,7 +23,8 @@ object Documents {
   }
 
   private def errors: String = {
-    def cell(template: String): String = template.replace("<", "*").replace(">", "*").replace("|", "\\|")
+    def cell(template: String): String =
+      Reference.plain(template).replace("<", "*").replace(">", "*").replace("|", "\\|")
     val rows = Conditions.all.map(c => s"| `${c.name}` | ${cell(c.text.problem)} | ${cell(c.text.hint)} |")
     val head = Seq(
       "# Error conditions",

@@ -164,11 +164,9 @@ object IngestOptions {
         case "text" => LoneRecordOptions.unset(values).map(_ => None)
         case kind   => LoneRecordOptions.read(values, kind).map(Some(_))
       }
-      _ <- check(
-        records.isEmpty || !values.isSet(InvalidUtf8),
-        values.conflict(
-          s"${InvalidUtf8.name} without format=text",
-          s"Leave ${InvalidUtf8.name} out: it is for the column value."))
+      _ <- values.consistent(records.isEmpty || !values.isSet(InvalidUtf8))(
+        s"${InvalidUtf8.reference} without {option:format=text}",
+        s"Leave ${InvalidUtf8.reference} out: it is for the column value.")
       transport <- if (values(Protocol) == "http") http(values) else tcp(values, blanks = records.isEmpty)
     } yield IngestOptions(
       transport,
@@ -189,9 +187,9 @@ object IngestOptions {
     val idleTimeout = if (values.isSet(IdleTimeout)) values(IdleTimeout) else Duration.ofMinutes(1)
     for {
       _ <- noneOf(values, ofTcp, "tcp")
-      _ <- check(
-        values(Mode) == "listen",
-        values.conflict("mode=connect, protocol=http", "Leave mode out: an API is read by the format epochal-rest."))
+      _ <- values.consistent(values(Mode) == "listen")(
+        "{option:mode=connect}, {option:protocol=http}",
+        "Leave {option:mode} out: an API is read by the format epochal-rest.")
       settings <- IngestHttpOptions.read(values, values(MaxConnections), idleTimeout)
       _ <- exposed(values, IngestHttpOptions.Protection, settings.isProtected)
     } yield IngestTransport.HttpListen(values(Host), values(Port), settings)
@@ -217,14 +215,17 @@ object IngestOptions {
     } yield transport
 
   private def listen(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
-    exposed(values, "token, tokenFile or tokenEnv", settings.token.nonEmpty)
+    exposed(values, "{option:token}, {option:tokenFile} or {option:tokenEnv}", settings.token.nonEmpty)
       .map(_ => IngestTransport.TcpListen(settings))
 
   private def connect(values: OptionValues, settings: TcpSettings): Either[EpochalException, IngestTransport] =
     for {
       _ <- Seq(Ack, MaxConnections, IdleTimeout)
         .find(values.isSet(_))
-        .map(spec => values.conflict(s"${spec.name}, mode=connect", s"Leave ${spec.name} out: it is for mode=listen."))
+        .map(spec =>
+          values.conflict(
+            s"${spec.reference}, {option:mode=connect}",
+            s"Leave ${spec.reference} out: it is for {option:mode=listen}."))
         .toLeft(())
       _ <- check(settings.port > 0, values.group.invalid(Port, "0", "the port of a server"))
     } yield IngestTransport.TcpConnect(settings)
@@ -235,7 +236,7 @@ object IngestOptions {
       specs: Seq[OptionSpec[_]],
       protocol: String): Either[EpochalException, Unit] =
     specs.find(values.isSet(_)).fold[Either[EpochalException, Unit]](Right(())) { stray =>
-      values.only(stray)(holds = false, s"protocol=$protocol")
+      values.only(stray)(holds = false, s"{option:protocol=$protocol}")
     }
 
   /** Refuses a listener that anybody could write to from anywhere. */

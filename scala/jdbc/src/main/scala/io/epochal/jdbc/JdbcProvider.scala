@@ -112,9 +112,9 @@ final private[jdbc] class JdbcTable(
     val choice = options.transport
     if (choice != TransportChoice.Auto && choice != TransportChoice.Inline && database.bulk.isEmpty)
       throw JdbcOptions.unsupported(
-        s"write with transport=${choice.name} to ${dialect.name}",
+        s"write with {option:transport=${choice.name}} to ${dialect.name}",
         "there only the driver writes",
-        "Leave transport out.")
+        JdbcOptions.noTransport)
   }
 
   /** Reading is among them, so that it is refused in words of ours: without this Spark says that there is no such data source. */

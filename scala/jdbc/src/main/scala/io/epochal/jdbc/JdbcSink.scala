@@ -24,9 +24,9 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
 
   override def refusesWhole: Option[EpochalException] = Option.when(options.rows.opColumn.isDefined)(
     JdbcOptions.unsupported(
-      "replace the whole table with mode=changes",
+      "replace the whole table with {option:mode=changes}",
       "output mode complete, and a batch in overwrite mode, send all rows that the table is to hold",
-      "Leave opColumn out, or use output mode append."))
+      "Leave {option:opColumn} out, or use output mode append."))
 
   override def refuses(how: WriteKind): Option[EpochalException] =
     if (how.outputMode.contains(OutputMode.Update) && !options.upsert)
@@ -35,21 +35,21 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
     else if (how.outputMode.isEmpty)
       Some(
         JdbcOptions.unsupported(
-          "write a batch with transport=prepared",
+          "write a batch with {option:transport=prepared}",
           "a batch has no ledger row that could show which transactions were committed",
-          "Leave transport out, or use writeStream with .trigger(availableNow=True)."))
+          "Leave {option:transport} out, or use writeStream with {trigger:availableNow}."))
     else
       Option.when(how.whole)(
         JdbcOptions.unsupported(
-          "replace the table's rows with transport=prepared",
+          "replace the table's rows with {option:transport=prepared}",
           "its transactions become visible one by one",
-          "Leave transport out."))
+          JdbcOptions.noTransport))
 
   /** Rows become visible one after the other, in the order in which they come: only appending is the same then. */
   override def refusesEndless(how: WriteKind): Option[EpochalException] = {
     def cannot(what: String, reason: String, suggestion: String): Option[EpochalException] =
       Some(JdbcOptions.unsupported(s"$what under the ${how.trigger.name} trigger", reason, suggestion))
-    val micro = "use .trigger(processingTime=\"1 second\")."
+    val micro = "use {trigger:processingTime=1 second}."
     if (!database.dialect.abilities.flushes)
       MicroBatches.refused(s"${JdbcOptions.Format} into ${database.dialect.name}", how.trigger)
     else if (how.whole)
@@ -61,29 +61,29 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
       cannot(
         "upsert or delete",
         "which of two rows of a key is kept would depend on when they are stored",
-        s"Leave keyColumns and opColumn out, or $micro")
+        s"Leave {option:keyColumns} and {option:opColumn} out, or $micro")
     else if (options.rows.deadLetterTable.isDefined)
       cannot(
         "write a table of bad rows",
         "their number is checked at an epoch's end",
-        s"Leave deadLetterTable out, or $micro")
+        s"Leave {option:deadLetterTable} out, or $micro")
     else if (options.transport == TransportChoice.Staged || options.transport == TransportChoice.Prepared)
       cannot(
-        s"write with transport=${options.transport.name}",
+        s"write with {option:transport=${options.transport.name}}",
         "tasks store rows themselves there, in transactions of their own",
-        "Leave transport out.")
+        JdbcOptions.noTransport)
     else if (options.sink.onNewQuery.replaces)
       cannot(
-        "write with onNewQuery=replace",
+        "write with {option:onNewQuery=replace}",
         "the first epoch's rows are visible before it ends",
-        s"Leave onNewQuery out, or $micro")
+        s"Leave {option:onNewQuery} out, or $micro")
     else
       options.sink.onLedgerEmpty match {
         case OnLedgerEmpty.Skip(epoch) =>
           cannot(
             s"skip epoch $epoch",
             "where an epoch ends is not known before it has ended",
-            s"Set onLedgerEmpty=write:$epoch if its rows are not in the table, or $micro")
+            s"Set {option:onLedgerEmpty=write:$epoch} if its rows are not in the table, or $micro")
         case _ => None
       }
   }

@@ -9,7 +9,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Our exception as one that Spark knows: with a condition (`EPOCHAL.DATA_LOSS`) and the values as message parameters, which reach
- * PySpark's `getCondition()` and `getMessageParameters()`, Spark Connect's error details and query events.
+ * PySpark's `getCondition()` and `getMessageParameters()`, Spark Connect's error details and query events. The parameter `markup` is the
+ * message with references to options, where it has some.
  *
  * In Java, because a Scala class would get a method for every default method of the interface, and with it a reference to classes
  * that older Sparks do not have.
@@ -29,7 +30,9 @@ public final class SparkEpochalException extends EpochalException implements Spa
 
   @Override
   public Map<String, String> getMessageParameters() {
-    return new TreeMap<>(CollectionConverters.asJava(values()));
+    var parameters = new TreeMap<>(CollectionConverters.asJava(values()));
+    if (!markup().equals(getMessage())) parameters.put("markup", markup());
+    return parameters;
   }
 
   /** None; Spark would look for the condition among its own. */

@@ -14,6 +14,7 @@ final class SparkEpochalExceptionSuite extends AnyFunSuite {
       case known: SparkThrowable =>
         assert(known.getCondition == "EPOCHAL.HTTP_TIMEOUT")
         assert(known.getMessageParameters.get("url") == "http://x")
+        assert(known.getMessageParameters.get("markup").contains("Raise {option:timeout}, or"))
       case other => fail(s"no SparkThrowable: ${other.getClass}")
     }
   }

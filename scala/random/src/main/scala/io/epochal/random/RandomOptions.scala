@@ -114,7 +114,8 @@ object RandomOptions {
   def read(raw: Map[String, String]): Either[EpochalException, RandomOptions] =
     for {
       values <- group.parse(raw)
-      _ <- values.exclusive("Give rowsPerSecond for a steady rate, or rowsPerBatch for batches of one size.")(
+      _ <- values.exclusive(
+        "Give {option:rowsPerSecond} for a steady rate, or {option:rowsPerBatch} for batches of one size.")(
         RowsPerSecond,
         RowsPerBatch
       )
@@ -135,8 +136,8 @@ object RandomOptions {
 
   private def lengthsConflict(values: OptionValues): EpochalException =
     values.conflict(
-      s"minLength=${values(MinLength)}, maxLength=${values(MaxLength)}",
-      "Make minLength the smaller one.")
+      s"{option:minLength=${values(MinLength)}}, {option:maxLength=${values(MaxLength)}}",
+      "Make {option:minLength} the smaller one.")
 
   /** Every option on which a row depends; the rate counts only through the timestamps. */
   private def identity(values: OptionValues, start: Instant): String = {

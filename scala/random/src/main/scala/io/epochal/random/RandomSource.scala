@@ -57,9 +57,9 @@ private[random] class RandomSource(options: RandomOptions, defaultPartitions: =>
       case _: Pace.PerBatch =>
         throw Conditions.ModeUnsupported(
           "format" -> RandomOptions.Format,
-          "mode" -> "use rowsPerBatch in a continuous or real-time query",
+          "mode" -> "use {option:rowsPerBatch} in a continuous or real-time query",
           "reason" -> "the time ends an epoch there, not a number of rows",
-          "suggestion" -> "Use rowsPerSecond."
+          "suggestion" -> "Use {option:rowsPerSecond}."
         )
     }
     val counts = if (start.partitions.isEmpty) Vector.fill(numPartitions)(0L) else start.partitions

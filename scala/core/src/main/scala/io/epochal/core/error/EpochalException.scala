@@ -9,15 +9,20 @@ import io.epochal.core.annotation.Stable
   * An `IllegalArgumentException`, because PySpark shows exceptions of that class as one short Python error, and any other
   * `RuntimeException` as the JVM's stack trace.
   *
-  * @param values
-  *   the real values behind the message; never a secret
+  * @param raw
+  *   the real values behind the message, which may have references to options; never a secret
   */
 @Stable
-class EpochalException(val condition: Condition, val values: Map[String, String], cause: Throwable)
-    extends IllegalArgumentException(condition.render(values), cause) {
+class EpochalException(val condition: Condition, raw: Map[String, String], cause: Throwable)
+    extends IllegalArgumentException(Reference.plain(condition.render(raw)), cause) {
+
+  val values: Map[String, String] = raw.transform((_, value) => Reference.plain(value))
+
+  /** The message with references to options, such as `{option:pageSize}`, for languages that name them otherwise. */
+  val markup: String = condition.render(raw)
 
   /** The message without its hint, for what is not the end of the matter. */
-  def problem: String = condition.renderProblem(values)
+  def problem: String = Reference.plain(condition.renderProblem(raw))
 }
 
 object EpochalException {

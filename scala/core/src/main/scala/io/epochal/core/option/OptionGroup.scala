@@ -105,7 +105,7 @@ object OptionGroup {
     Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
 
   /** A value that is nearly one of those that are allowed. */
-  private lazy val Misspelt = Conditions.OptionInvalid.withHint("Did you mean <example>?")
+  private lazy val Misspelt = Conditions.OptionInvalid.withHint("Did you mean {option:<example>}?")
 
   /** What is wrong with an option's value; where that is nearly an allowed one, the allowed one is offered.
     *

@@ -1,6 +1,7 @@
 package io.epochal.core.option
 
 import io.epochal.core.annotation.Stable
+import io.epochal.core.error.Reference
 
 /** One option, declared once: parsing, errors, `docs/OPTIONS.md` and the Python signatures all come from here.
   *
@@ -26,6 +27,9 @@ final case class OptionSpec[A](
 
   /** `headers.` for `headers.*`. */
   def prefix: String = name.stripSuffix("*")
+
+  /** Its name in the text of an error. */
+  private[epochal] def reference: String = Reference.option(name)
 
   def example: String = s"$name=${sample.getOrElse(kind.example)}"
 

@@ -24,8 +24,8 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
 
   /** An error when more than one of them was given. */
   def exclusive(suggestion: String)(specs: OptionSpec[_]*): Either[EpochalException, Unit] = {
-    val set = specs.filter(isSet(_)).map(_.name)
-    Either.cond(set.size <= 1, (), conflict(set.mkString(", "), suggestion))
+    val set = specs.filter(isSet(_)).map(_.reference)
+    consistent(set.size <= 1)(set.mkString(", "), suggestion)
   }
 
   /** An error when an option was given without the one that it belongs to.
@@ -36,20 +36,25 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
     *   as the user wrote its name
     */
   def together(lacking: Boolean, option: => String, needed: String): Either[EpochalException, Unit] =
-    Either.cond(!lacking, (), conflict(s"$option without $needed", s"Set $needed too, or leave $option out."))
+    consistent(!lacking)(
+      s"{option:$option} without {option:$needed}",
+      s"Set {option:$needed} too, or leave {option:$option} out.")
 
   /** An error when an option was given that says nothing without another.
     *
     * @param holds
     *   whether the other one is there
     * @param other
-    *   with its value
+    *   a reference to it, with its value
     */
   def only(spec: OptionSpec[_])(holds: Boolean, other: String): Either[EpochalException, Unit] =
-    Either.cond(
-      holds || !isSet(spec),
-      (),
-      conflict(s"${spec.name} without $other", s"Set $other, or leave ${spec.name} out."))
+    consistent(holds || !isSet(spec))(
+      s"${spec.reference} without $other",
+      s"Set $other, or leave ${spec.reference} out.")
+
+  /** An error unless options may be given together. */
+  def consistent(holds: Boolean)(options: => String, suggestion: => String): Either[EpochalException, Unit] =
+    Either.cond(holds, (), conflict(options, suggestion))
 
   /** What is wrong with options that were given together. */
   def conflict(options: String, suggestion: String): EpochalException = group.conflict(options, suggestion)

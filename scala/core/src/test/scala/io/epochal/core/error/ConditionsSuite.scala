@@ -34,6 +34,20 @@ final class ConditionsSuite extends AnyFunSuite {
     assert(Plural.of(1, "record") == "1 record" && Plural.of(0, "record") == "0 records")
   }
 
+  test("a message names options as the jar does, and its markup has references to them") {
+    val error = Conditions.OptionConflict(
+      "format" -> "f",
+      "options" -> "{option:pageSize}, {option:requestBody={\"size\": ${pageSize}}}",
+      "suggestion" -> "Set {option:url=…{id}…}. Use {trigger:availableNow}, {trigger:processingTime=1 second} or {schema:id INT}.")
+    assert(error.getMessage.contains("options that exclude each other: pageSize, requestBody={\"size\": ${pageSize}}."))
+    assert(
+      error.getMessage.endsWith(
+        "Use .trigger(availableNow=True), .trigger(processingTime=\"1 second\") or .schema(\"id INT\")."))
+    assert(error.markup.contains("each other: {option:pageSize}, {option:requestBody={"))
+    assert(error.values("suggestion").startsWith("Set url=…{id}…. Use .trigger(availableNow=True), "))
+    assert(!error.problem.contains("{option"))
+  }
+
   test("no text has words that are not the field's") {
     val words = "(?i)\\b(answer\\w*|look\\w*|turns?|told|tells?|dealt|anew|passing|somebody)\\b".r
     Conditions.all.foreach { condition =>

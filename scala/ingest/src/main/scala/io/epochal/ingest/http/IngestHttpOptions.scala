@@ -109,7 +109,7 @@ private[ingest] object IngestHttpOptions {
 
   /** The options that protect a listener. */
   val Protection: String =
-    "bearerToken, user and password, or signature (with tls.certFile alone, everybody who reaches it may write)"
+    "{option:bearerToken}, {option:user} and {option:password}, or {option:signature} (with {option:tls.certFile} alone, everybody who reaches it may write)"
 
   val all: Seq[OptionSpec[_]] = Seq(
     MaxRequestBytes,

@@ -144,12 +144,12 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
       case DatabaseFailure.RowTooLarge(setting) =>
         Conditions.RowTooLarge.because(cause)("url" -> place, "step" -> step, "setting" -> setting, "reason" -> reason)
       case DatabaseFailure.TooManyConnections(setting) =>
-        val advice = s"Lower maxConnections (of each executor), raise $setting of the server, or use a pooler."
+        val advice = s"Lower {option:maxConnections} (of each executor), raise $setting of the server, or use a pooler."
         tooMany(advice)
     }
     val failure = errors.flatMap(dialect.errors.known).headOption
     if (errors.exists(_.isInstanceOf[ConnectionPool.AllBusy]))
-      tooMany("Raise maxConnections as far as the server allows, or run fewer tasks at a time.")
+      tooMany("Raise {option:maxConnections} as far as the server allows, or run fewer tasks at a time.")
     else if (failure.isDefined) named(failure.get)
     else if (state.startsWith("28") || said.getErrorCode == Database.MysqlAccessDenied && state.isEmpty)
       Conditions.LoginRefused.because(cause)("url" -> place, "reason" -> reason)

@@ -37,7 +37,7 @@ class GenericDialect extends Dialect {
 
   private def upsert(options: JdbcOptions): EpochalException =
     JdbcOptions.unsupported(
-      s"replace rows by keyColumns in ${options.connection.place}",
+      s"replace rows by {option:keyColumns} in ${options.connection.place}",
       "Epochal has no dialect for this database, and there is no upsert statement that all databases know",
       "Append, or write into PostgreSQL, MySQL, MariaDB or SQLite; a dialect of your own can do it (docs/databases.md).")
 

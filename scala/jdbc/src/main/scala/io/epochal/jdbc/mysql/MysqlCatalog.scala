@@ -96,7 +96,7 @@ private[mysql] object MysqlCatalog extends Catalog {
         throw JdbcOptions.unsupported(
           "make a table with a text as key",
           s"MySQL ${MysqlVersion.of(connection).text} has no collation that compares texts as Spark does (8.0.17 has)",
-          "Upgrade the server; or make the table yourself and set keyComparison=database."))
+          "Upgrade the server; or make the table yourself and set {option:keyComparison=database}."))
   }
 
   /** Each with what makes it loose as a key. */

@@ -71,9 +71,10 @@ private[jdbc] object DriverRisks {
   private def checkDriver(settings: ConnectionSettings, access: DriverAccess): Unit = {
     val usual = DriverProperties.driver(settings.url).map(_._1)
     settings.driver match {
-      case Some(driver)          => if (!usual.contains(driver)) access.classNamed("driver", driver)
-      case None if usual.isEmpty => access.classNamed(s"url=${settings.place} without driver", "the.class.of.Driver")
-      case None                  => ()
+      case Some(driver) => if (!usual.contains(driver)) access.classNamed("{option:driver}", driver)
+      case None if usual.isEmpty =>
+        access.classNamed(s"{option:url=${settings.place}} without {option:driver}", "the.class.of.Driver")
+      case None => ()
     }
   }
 

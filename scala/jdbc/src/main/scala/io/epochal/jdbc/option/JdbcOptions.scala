@@ -193,9 +193,14 @@ object JdbcOptions {
       rows <- RowOptions.read(values, mode, upsert)
       _ <- ensure(!upsert || keys.nonEmpty)(
         Conditions.KeyColumnsRequired("mode" -> s"mode=${if (rows.opColumn.isDefined) "changes" else "upsert"}"))
-      _ <- ensure(upsert || !values.isSet(OrderColumn))(orderWithoutUpsert)
-      _ <- ensure(!(values(IdentityOptions.NewQuery).replaces && values(TransportName) == TransportChoice.Prepared))(
-        replacePrepared)
+      _ <- values.consistent(upsert || !values.isSet(OrderColumn))(
+        "{option:orderColumn}, {option:mode=append}",
+        "{option:orderColumn} chooses between rows of the same key: set {option:keyColumns}, or leave {option:orderColumn} out.")
+      // What tasks have prepared would meet, in unique indexes, the rows that are to be replaced.
+      _ <- values.consistent(
+        !values(IdentityOptions.NewQuery).replaces || values(TransportName) != TransportChoice.Prepared)(
+        "{option:onNewQuery=replace}, {option:transport=prepared}",
+        "Prepared transactions are written before the rows that they replace are deleted: leave {option:transport} out.")
       connection = ConnectionSettings(
         values(Url),
         values.get(User),
@@ -238,6 +243,8 @@ object JdbcOptions {
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
     Conditions.ModeUnsupported("format" -> Format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)
 
+  private[jdbc] val noTransport = "Leave {option:transport} out."
+
   private[jdbc] def ensure(condition: Boolean)(error: => EpochalException): Either[EpochalException, Unit] =
     Either.cond(condition, (), error)
 
@@ -247,15 +254,6 @@ object JdbcOptions {
       .map(Secret.Given(_))
       .orElse(values.get(PasswordFile).map(Secret.InFile(PasswordFile.name, _)))
       .orElse(values.get(PasswordEnv).map(Secret.InEnvironment(PasswordEnv.name, _)))
-
-  private def orderWithoutUpsert: EpochalException = group.conflict(
-    "orderColumn, mode=append",
-    "orderColumn chooses between rows of the same key: set keyColumns, or leave orderColumn out.")
-
-  /** What tasks have prepared would meet, in unique indexes, the rows that are to be replaced. */
-  private def replacePrepared: EpochalException = group.conflict(
-    "onNewQuery=replace, transport=prepared",
-    "Prepared transactions are written before the rows that they replace are deleted: leave transport out.")
 
   /** Spark refuses asynchronous progress tracking for this sink, but has a hidden option that overrides the refusal. */
   private def synchronousProgress(raw: Map[String, String]): Either[EpochalException, Unit] =

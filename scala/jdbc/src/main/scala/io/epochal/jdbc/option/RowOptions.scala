@@ -77,21 +77,22 @@ object RowOptions {
   def read(values: OptionValues, mode: Option[String], keyed: Boolean): Either[EpochalException, RowOptions] = {
     val updated = values.get(UpdateColumns).getOrElse(Nil)
     val op = values.get(OpColumn)
-    def conflict(is: Boolean, options: String)(suggestion: String): Either[EpochalException, Unit] =
-      JdbcOptions.ensure(!is)(values.conflict(options, suggestion))
     for {
-      _ <- conflict(!keyed && updated.nonEmpty, "updateColumns, mode=append")(
-        "updateColumns chooses what a row of the same key replaces: set keyColumns, or leave updateColumns out.")
-      _ <- conflict(op.isDefined && mode.exists(_ != "changes"), s"opColumn, mode=${mode.getOrElse("")}")(
-        "opColumn says of each row what it does: set mode=changes, or leave opColumn out.")
+      _ <- values.consistent(keyed || updated.isEmpty)(
+        "{option:updateColumns}, {option:mode=append}",
+        "{option:updateColumns} chooses what a row of the same key replaces: set {option:keyColumns}, or leave {option:updateColumns} out.")
+      _ <- values.consistent(op.isEmpty || mode.forall(_ == "changes"))(
+        s"{option:opColumn}, {option:mode=${mode.getOrElse("")}}",
+        "{option:opColumn} says of each row what it does: set {option:mode=changes}, or leave {option:opColumn} out.")
       _ <- JdbcOptions.ensure(op.isDefined || !mode.contains("changes"))(
         Conditions.OptionRequired(
           "option" -> OpColumn.name,
           "format" -> JdbcOptions.Format,
-          "doc" -> "with mode=changes the column that says what a row does",
+          "doc" -> "with {option:mode=changes} the column that says what a row does",
           "example" -> OpColumn.example))
-      _ <- conflict(values.isSet(MaxBadRows) && !values.isSet(DeadLetterTable), "maxBadRows, no deadLetterTable")(
-        "Without deadLetterTable the first bad row fails its epoch: set it, or leave maxBadRows out.")
+      _ <- values.consistent(!values.isSet(MaxBadRows) || values.isSet(DeadLetterTable))(
+        "{option:maxBadRows}, no {option:deadLetterTable}",
+        "Without {option:deadLetterTable} the first bad row fails its epoch: set it, or leave {option:maxBadRows} out.")
     } yield RowOptions(
       updated,
       op,

@@ -41,9 +41,9 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
     if (!append)
       Left(
         JdbcOptions.unsupported(
-          "replace or delete rows with transport=prepared",
+          "replace or delete rows with {option:transport=prepared}",
           "its tasks can only add rows",
-          "Leave transport out."))
+          JdbcOptions.noTransport))
     else enough(connection, 1)
 
   /** Each task holds a prepared transaction until its epoch is committed, and a repeated attempt one more. */
@@ -53,12 +53,11 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   private def enough(connection: Connection, tasks: Int): Either[EpochalException, Unit] = {
     val allowed = Sql.query(connection, "SELECT current_setting('max_prepared_transactions')::int")(_.getInt(1)).head
-    JdbcOptions.ensure(allowed >= tasks)(
-      JdbcOptions.unsupported(
-        s"use transport=prepared with $tasks tasks",
-        s"the server's max_prepared_transactions is $allowed",
-        s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave transport out."
-      ))
+    JdbcOptions.ensure(allowed >= tasks)(JdbcOptions.unsupported(
+      s"use {option:transport=prepared} with $tasks tasks",
+      s"the server's max_prepared_transactions is $allowed",
+      s"Set it to ${tasks * 2} or more and restart the server, write fewer partitions, or leave {option:transport} out."
+    ))
   }
 
   override def claim(connection: Connection, run: BulkRun): Unit = new DecidedTransactions(run).create(connection)

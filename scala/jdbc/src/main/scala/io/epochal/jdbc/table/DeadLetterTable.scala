@@ -27,7 +27,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       Columns.find(column => !names.contains(column)).foreach { column =>
         throw Conditions.ColumnMissing(
           "column" -> column,
-          "mapped" -> " (deadLetterTable)",
+          "mapped" -> " ({option:deadLetterTable})",
           "table" -> found.name,
           "columns" -> names.mkString(", "),
           "nearest" -> "")
@@ -53,7 +53,7 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
 
   private def isTarget: EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
-    "options" -> s"dbtable and deadLetterTable, which are both $name",
+    "options" -> s"{option:dbtable} and {option:deadLetterTable}, which are both $name",
     "suggestion" -> "Name another table for the rows that cannot be stored.")
 }
 
@@ -69,7 +69,7 @@ private[jdbc] object DeadLetterTable {
         JdbcOptions.unsupported(
           s"set bad rows aside in $database",
           "Epochal has no table of bad rows for this database",
-          "Leave deadLetterTable out, or filter the rows in the query."))
+          "Leave {option:deadLetterTable} out, or filter the rows in the query."))
       .toLeft(())
 
   /** @param epoch

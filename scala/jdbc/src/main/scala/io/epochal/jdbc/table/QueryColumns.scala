@@ -116,6 +116,6 @@ private[jdbc] object QueryColumns {
 
   private def keysAreUpdated(keys: Seq[QueryColumn]): EpochalException = Conditions.OptionConflict(
     "format" -> JdbcOptions.Format,
-    "options" -> s"keyColumns and updateColumns with ${keys.map(_.field.name).mkString(", ")}",
-    "suggestion" -> "A row is found by its keys, which stay as they are: leave them out of updateColumns.")
+    "options" -> s"{option:keyColumns} and {option:updateColumns} with ${keys.map(_.field.name).mkString(", ")}",
+    "suggestion" -> "A row is found by its keys, which stay as they are: leave them out of {option:updateColumns}.")
 }

@@ -11,6 +11,7 @@ import io.epochal.jdbc.option.{JdbcOptions, KeyComparison, QualifiedName, Transp
 
 /** Whether a query's rows can go into a table. Runs before the query starts, and again when a run claims the sink. */
 final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
+  import JdbcOptions.noTransport
   import QueryColumns.{Checked, all, named}
 
   private val place = options.connection.place
@@ -38,7 +39,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
           "Add them with ALTER TABLE before the start."))
     else if (options.transport == TransportChoice.Prepared)
       Left(
-        JdbcOptions.unsupported("add columns with transport=prepared", "its tasks write first", "Leave transport out."))
+        JdbcOptions.unsupported("add columns with {option:transport=prepared}", "its tasks write first", noTransport))
     else
       for {
         query <- QueryColumns.of(schema, options)
@@ -101,7 +102,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
       JdbcOptions.unsupported(
         s"make '$name'",
         s"${dialect.name} cuts names after ${dialect.abilities.longestName} bytes",
-        "Use a shorter name; columnMap=query_name:table_name gives a column a different name."))
+        "Use a shorter name; {option:columnMap=query_name:table_name} gives a column a different name."))
 
   private def declared(field: StructField): Checked[String] =
     dialect.types.declare(field.dataType).toRight(unsupported(field.name, field.dataType))
@@ -180,7 +181,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
           JdbcOptions.unsupported(
             "delete rows",
             s"the sink can only store rows in ${dialect.name}",
-            "Leave the deletions out of the query, and use mode=upsert."))
+            "Leave the deletions out of the query, and use {option:mode=upsert}."))
       } yield WriteMode.Upsert(
         table.columns.map(_.name).filter(keys.contains),
         query.order.map(name),
@@ -228,7 +229,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions) {
   private def unsortable(column: BoundColumn): EpochalException = JdbcOptions.unsupported(
     s"order rows by '${column.field.name}'",
     s"${dialect.name} does not sort a column of type ${column.column.columnType.declared} as Spark sorts a ${column.field.dataType.sql}",
-    "Name a column of whole numbers or times in orderColumn.")
+    "Name a column of whole numbers or times in {option:orderColumn}.")
 }
 
 private object TableCheck {

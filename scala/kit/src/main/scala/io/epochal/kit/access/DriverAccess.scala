@@ -6,7 +6,7 @@ import java.nio.file.{InvalidPathException, Path, Paths}
 
 import scala.util.Try
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Conditions, EpochalException, Reference}
 import io.epochal.kit.spark.DriverConf
 
 /** What options may make this driver read or run (S16).
@@ -44,7 +44,8 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     restriction(AllowedFiles).fold(asked) { reason =>
       val real = realPath(asked)
       val listed = entries(AllowedFiles).filterNot(isUri).map(entry => realPath(Paths.get(local(entry))))
-      if (listed.exists(real.startsWith(_))) real else throw refused(option, reason, AllowedFiles, parent(path))
+      if (listed.exists(real.startsWith(_))) real
+      else throw refused(Reference.option(option), reason, AllowedFiles, parent(path))
     }
   }
 
@@ -54,15 +55,22 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
       if (isUri(location)) {
         val asked = normal(location)
         val listed = entries(AllowedFiles).filter(isUri).flatMap(normal)
-        if (!asked.exists(uri => listed.exists(above(_, uri)))) throw refused(option, reason, AllowedFiles, location)
+        if (!asked.exists(uri => listed.exists(above(_, uri))))
+          throw refused(Reference.option(option), reason, AllowedFiles, location)
       } else
         try file(option, local(location)): Unit
-        catch { case _: InvalidPathException => throw refused(option, reason, AllowedFiles, location) }
+        catch {
+          case _: InvalidPathException => throw refused(Reference.option(option), reason, AllowedFiles, location)
+        }
     }
 
-  def environment(option: String, name: String): Unit = listed(option, name, AllowedEnvironment)
+  def environment(option: String, name: String): Unit = listed(Reference.option(option), name, AllowedEnvironment)
 
-  /** A class, by its full name. */
+  /** A class, by its full name.
+    *
+    * @param option
+    *   as a reference
+    */
   def classNamed(option: String, name: String): Unit = listed(option, name, AllowedClasses)
 
   /** Whether the owner has allowed a driver property, for any value or for this one. */

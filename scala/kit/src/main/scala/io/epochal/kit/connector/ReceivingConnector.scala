@@ -35,7 +35,7 @@ abstract class ReceivingConnector[C](format: String, description: String, specs:
       "format" -> format,
       "mode" -> "be read by a batch",
       "reason" -> "what it receives is kept in the checkpoint of a stream",
-      "suggestion" -> "Use readStream with .trigger(availableNow=True).")
+      "suggestion" -> "Use readStream with {trigger:availableNow}.")
 
   final override private[connector] def source(
       settings: Settings,

@@ -109,7 +109,7 @@ final private[epochal] class RecordSchema(source: String) {
       .orElse(declared
         .find(field => !field.nullable && rules.corrupt.isDefined)
         .map(field =>
-          s"under mode=PERMISSIVE the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
+          s"under {option:mode=PERMISSIVE} the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
   }
 
   /** NOT NULL is kept, and checked in every record, for columns; inside of them a record can always lack a value. */
@@ -151,6 +151,6 @@ final private[epochal] class RecordSchema(source: String) {
   private def conflict(ddl: String, declared: StructType): EpochalException =
     Conditions.OptionConflict(
       "format" -> source,
-      "options" -> s"schema=$ddl, .schema(\"${declared.toDDL}\")",
+      "options" -> s"{option:schema=$ddl}, {schema:${declared.toDDL}}",
       "suggestion" -> "Give the schema once.")
 }

@@ -57,7 +57,8 @@ private[epochal] object LoneRecordOptions {
     OptionType.string,
     "The columns of the records, as DDL, where none are given by .schema(…) (format=json or csv).",
     sample = Some("id INT, name STRING"))
-  private val shared = new SharedRecordOptions("parseMode", standard = "PERMISSIVE", csv = "format=csv")
+  private val shared =
+    new SharedRecordOptions("parseMode", standard = "PERMISSIVE", csv = "format=csv")
   import shared.Separator
 
   val options: Seq[OptionSpec[_]] = Seq(Schema, shared.Mode, shared.CorruptColumn, shared.RescuedColumn, Separator)
@@ -67,7 +68,7 @@ private[epochal] object LoneRecordOptions {
     */
   def read(values: OptionValues, kind: String): Either[EpochalException, RecordRules] =
     for {
-      _ <- values.only(Separator)(kind == "csv", "format=csv")
+      _ <- values.only(Separator)(kind == "csv", "{option:format=csv}")
       separator <- shared.separator(values)
     } yield {
       val format =
@@ -79,8 +80,10 @@ private[epochal] object LoneRecordOptions {
   def unset(values: OptionValues): Either[EpochalException, Unit] = {
     val parsed = options.filterNot(_ == Separator)
     for {
-      _ <- values.only(parsed.find(values.isSet(_)).getOrElse(Schema))(holds = false, "format=json or format=csv")
-      _ <- values.only(Separator)(holds = false, "format=csv")
+      _ <- values.only(parsed.find(values.isSet(_)).getOrElse(Schema))(
+        holds = false,
+        "{option:format=json} or {option:format=csv}")
+      _ <- values.only(Separator)(holds = false, "{option:format=csv}")
     } yield ()
   }
 

@@ -128,7 +128,7 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     "format" -> sink.format,
     "mode" -> s"write this query under the ${query.trigger.name} trigger",
     "reason" -> s"rows that are stored before their epoch ends are recognised by their place in one source's partition, and $reason",
-    "suggestion" -> "Keep to one source, columns computed from its own, and filters; or use .trigger(processingTime=\"1 second\")."
+    "suggestion" -> "Keep to one source, columns computed from its own, and filters; or use {trigger:processingTime=1 second}."
   )
 
   /** What tasks have stored stays, and the ledger tells of it. */

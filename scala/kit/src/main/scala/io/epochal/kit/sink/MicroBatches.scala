@@ -12,7 +12,7 @@ private[epochal] object MicroBatches {
         "format" -> format,
         "trigger" -> trigger.name,
         "reason" -> "there Spark sets an epoch's end while the epoch runs, and a restart can deliver other rows under the same number",
-        "instead" -> ".trigger(processingTime=\"10 seconds\") or .trigger(availableNow=True)"
+        "instead" -> "{trigger:processingTime=10 seconds} or {trigger:availableNow}"
       ))
 }
 

@@ -215,15 +215,15 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
   private def refused: Option[EpochalException] = sink.settings.sinkId
     .map(_ =>
       unsupported(
-        "write a batch under a sinkId",
+        "write a batch under a {option:sinkId}",
         "a batch has no epoch by which a second write could be recognised",
-        "Leave sinkId out, or use writeStream with .trigger(availableNow=True)."))
+        "Leave {option:sinkId} out, or use writeStream with {trigger:availableNow}."))
     .orElse(
       Option.when(sink.settings.onNewQuery.replaces)(
         unsupported(
-          "write a batch with onNewQuery=replace",
+          "write a batch with {option:onNewQuery=replace}",
           "a batch is not a query",
-          "Leave onNewQuery out, and write with .mode(\"overwrite\").")))
+          "Leave {option:onNewQuery} out, and write with .mode(\"overwrite\").")))
 
   private def unsupported(mode: String, reason: String, suggestion: String): EpochalException =
     Conditions.ModeUnsupported("format" -> sink.format, "mode" -> mode, "reason" -> reason, "suggestion" -> suggestion)

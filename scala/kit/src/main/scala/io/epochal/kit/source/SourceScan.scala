@@ -85,7 +85,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
       throw refused(
         trigger,
         s"epoch $epoch was begun under another trigger and is not committed, and would run again to another end",
-        "the trigger that began it once more, such as .trigger(availableNow=True) with output mode append, until it is committed"
+        "the trigger that began it once more, such as {trigger:availableNow} with output mode append, until it is committed"
       )
     }
 
@@ -114,7 +114,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
 
   /** Why the source cannot be read in real time, and what to do instead; of one that can, nobody asks. */
   protected def whyNoRealTime: (String, String) =
-    ("this source finds the end of a batch before the batch runs", ".trigger(processingTime=\"1 second\")")
+    ("this source finds the end of a batch before the batch runs", "{trigger:processingTime=1 second}")
 
   private def refused(trigger: TriggerMode, reason: String, instead: String): EpochalException =
     Conditions.TriggerUnsupported(

@@ -150,7 +150,7 @@ private[rest] object TransportOptions extends OptionList {
           .toRight(values.group.invalid(
             ProxyUrl,
             Redaction.url(url),
-            "http://host:port, with user and password in proxyUser and proxyPassword"))
+            "http://host:port, with user and password in {option:proxyUser} and {option:proxyPassword}"))
           .map(Some(_))
       }
     }

@@ -54,7 +54,7 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
     if (count == 0) first = letter
     count += 1
     chars += letter.json.length
-    if (count > most) throw RefusedRows.tooMany(epoch, s"maxBadRows=$most", first)
+    if (count > most) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$most}", first)
     if (chars > RefusedRows.MaxChars)
       throw RefusedRows.tooMany(epoch, s"${RefusedRows.MaxChars} characters of JSON in one task", first)
     rows += letter

@@ -199,27 +199,30 @@ object RestSinkOptions extends OptionList {
   private[rest] def check(values: OptionValues, keyed: Boolean, urlHasColumns: Boolean): Option[EpochalException] = {
     def unless(needed: Boolean, specs: OptionSpec[_]*)(suggestion: String): Option[EpochalException] =
       specs.filter(values.isSet(_)) match {
-        case set if !needed && set.nonEmpty => Some(group.conflict(set.map(_.name).mkString(", "), suggestion))
+        case set if !needed && set.nonEmpty => Some(group.conflict(set.map(_.reference).mkString(", "), suggestion))
         case _                              => None
       }
     val many = values(BatchSize) > 1
     unless(many, BatchBytes, FlushInterval)(
-      "They say when a request of several rows is sent: set batchSize, or leave them out.")
-      .orElse(Option.when(many && values.get(Body).contains(BodyKind.Object))(group
-        .conflict(s"body=object, batchSize=${values(BatchSize)}", "One object has one row: set body=array or ndjson.")))
+      "They say when a request of several rows is sent: set {option:batchSize}, or leave them out.")
+      .orElse(
+        Option.when(many && values.get(Body).contains(BodyKind.Object))(group
+          .conflict(
+            s"{option:body=object}, {option:batchSize=${values(BatchSize)}}",
+            "One object has one row: set {option:body=array} or ndjson.")))
       .orElse(Option.when(many && urlHasColumns)(group.conflict(
-        s"a column in url, batchSize=${values(BatchSize)}",
-        "A request has one URL, so it can have one row only: leave batchSize out.")))
+        s"a column in {option:url}, {option:batchSize=${values(BatchSize)}}",
+        "A request has one URL, so it can have one row only: leave {option:batchSize} out.")))
       .orElse(unless(!keyed, FlushInterval)(
-        "With flushInterval a replay cuts rows into other requests, with other idempotency keys: leave flushInterval out, or set idempotencyHeader=none to send rows at least once."))
+        "With {option:flushInterval} a replay cuts rows into other requests, with other idempotency keys: leave {option:flushInterval} out, or set {option:idempotencyHeader=none} to send rows at least once."))
       .orElse(unless(keyed, KeyColumns)(
-        "keyColumns make idempotency keys, and none is sent: leave keyColumns or idempotencyHeader=none out."))
+        "{option:keyColumns} make idempotency keys, and none is sent: leave {option:keyColumns} or {option:idempotencyHeader=none} out."))
       .orElse(unless(many && values.isSet(KeyColumns), NumPartitions)(
-        "It counts only where rows are sorted by keyColumns, with batchSize above 1. Otherwise the query's partitions send: leave numPartitions out."))
+        "It counts only where rows are sorted by {option:keyColumns}, with {option:batchSize} above 1. Otherwise the query's partitions send: leave {option:numPartitions} out."))
       .orElse(unless(values.isSet(Results), ResultStatus, ResultSuccess, ResultReason)(
-        "Set results to the JSON Pointer of the array that they belong to, or leave them out."))
+        "Set {option:results} to the JSON Pointer of the array that they belong to, or leave them out."))
       .orElse(unless(values.isSet(DeadLetterPath), RejectStatuses, MaxBadRows)(
-        "Without deadLetterPath the first row that is refused fails its epoch: set it, or leave them out."))
+        "Without {option:deadLetterPath} the first row that is refused fails its epoch: set it, or leave them out."))
       .orElse(headers(values))
   }
 
@@ -227,9 +230,10 @@ object RestSinkOptions extends OptionList {
     values.family(RequestOptions.Headers).keys.collectFirst {
       case name if name.equalsIgnoreCase(values(IdempotencyHeader)) =>
         group.conflict(
-          s"headers.$name, idempotencyHeader",
+          s"headers.$name, {option:idempotencyHeader}",
           "An idempotency key must differ from request to request: leave the header out.")
-      case name if name.equalsIgnoreCase("Content-Type") => group.conflict(s"headers.$name", "Set contentType.")
+      case name if name.equalsIgnoreCase("Content-Type") =>
+        group.conflict(s"headers.$name", "Set {option:contentType}.")
     }
 
   private[rest] def invalid(

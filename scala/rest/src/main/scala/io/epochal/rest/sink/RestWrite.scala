@@ -55,9 +55,9 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
     if (settings.keys.sinkId.isDefined && run.shape.keys.isEmpty)
       throw Conditions.ModeUnsupported(
         "format" -> RestSinkOptions.Format,
-        "mode" -> "write a batch under a sinkId without keyColumns",
+        "mode" -> "write a batch under a {option:sinkId} without {option:keyColumns}",
         "reason" -> "the rows of two batches would have the same positions, and so the same keys",
-        "suggestion" -> "Set keyColumns, or leave sinkId out."
+        "suggestion" -> "Set {option:keyColumns}, or leave {option:sinkId} out."
       )
     run.factory(everyEpoch = false, info.numPartitions)
   }
@@ -148,7 +148,7 @@ final private[rest] class RestSinkRun(
     val refused = sent.sortBy(_.partition).flatMap(_.refused)
     settings.deadLetters.foreach { letters =>
       if (refused.size > letters.limit)
-        throw RefusedRows.tooMany(epoch, s"maxBadRows=${letters.limit}", refused.head)
+        throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=${letters.limit}}", refused.head)
       new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refused)
     }
     metrics.committed(epoch, sent)

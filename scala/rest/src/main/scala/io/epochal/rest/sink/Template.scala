@@ -128,7 +128,7 @@ object RequestBody {
     Either.cond(
       texts.forall(_.isDefined),
       texts.flatten.flatten,
-      "a text in which only ${_rows} and ${_key} stand for something; columns belong in rowTemplate")
+      "a text in which only ${_rows} and ${_key} stand for something; columns belong in {option:rowTemplate}")
   }
 }
 

@@ -56,7 +56,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     if (options.inferSchema && !inferred.contains(schema))
       throw Conditions.OptionConflict(
         "format" -> RestOptions.Format,
-        "options" -> ".schema(...), inferSchema=true",
+        "options" -> ".schema(...), {option:inferSchema=true}",
         "suggestion" -> "Give the schema, or let it be inferred.")
     val all = columns.of(schema, options.schema, options.rules).fold(throw _, identity)
     new SourceTable(
@@ -117,8 +117,9 @@ final private class RestScan(options: RestOptions, reading: RecordReading)
 
   override protected def whyNoRealTime: (String, String) = {
     val (_, instead) = super.whyNoRealTime
-    if (options.fanOut.nonEmpty) "with partitionParams it reads several lists" -> instead
-    else "it finds the end of a batch by counting records, before the batch runs" -> s"journal=true, or $instead"
+    if (options.fanOut.nonEmpty) "with {option:partitionParams} it reads several lists" -> instead
+    else
+      "it finds the end of a batch by counting records, before the batch runs" -> s"{option:journal=true}, or $instead"
   }
 
   override def supportedCustomMetrics(): Array[CustomMetric] = RestMetrics.ofScan

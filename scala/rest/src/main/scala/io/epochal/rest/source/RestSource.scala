@@ -120,7 +120,7 @@ private[rest] object RestSource {
         fits,
         position,
         Conditions
-          .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with pagination=${options.paging.kind}${options.fanOut.fold("")(_ => " and partitionParams")}"))
+          .OffsetInvalid("format" -> RestOptions.Format, "offset" -> Redaction.text(json.take(300)), "reason" -> s"it was not written with {option:pagination=${options.paging.kind}}${options.fanOut.fold("")(_ => " and {option:partitionParams}")}"))
     }
   }
 }

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.time.{Clock, Duration}
 import java.util.Base64
 
-import io.epochal.core.error.{EpochalException, Redaction}
+import io.epochal.core.error.{EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 
@@ -68,16 +68,15 @@ private[ingest] object AdmissionOptions {
       _ <- together(values, User, Password)
       _ <- together(values, Signature, SignatureSecret)
       isHeader = values.get(Signature).contains("header")
-      _ <- values.only(ofHeader.find(values.isSet(_)).getOrElse(SignatureHeader))(isHeader, "signature=header")
+      _ <- values.only(ofHeader.find(values.isSet(_)).getOrElse(SignatureHeader))(isHeader, "{option:signature=header}")
       _ <- if (isHeader) values.required(SignatureHeader) else Right("")
-      _ <- values.only(SignatureTolerance)(values.get(Signature).exists(Timed), "signature=stripe or slack")
+      _ <- values.only(SignatureTolerance)(values.get(Signature).exists(Timed), "{option:signature=stripe or slack}")
       chosen = Seq(Token.name -> tokens, User.name -> passwords, Signature.name -> keys).collect {
         case (name, found) if found.nonEmpty => name
       }
-      _ <- Either.cond(
-        chosen.size <= 1,
-        (),
-        values.conflict(chosen.mkString(", "), "A listener admits by one of them: keep one."))
+      _ <- values.consistent(chosen.size <= 1)(
+        chosen.map(Reference.option).mkString(", "),
+        "A listener admits by one of them: keep one.")
     } yield chosen.headOption.map {
       case Token.name => authorized("Bearer", tokens, identity)
       case User.name =>

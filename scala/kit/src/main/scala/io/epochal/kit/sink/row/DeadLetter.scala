@@ -44,7 +44,7 @@ private[epochal] object BadRows {
       "column" -> first.column,
       "reason" -> first.reason)
 
-  private[row] def limitText(limit: Int): String = s"maxBadRows=$limit"
+  private[row] def limitText(limit: Int): String = s"{option:maxBadRows=$limit}"
 }
 
 /** The bad rows of one attempt of one task; they wait in memory for its commit message. */

@@ -2,7 +2,7 @@ package io.epochal.rest.http.auth
 
 import java.net.URI
 
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{EpochalException, Reference}
 import io.epochal.core.option.OptionValues
 import io.epochal.kit.access.Secret
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList}
@@ -38,6 +38,8 @@ private[epochal] trait AuthSettings extends Serializable {
 
   /** The option that chose the scheme, as the user wrote it. */
   def option: String
+
+  final def reference: String = Reference.option(option)
 
   /** Values that are masked in all texts. */
   def secrets: Seq[Secret]

@@ -3,7 +3,6 @@ package io.epochal.rest.http.auth
 import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionValues}
 import io.epochal.kit.access.Secret
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{CredentialAdvice, Endpoint, RequestOptions}
 
 /** All authentication schemes. A new one is an [[AuthScheme]], and its name here. */
@@ -14,7 +13,7 @@ object AuthSchemes {
   val options: Seq[OptionSpec[_]] = all.flatMap(_.all)
 
   /** The first option of each, for a user without credentials. */
-  val names: Seq[String] = all.map(_.all.head.name)
+  val names: Seq[String] = all.map(_.all.head.reference)
 
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, HttpAuth] =
     all
@@ -27,10 +26,10 @@ object AuthSchemes {
       values: OptionValues,
       endpoint: Endpoint,
       found: Seq[AuthSettings]): Either[EpochalException, Unit] = {
-    val all = found.filter(_.isAuthorization).map(_.option) ++
-      Option.when(endpoint.hasUserInfo)("user info in url") ++
+    val all = found.filter(_.isAuthorization).map(_.reference) ++
+      Option.when(endpoint.hasUserInfo)("user info in {option:url}") ++
       values.family(RequestOptions.Headers).keys.find(_.equalsIgnoreCase("Authorization")).map(name => s"headers.$name")
-    ensure(all.size <= 1)(values.conflict(all.mkString(", "), "A request has one authorization: keep one of them."))
+    values.consistent(all.size <= 1)(all.mkString(", "), "A request has one authorization: keep one of them.")
   }
 }
 
@@ -45,11 +44,11 @@ final case class HttpAuth(schemes: Seq[AuthSettings]) {
 
   /** The options to check when the server rejects a request. */
   def options(endpoint: Endpoint): CredentialAdvice = {
-    val ofUrl = Option.when(endpoint.hasUserInfo)("the user info in url")
+    val ofUrl = Option.when(endpoint.hasUserInfo)("the user info in {option:url}")
     val ofHeaders = endpoint.headers.collect {
       case (name, _) if name.equalsIgnoreCase("Authorization") && !endpoint.hasUserInfo => s"headers.$name"
     }
-    CredentialAdvice(schemes.map(_.option) ++ ofUrl ++ ofHeaders, AuthSchemes.names :+ "headers.Authorization")
+    CredentialAdvice(schemes.map(_.reference) ++ ofUrl ++ ofHeaders, AuthSchemes.names :+ "headers.Authorization")
   }
 }
 

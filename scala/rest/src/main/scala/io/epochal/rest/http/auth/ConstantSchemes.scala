@@ -6,7 +6,6 @@ import java.util.Base64
 import io.epochal.core.error.{EpochalException, Redaction}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpHeaders, RequestOptions}
 
 /** The settings of a scheme with the same proof for every request. Secrets are read for each request, so that a changed one counts
@@ -91,13 +90,15 @@ object ApiKey extends AuthScheme {
     found.parameter match {
       case Some(name) =>
         val taken = values.family(RequestOptions.Params).contains(name) || endpoint.parameters(name)
-        ensure(!taken)(values.conflict(s"${Param.name}, the parameter '$name'", s"Take '$name' out of url and params."))
+        values.consistent(!taken)(
+          s"${Param.reference}, the parameter '$name'",
+          s"Take '$name' out of {option:url} and params.")
       case None =>
         val name = found.header
         val twice = values.family(RequestOptions.Headers).keys.exists(_.equalsIgnoreCase(name))
         HttpHeaders
           .name(values.group.format, Header.name, name)
-          .flatMap(_ => ensure(!twice)(values.conflict(s"${Header.name}, headers.$name", "Keep one of them.")))
+          .flatMap(_ => values.consistent(!twice)(s"${Header.reference}, headers.$name", "Keep one of them."))
     }
 
   /** @param header

@@ -7,7 +7,7 @@ import scala.util.Try
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import io.epochal.core.error.{Conditions, EpochalException, Redaction}
+import io.epochal.core.error.{Conditions, EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption}
 import io.epochal.kit.record.Body
@@ -33,16 +33,15 @@ object OAuth extends AuthScheme {
     "OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or its body.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
-    val others = all.filter(values.isSet(_)).map(_.name).filter(_ != TokenUrl.name) ++
-      values.family(Params).keys.map(Params.prefix + _)
+    val others = all.filter(spec => values.isSet(spec) && spec != TokenUrl).map(_.reference) ++
+      values.family(Params).keys.map(key => Reference.option(Params.prefix + key))
     if (values.isSet(TokenUrl)) settings(values).map(Some(_))
     else
-      Either.cond(
-        others.isEmpty,
-        None,
-        values.conflict(
-          s"${others.mkString(", ")} without oauth.tokenUrl",
-          s"Set oauth.tokenUrl too, or leave ${others.mkString(", ")} out."))
+      values
+        .consistent(others.isEmpty)(
+          s"${others.mkString(", ")} without ${TokenUrl.reference}",
+          s"Set ${TokenUrl.reference} too, or leave ${others.mkString(", ")} out.")
+        .map(_ => None)
   }
 
   private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
@@ -65,7 +64,7 @@ object OAuth extends AuthScheme {
       values(ClientAuth) == "body")
 
   private def needs(values: OptionValues, spec: OptionSpec[_]): EpochalException = Conditions.OptionRequired(
-    "format" -> s"${values.group.format} with oauth.tokenUrl",
+    "format" -> s"${values.group.format} with {option:oauth.tokenUrl}",
     "option" -> spec.name,
     "doc" -> spec.doc,
     "example" -> spec.example)

@@ -93,13 +93,11 @@ object Signature extends AuthScheme {
   /** Makes a signer once: what is wrong with it is said before the query starts. */
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     (values.get(SignerClass), values.family(Settings)) match {
-      case (None, found) if found.nonEmpty =>
-        Left(values.conflict("signer.* without signerClass", "Set signerClass too, or leave signer.* out."))
-      case (None, _) => Right(None)
+      case (None, found) => values.together(found.nonEmpty, Settings.name, SignerClass.name).map(_ => None)
       case (Some(name), found) =>
         val settings = SignerSettings(name, found)
         try {
-          DriverAccess.current.classNamed(SignerClass.name, name)
+          DriverAccess.current.classNamed(SignerClass.reference, name)
           new Signer(settings)
           Right(Some(settings))
         } catch { case invalid: EpochalException => Left(invalid) }

@@ -83,17 +83,18 @@ private[epochal] object HttpFailure {
   /** Advice for a status. */
   private def advice(code: Int, credentials: CredentialAdvice): String = code match {
     case 401 | 403 => credentials.advice(code)
-    case 407       => "The proxy does not accept the credentials: check proxy, proxyUser and proxyPassword."
+    case 407 =>
+      "The proxy does not accept the credentials: check {option:proxy}, {option:proxyUser} and {option:proxyPassword}."
     case 429 =>
-      "Too many requests for the server: set requestsPerSecond or maxConcurrency below its limit. maxThrottleWait is the longest pause that the server may ask for."
+      "Too many requests for the server: set {option:requestsPerSecond} or {option:maxConcurrency} below its limit. {option:maxThrottleWait} is the longest pause that the server may ask for."
     case redirect if redirect < 400 =>
-      "Set url to the address that it redirects to; headers and parameters are sent only to url."
+      "Set {option:url} to the address that it redirects to; headers and parameters are sent only to {option:url}."
     case server if server >= 500 =>
-      "The server failed. retry.maxAttempts and retry.deadline set how long requests are repeated, retry.statuses after which statuses."
+      "The server failed. {option:retry.maxAttempts} and {option:retry.deadline} set how long requests are repeated, {option:retry.statuses} after which statuses."
     case missing @ (404 | 410) =>
-      s"Check the path and the parameters of url. ignoreStatuses=$missing counts this status as an empty response."
+      s"Check the path and the parameters of {option:url}. {option:ignoreStatuses=$missing} counts this status as an empty response."
     case _ =>
-      "The request is wrong: check url, params.* and headers.*. Requests are repeated after the statuses of retry.statuses; those of ignoreStatuses count as an empty response."
+      "The request is wrong: check {option:url}, {option:params.*} and {option:headers.*}. Requests are repeated after the statuses of {option:retry.statuses}; those of {option:ignoreStatuses} count as an empty response."
   }
 
   /** The connection could not be made, or broke. */

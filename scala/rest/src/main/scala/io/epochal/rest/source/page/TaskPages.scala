@@ -159,11 +159,11 @@ final private[rest] class JournalPages(options: RestOptions, slices: Iterator[Sl
   override def close(): Unit = frames.close()
 
   private def changed(front: PageFront): EpochalException = {
-    def named(lines: Option[String]) = s"bodyFormat=${lines.getOrElse("json")}"
+    def named(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
     Conditions.OptionConflict(
       "format" -> RestOptions.Format,
       "options" -> s"${named(format.lines)}, pages that were journalled with ${named(front.lines)}",
-      "suggestion" -> "Set bodyFormat back until those pages are delivered, or use a new checkpoint."
+      "suggestion" -> "Set {option:bodyFormat} back until those pages are delivered, or use a new checkpoint."
     )
   }
 }

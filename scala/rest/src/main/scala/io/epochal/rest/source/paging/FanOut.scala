@@ -70,8 +70,8 @@ private[rest] object FanOut extends OptionList {
         template <- RestOptions.single(filled(raw, names.map(name => name -> s"{$name}").toMap))
         _ <- ensure(!template.restarts)(
           RestOptions.group.conflict(
-            "partitionParams, onDrift=restart",
-            "Leave onDrift=restart out: one list of several cannot be read again alone."))
+            "{option:partitionParams}, {option:onDrift=restart}",
+            "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
         fanOut = new FanOut(raw, table, template.http.politeness.query, template.source)
         _ <- table.iterator.map(fanOut.member).collectFirst { case Left(wrong) => wrong }.toLeft(())
       } yield template.copy(fanOut = Some(fanOut))
@@ -118,22 +118,22 @@ private[rest] object FanOut extends OptionList {
     def places(wanted: String => Boolean): Set[String] =
       raw.collect { case (name, text) if wanted(name) => Place.findAllMatchIn(text).map(_.group(1)) }.flatten.toSet
     def conflict(options: String, suggestion: String) =
-      RestOptions.group.conflict(s"partitionParams, $options", suggestion)
+      RestOptions.group.conflict(s"{option:partitionParams}, $options", suggestion)
     val strange = places(name => isUrl(name) || isParam(name)) -- names
     val used = places(name => isUrl(name) || isParam(name) || isBody(name)).intersect(names)
     for {
       _ <- ensure(!raw.exists { case (name, text) => isUrl(name) && Server.findFirstIn(text).nonEmpty })(
         conflict(
-          "a place in scheme, host or port of url",
+          "a place in scheme, host or port of {option:url}",
           "Start a query for each server: a query has one budget, for one server."))
       _ <- ensure(strange.isEmpty)(
         conflict(
-          s"${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in url or params",
+          s"${strange.toSeq.sorted.map(name => s"$${$name}").mkString(", ")} in {option:url} or params",
           s"Give each row a value for it; its names are ${names.toSeq.sorted.mkString(", ")}."))
       _ <- ensure(used.nonEmpty)(
         conflict(
           "no place for any of its names",
-          s"Write $${${names.toSeq.min}} in url, params.* or requestBody where its value is to stand."))
+          s"Write $${${names.toSeq.min}} in {option:url}, {option:params.*} or {option:requestBody} where its value is to stand."))
     } yield ()
   }
 }

@@ -6,7 +6,6 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.source.PollBounds
 import io.epochal.rest.http.request.OptionList
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** Where a response says how many records the whole list has. */
 sealed trait TotalFrom extends Serializable {
@@ -75,18 +74,18 @@ private[rest] object CountingOptions extends OptionList {
 
   def read(values: OptionValues): Either[EpochalException, Counting] = {
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      ensure(!wrong)(values.conflict(options, suggestion))
+      values.consistent(!wrong)(options, suggestion)
     val drift = values.get(Drift)
     for {
       _ <- values.exclusive("Keep the one that the API uses.")(TotalCount, TotalCountHeader)
       _ <- conflict(
         values.isSet(TotalCount) && values(RecordOptions.Format) != "json",
-        s"totalCount, bodyFormat=${values(RecordOptions.Format)}",
-        "Set totalCountHeader instead: such a body has only records.")
+        s"{option:totalCount}, {option:bodyFormat=${values(RecordOptions.Format)}}",
+        "Set {option:totalCountHeader} instead: such a body has only records.")
       _ <- conflict(
         drift.contains(OnDrift.Restart) && values(PollOptions.Journal),
-        "onDrift=restart, journal=true",
-        "Leave journal out: a journal has one list, from its first record to its last.")
+        "{option:onDrift=restart}, {option:journal=true}",
+        "Leave {option:journal} out: a journal has one list, from its first record to its last.")
     } yield {
       val total =
         values.get(TotalCount).map(TotalFrom.Body(_)).orElse(values.get(TotalCountHeader).map(TotalFrom.Header(_)))

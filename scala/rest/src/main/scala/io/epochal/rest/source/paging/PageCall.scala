@@ -97,8 +97,8 @@ object PageCall extends OptionList {
     for {
       _ <- ensure(body.isEmpty || !byAddress)(
         RestOptions.group.conflict(
-          s"pagination=${pagination.kind}, requestBody",
-          "Leave requestBody out: pages that are named by their URL are requested with GET."))
+          s"{option:pagination=${pagination.kind}}, {option:requestBody}",
+          "Leave {option:requestBody} out: pages that are named by their URL are requested with GET."))
       _ <- ensure(contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)))(
         OptionGroup.invalid(
           RestOptions.Format,
@@ -106,8 +106,9 @@ object PageCall extends OptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(strange.isEmpty)(conflict(pagination, s"${shown(strange)} in requestBody", needed ++ possible))
-      _ <- ensure(missing.isEmpty)(conflict(pagination, s"requestBody without ${shown(missing)}", needed))
+      _ <- ensure(strange.isEmpty)(
+        conflict(pagination, s"${shown(strange)} in {option:requestBody}", needed ++ possible))
+      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${shown(missing)}", needed))
     } yield PageCall(body, contentType.getOrElse(Json))
   }
 
@@ -136,7 +137,7 @@ object PageCall extends OptionList {
 
   private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
     RestOptions.group.conflict(
-      s"pagination=${pagination.kind}, $options",
+      s"{option:pagination=${pagination.kind}}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
       else s"A body that selects the page has ${shown(places)}.")
 }

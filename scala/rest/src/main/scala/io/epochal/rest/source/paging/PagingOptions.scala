@@ -121,7 +121,9 @@ private[rest] object PagingOptions extends OptionList {
     (if (call.inUrl) namesOf(paging) else Nil)
       .find(taken)
       .map(name =>
-        values.conflict(s"pagination=${paging.kind}, the parameter '$name'", s"Take '$name' out of url and params."))
+        values.conflict(
+          s"{option:pagination=${paging.kind}}, the parameter '$name'",
+          s"Take '$name' out of {option:url} and params."))
       .orElse(
         Seq(
           OffsetParam,
@@ -131,8 +133,11 @@ private[rest] object PagingOptions extends OptionList {
           WindowOptions.WindowFromParam,
           WindowOptions.WindowToParam)
           .find(spec => !call.inUrl && values.isSet(spec))
-          .map(spec => values.conflict(s"${spec.name}, requestBody that selects the page", s"Leave ${spec.name} out.")))
+          .map(besideBody(values, " that selects the page", ".")))
       .toLeft(())
+
+  private def besideBody(values: OptionValues, body: String, why: String)(spec: OptionSpec[_]): EpochalException =
+    values.conflict(s"${spec.reference}, {option:requestBody}$body", s"Leave ${spec.reference} out$why")
 
   private def namesOf(paging: Paging): Seq[String] = paging match {
     case Pagination.ByOffset(from, n, _)                        => Seq(from, n)
@@ -174,13 +179,11 @@ private[rest] object PagingOptions extends OptionList {
       _ <- values.exclusive("Keep the one that the API expects.")(CursorParam, CursorHeader)
       _ <- Seq(CursorParam, CursorHeader)
         .find(spec => inBody && values.isSet(spec))
-        .map(spec =>
-          values.conflict(s"${spec.name}, requestBody", s"Leave ${spec.name} out: the body selects the page."))
+        .map(besideBody(values, "", ": the body selects the page."))
         .toLeft(())
-      _ <- ensure(!inBody || first.isDefined)(
-        values.conflict(
-          s"pagination=${values(PaginationKind)}, requestBody without firstCursor",
-          "Set firstCursor: the first page's body has a place for it too."))
+      _ <- values.consistent(!inBody || first.isDefined)(
+        s"{option:pagination=${values(PaginationKind)}}, {option:requestBody} without {option:firstCursor}",
+        "Set {option:firstCursor}: the first page's body has a place for it too.")
       _ <- header.fold[Either[EpochalException, Any]](Right(()))(name =>
         HttpHeaders.of(values.group.format, Map(name -> first.getOrElse(""))))
     } yield {
@@ -203,8 +206,8 @@ private[rest] object PagingOptions extends OptionList {
     ensure(strange.isEmpty) {
       val needed = kinds.collect { case (other, specs) if strange.exists(specs.contains) => other }.toSeq.sorted
       values.conflict(
-        s"pagination=$kind, ${strange.map(_.name).mkString(", ")}",
-        s"Set pagination=${needed.mkString(" or ")}, or leave ${strange.map(_.name).mkString(", ")} out.")
+        s"{option:pagination=$kind}, ${strange.map(_.reference).mkString(", ")}",
+        s"Set {option:pagination=${needed.mkString(" or ")}}, or leave ${strange.map(_.reference).mkString(", ")} out.")
     }
   }
 
@@ -224,14 +227,14 @@ private[rest] object PagingOptions extends OptionList {
       .find(pointer => s"$pointer/".startsWith(s"$records/"))
       .map(pointer =>
         values.conflict(
-          s"records=${if (records.isEmpty) "(unset)" else records}, the pointer '$pointer' into the records",
-          "Set records to the array's own JSON Pointer, for example /data."))
+          s"{option:records=${if (records.isEmpty) "(unset)" else records}}, the pointer '$pointer' into the records",
+          "Set {option:records} to the array's own JSON Pointer, for example /data."))
       .toLeft(())
   }
 
   private def alwaysJournalled(values: OptionValues, paging: Paging): Either[EpochalException, Unit] =
-    ensure(
+    values.consistent(
       !paging.isInstanceOf[ChainedPagination] || !values.isSet(PollOptions.Journal) || values(PollOptions.Journal))(
-      values
-        .conflict(s"pagination=${paging.kind}, journal=false", "Leave journal out: such pages are always journalled."))
+      s"{option:pagination=${paging.kind}}, {option:journal=false}",
+      "Leave {option:journal} out: such pages are always journalled.")
 }

@@ -8,7 +8,6 @@ import io.epochal.core.option.{NameList, OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.record.{RecordFormat, RecordOrigin, RecordRules, SharedRecordOptions}
 import io.epochal.kit.spark.TextMap
 import io.epochal.rest.http.request.OptionList
-import io.epochal.rest.http.request.OptionList.ensure
 
 /** The options that say what of a response becomes rows. */
 private[rest] object RecordOptions extends OptionList {
@@ -39,7 +38,7 @@ private[rest] object RecordOptions extends OptionList {
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {
-      _ <- values.only(CorruptColumn)(values(Mode) == "PERMISSIVE", "mode=PERMISSIVE")
+      _ <- values.only(CorruptColumn)(values(Mode) == "PERMISSIVE", "{option:mode=PERMISSIVE}")
       format <- format(values)
       origin <- metadata(values)
       rules = RecordRules(
@@ -64,12 +63,11 @@ private[rest] object RecordOptions extends OptionList {
       case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
       case _                        => values.isSet(PagingOptions.KeyField)
     }
-    val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.name)
-    ensure(!looksInside || values(Format) == "json")(
-      values.conflict(
-        (inside :+ s"${Format.name}=${values(Format)}").mkString(", "),
-        s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
-          "(nextCursorHeader, or pagination=link), and records have no keys."))
+    val inside = PagingOptions.inBodies.filter(values.isSet(_)).map(_.reference)
+    values.consistent(!looksInside || values(Format) == "json")(
+      (inside :+ s"{option:${Format.name}=${values(Format)}}").mkString(", "),
+      s"Leave ${inside.mkString(" and ")} out: where the body is not JSON only headers can name the next page " +
+        "({option:nextCursorHeader}, or {option:pagination=link}), and records have no keys.")
   }
 
   /** The header Accept for the format, where it is not JSON. */
@@ -91,11 +89,11 @@ private[rest] object RecordOptions extends OptionList {
   private def format(values: OptionValues): Either[EpochalException, RecordFormat] = {
     val kind = values(Format)
     for {
-      _ <- values.only(Records)(kind == "json", "bodyFormat=json")
-      _ <- values.only(MissingRecords)(kind == "json", "bodyFormat=json")
-      _ <- values.only(Separator)(kind == "csv", "bodyFormat=csv")
-      _ <- values.only(Header)(kind == "csv", "bodyFormat=csv")
-      _ <- values.only(NullValue)(kind == "csv", "bodyFormat=csv")
+      _ <- values.only(Records)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only(MissingRecords)(kind == "json", "{option:bodyFormat=json}")
+      _ <- values.only(Separator)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(Header)(kind == "csv", "{option:bodyFormat=csv}")
+      _ <- values.only(NullValue)(kind == "csv", "{option:bodyFormat=csv}")
       separator <- shared.separator(values)
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant = values(Mode) != "FAILFAST")
@@ -114,7 +112,9 @@ private[rest] object RecordOptions extends OptionList {
       case None if wanted.contains(OriginColumns.Params.name) && !values.isSet(FanOut.PartitionParams) =>
         Left(
           values
-            .conflict("metadataColumns=_params without partitionParams", "Set partitionParams, or leave _params out."))
+            .conflict(
+              "{option:metadataColumns=_params} without {option:partitionParams}",
+              "Set {option:partitionParams}, or leave _params out."))
       case None => Right(wanted.distinct.flatMap(name => OriginColumns.all.find(_.name == name)))
     }
   }

@@ -7,7 +7,6 @@ import io.epochal.core.hash.Sha256
 import io.epochal.core.limit.ReadLimit
 import io.epochal.core.option.{OptionGroup, OptionSpec, OptionType, OptionValues, SourceOptions}
 import io.epochal.kit.record.{PageScan, RecordRules}
-import io.epochal.rest.http.request.OptionList.ensure
 import io.epochal.rest.http.request.{Endpoint, HttpCall, HttpHeaders, OptionList, RequestOptions, Validator}
 import io.epochal.rest.http.{HttpOptions, HttpSettings}
 
@@ -203,8 +202,9 @@ object RestOptions extends OptionList {
       counting <- CountingOptions.read(values)
       journal = paging.isInstanceOf[ChainedPagination] || values(PollOptions.Journal)
       _ <- RecordOptions.followed(values, paging)
-      _ <- ensure(!values(InferSchema) || !values.isSet(Schema))(
-        values.conflict("schema, inferSchema=true", "Give the schema, or let it be inferred."))
+      _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
+        "{option:schema}, {option:inferSchema=true}",
+        "Give the schema, or let it be inferred.")
       http <- HttpOptions.settings(values, endpoint)
     } yield RestOptions(
       http = http.copy(byLines = rules.format.lines.nonEmpty),

@@ -51,15 +51,16 @@ private[rest] object WindowOptions extends OptionList {
   def read(values: OptionValues, within: ChainedPagination): Either[EpochalException, TimeWindow] = {
     val (lag, overlap, format) = (values(Lag), values(Overlap), values(WindowFormat))
     val keys = values.get(KeyColumns).getOrElse(Nil)
-    def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
-      ensure(!wrong)(values.conflict(options, suggestion))
     def invalid(spec: OptionSpec[_], value: Any, expected: String): EpochalException =
       values.group.invalid(spec, String.valueOf(value), expected)
     def short(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
       ensure(value.compareTo(Longest) <= 0)(invalid(spec, s"${value.toDays}d", s"at most ${Longest.toDays}d"))
     def whole(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
       ensure(value.toMillis % format.unit.toMillis == 0)(
-        invalid(spec, spec.kind.render(value), s"whole seconds, since windowFormat=${format.name} has no fractions"))
+        invalid(
+          spec,
+          spec.kind.render(value),
+          s"whole seconds, since {option:windowFormat=${format.name}} has no fractions"))
     for {
       start <- values.required(WindowStart)
       length <- values.required(WindowLength)
@@ -71,22 +72,18 @@ private[rest] object WindowOptions extends OptionList {
       _ <- whole(WindowLength, length)
       _ <- whole(Overlap, overlap)
       _ <- ensure(format.tells(start))(
-        invalid(WindowStart, start, s"a moment that windowFormat=${format.name} can express"))
-      _ <- conflict(
-        !overlap.isZero && keys.isEmpty,
-        s"overlap=${Overlap.kind.render(overlap)} without keyColumns",
-        "Set keyColumns to the fields that identify a record, for example keyColumns=id.")
-      _ <- conflict(
-        overlap.isZero && keys.nonEmpty,
-        "keyColumns without overlap",
-        "Leave keyColumns out: windows that do not overlap give no record twice.")
-      _ <- conflict(
-        overlap.compareTo(length.multipliedBy(MaxWindows)) > 0,
-        s"overlap=${Overlap.kind.render(overlap)}, windowLength=${WindowLength.kind.render(length)}",
-        s"Set overlap to at most $MaxWindows times windowLength.")
-      _ <- conflict(
-        values(WindowFromParam) == values(WindowToParam),
-        s"windowFromParam, windowToParam=${values(WindowToParam)}",
+        invalid(WindowStart, start, s"a moment that {option:windowFormat=${format.name}} can express"))
+      _ <- values.consistent(overlap.isZero || keys.nonEmpty)(
+        s"{option:overlap=${Overlap.kind.render(overlap)}} without {option:keyColumns}",
+        "Set {option:keyColumns} to the fields that identify a record, for example {option:keyColumns=id}.")
+      _ <- values.consistent(!overlap.isZero || keys.isEmpty)(
+        "{option:keyColumns} without {option:overlap}",
+        "Leave {option:keyColumns} out: windows that do not overlap give no record twice.")
+      _ <- values.consistent(overlap.compareTo(length.multipliedBy(MaxWindows)) <= 0)(
+        s"{option:overlap=${Overlap.kind.render(overlap)}}, {option:windowLength=${WindowLength.kind.render(length)}}",
+        s"Set {option:overlap} to at most $MaxWindows times {option:windowLength}.")
+      _ <- values.consistent(values(WindowFromParam) != values(WindowToParam))(
+        s"{option:windowFromParam}, {option:windowToParam=${values(WindowToParam)}}",
         "Give each parameter its own name.")
     } yield TimeWindow(
       within,

@@ -1,0 +1,160 @@
+"""Options in the texts of errors, as the helpers name them.
+
+The jar's texts refer to options, ``{option:pageSize=10}``; a message shows them by the jar's own names. Whoever called
+a helper reads ``pages=rest.Offset(size=10)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields
+from typing import NamedTuple
+
+from epochal._form import Form
+from epochal._values.kind import FAMILY, SECRET, Kind
+from epochal._values.secret import SPELLED
+from epochal._values.value import Value, option_of, shown
+
+
+class Call(NamedTuple):
+    """What a helper was called with, or could have been.
+
+    Attributes:
+        kinds: the classes of its values: of several that have an option, these are meant.
+    """
+
+    form: Form
+    kinds: tuple[type[Value], ...]
+
+
+_current: ContextVar[tuple[Call, ...]] = ContextVar("current", default=())
+#: The sink and the sources of each run that a helper started.
+_runs: dict[str, tuple[Call, ...]] = {}
+_RUN = re.compile(r"runId = ([0-9a-f-]{36})")
+_REFERENCE = re.compile(r"\{(option|schema|trigger):([^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*|[^}]*)\}")
+
+
+@contextmanager
+def calling(calls: Sequence[Call]) -> Iterator[None]:
+    """Errors within come of these calls of helpers."""
+    token = _current.set(tuple(calls))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def started(run_id: object, calls: Sequence[Call]) -> None:
+    """Errors of this query come of them, too."""
+    _runs[str(run_id)] = tuple(calls)
+
+
+def calls(message: str) -> Sequence[Call]:
+    """The calls that an error comes of, by its message; none, where no helper was called."""
+    match = _RUN.search(message)
+    return _current.get() or (_runs.get(match[1], ()) if match else ())
+
+
+def in_python(text: str, calls: Sequence[Call]) -> str:
+    """``Set {option:pageSize=10}`` → ``Set pages=rest.Offset(size=10)``.
+
+    Args:
+        calls: the first one that has an option says how it is written; one that none has keeps the jar's name.
+    """
+    if not calls:
+        return text
+    known: dict[str, Spelling] = {}
+    for call in reversed(calls):
+        known |= spellings(call.form, call.kinds)
+
+    def replaced(match: re.Match[str]) -> str:
+        kind, content = match.groups()
+        if kind == "schema":
+            return f'schema="{content}"'
+        name, _, value = content.partition("=")
+        if kind == "trigger":
+            return f'trigger="{value or name}"'
+        spelling = known.get(name)
+        if spelling is None:
+            return str(content)
+        return spelling.with_value(value) if "=" in content else spelling.name
+
+    return _REFERENCE.sub(replaced, text)
+
+
+class Spelling(NamedTuple):
+    """How an option is written.
+
+    Attributes:
+        name: without its value.
+        argument: with its value, which stands for ``{}``.
+        kind: None where the value is a class.
+        classes: by the option's text, where that is chosen by a class.
+    """
+
+    name: str
+    argument: str
+    kind: Kind | None
+    classes: Mapping[str, str] | None = None
+
+    def with_value(self, value: str) -> str:
+        """With the value as Python writes it; of several choices, as in ``link or next-url``, each."""
+        if self.classes is not None:
+            written = [self.classes.get(one.lower(), f'"{one}"') for one in value.split(" or ")]
+        elif self.kind is not None:
+            written = [*map(self.kind.literal, value.split(" or ") if self.kind.choices else [value])]
+        else:
+            written = [value]
+        return self.argument.format(" or ".join(written))
+
+
+def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelling]:
+    """By option, how a helper's user writes it.
+
+    Args:
+        given: classes of values that come before others that have the option, too.
+    """
+    found: dict[str, Spelling] = {}
+    for name, option in form.plain.items():
+        if option.kind is not FAMILY:
+            _add(found, option.name, name, f"{name}={{}}", option.kind)
+    for name, kinds in form.values.items():
+        chosen = _by_class(kinds)
+        for kind in kinds:
+            for fixed in kind._fixed:
+                found.setdefault(fixed, Spelling(name, f"{name}={{}}", None, chosen))
+        for kind in sorted(kinds, key=lambda kind: given.index(kind) if kind in given else len(given)):
+            _add_fields(found, kind, f"{name}={{}}", given)
+    return found
+
+
+def _add_fields(found: dict[str, Spelling], kind: type[Value], outer: str, given: Sequence[type[Value]]) -> None:
+    for one in fields(kind):
+        option = option_of(one)
+        inner = outer.replace("{}", f"{shown(kind)}({one.name}={{}})")
+        if option is None:
+            if chosen := one.metadata["chooses"]:
+                classes = _by_class(one.metadata["part"])
+                found.setdefault(chosen, Spelling(f"{shown(kind)}({one.name}=…)", inner, None, classes))
+            for part in one.metadata["part"]:
+                if part in given or not part._fixed:
+                    _add_fields(found, part, inner, given)
+        elif option.kind is not FAMILY:
+            _add(found, option.name, f"{shown(kind)}({one.name}=…)", inner, option.kind)
+
+
+def _add(found: dict[str, Spelling], option: str, name: str, argument: str, kind: Kind) -> None:
+    found.setdefault(option, Spelling(name, argument, kind))
+    if kind is SECRET:
+        for suffix, written in SPELLED.items():
+            if suffix:
+                found.setdefault(
+                    f"{option}{suffix}", Spelling(argument.format(written), argument.format(written), None)
+                )
+
+
+def _by_class(kinds: Sequence[type[Value]]) -> dict[str, str]:
+    return {text: f"{shown(kind)}(…)" for kind in kinds for text in kind._fixed.values()}
