@@ -112,21 +112,21 @@ private[epochal] object Failpoints {
     private def hold(): Unit = {
       val file = Paths.get(argument)
       held.add(point): Unit
-      var told = false
+      var announced = false
       while (Files.exists(file)) {
-        told ||= tell(file)
+        announced ||= announce(file)
         Thread.sleep(5)
       }
     }
 
-    /** Whether the file was there to be told. */
-    private def tell(file: Path): Boolean =
+    /** Adds the thread's name to the file; false where the file is gone. */
+    private def announce(file: Path): Boolean =
       try {
         Files.writeString(file, s"${Thread.currentThread.getName}\n", WRITE, APPEND): Unit
         true
       } catch { case _: NoSuchFileException => false }
   }
 
-  /** Whether somebody waits, or has waited, at the point since it was armed. */
+  /** Whether a thread waits, or has waited, at the point since it was armed. */
   def isHeld(point: Failpoint): Boolean = held.contains(point)
 }

@@ -9,8 +9,8 @@ import scala.util.Using
 
 /** What a source has received and cannot ask for again, kept in the query's checkpoint until it is delivered.
   *
-  * The journal is a directory of segments, files that are written once. Which of them count is said by the offsets in Spark's
-  * own log, and by nothing else. Rows are numbered from 0 in the order in which they were received.
+  * The journal is a directory of segments, files that are written once. The offsets in Spark's own log alone decide which of
+  * them count. Rows are numbered from 0 in the order in which they were received.
   *
   *   - '''J1''' A segment's name is given once: it holds the run's random id. A file is never opened again for writing.
   *   - '''J2''' A segment counts if and only if an offset in Spark's log names it. Any other file is garbage.
@@ -82,7 +82,7 @@ final class Journal(
     JournalPlan(parts.flatMap(_.getOrElse(Nil)), (holes ++ parts.flatMap(_.left.toOption)).sortBy(_.from))
   }
 
-  /** Says that an epoch is done, and removes what no replay can need any more (J8). Being told twice changes nothing.
+  /** Marks an epoch as done, and removes what no replay can need any more (J8). Idempotent.
     *
     * @param until
     *   the row after the epoch's last

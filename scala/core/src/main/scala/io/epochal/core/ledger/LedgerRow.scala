@@ -24,7 +24,7 @@ object TriggerMode {
   */
 final case class Target(name: String, oid: Option[Long]) {
 
-  /** What tells it from a table made anew under its name, where that can be told. */
+  /** Distinguishes it from a table that was recreated under its name, where the database can. */
   def id: String = oid.fold(name)(_.toString)
 
   /** Whether it is the other's table: the same one under another name, or one made anew under the same name. */
@@ -47,7 +47,7 @@ final case class ServerIdentity(id: String, timeline: Option[Long])
   */
 final case class AppliedEpoch(epoch: Long, trigger: TriggerMode, offsetsHash: Option[String], digest: ContentDigest)
 
-/** One sink's line in the ledger. It commits in the same transaction as the rows of the epoch it tells of.
+/** One sink's line in the ledger. It commits in the same transaction as the rows of the epoch.
   *
   * @param last
   *   None until the first epoch is applied
@@ -66,7 +66,7 @@ final case class LedgerRow(
     server: ServerIdentity
 )
 
-/** What an epoch contains, whatever its order and its partitions: the number of rows and the sum of their 64-bit hashes.
+/** The content of an epoch, independent of order and partitions: the number of rows and the sum of their 64-bit hashes.
   *
   * Sums do not depend on the order, so a replay with other partitions gives the same digest; and unlike an exclusive or,
   * a row that comes twice does not vanish.

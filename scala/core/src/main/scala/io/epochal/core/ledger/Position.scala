@@ -36,7 +36,7 @@ object Position {
   private val Multiplier = 0x9e3779b97f4a7c15L
 }
 
-/** Follows the rows of a task partition as they are delivered, and tells those that are stored from those that are not (K12).
+/** Follows the rows of a task partition as they are delivered, and decides which are stored already (K12).
   *
   * @param from
   *   where the epoch begins: the end of the one before

@@ -46,7 +46,7 @@ object Backlog {
 
 object Admission {
 
-  /** The most rows that a limit can let in, whatever waits. A source that must ask its server asks for no more. */
+  /** The maximum of rows that a limit can admit. A source that sends requests asks for no more. */
   def ceiling(limit: ReadLimit): Long = limit match {
     case ReadLimit.MaxRows(rows)     => rows
     case ReadLimit.Composite(limits) => limits.map(ceiling).minOption.getOrElse(Long.MaxValue)

@@ -27,7 +27,7 @@ abstract class OffsetFormat[P](val format: String, val version: Int) extends Ser
   /** Adds the position's fields, always in the same order. */
   protected def write(position: P, fields: ObjectNode): Unit
 
-  /** Reads the fields of any version up to the present one; whatever is wrong is thrown, with the reason as message. */
+  /** Reads the fields of any version up to the present one; throws what is wrong, with the reason as message. */
   protected def read(version: Int, fields: ObjectNode): P
 
   /** @param source

@@ -1,7 +1,7 @@
 package io.epochal.core.option
 
 /** Names with commas between them, and pairs of names with a colon between the two. A name in double quotes counts exactly
-  * as written, quotes in it doubled: so any name can be told.
+  * as written, quotes in it doubled: so every name can be written.
   */
 object NameList {
 

@@ -17,11 +17,11 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     val ours = raw.filterNot { case (name, _) =>
       OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
     }
-    val (strangers, known) = ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
+    val (others, known) = ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
       specOf(name).map(spec => (spec, name, text)).toRight(name)
     }
     for {
-      _ <- unknown(strangers).toLeft(())
+      _ <- unknown(others).toLeft(())
       named <- known.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
         case (Right(values), (spec, name, text)) => parseOne(spec, name, text).map(values + _)
         case (error, _)                          => error

@@ -8,7 +8,7 @@ import io.epochal.core.error.Reference
   * @param name
   *   as the user writes it; a family of options ends in `.*` (`headers.*`)
   * @param default
-  *   what holds when it is absent; None means that absence itself has a meaning, told in `doc`
+  *   what holds when it is absent; None means that absence itself has a meaning, described in `doc`
   * @param secret
   *   its value appears in no message, plan or log
   */

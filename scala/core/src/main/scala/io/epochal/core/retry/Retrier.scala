@@ -14,7 +14,7 @@ import dev.failsafe.{Failsafe, FailsafeException, RetryPolicy}
   * @param classify
   *   what a failure means; it decides alone
   * @param onRetry
-  *   told once for every failure that is tried again
+  *   called once for each failure that is retried
   * @param jitter
   *   a number in [0, 1)
   */
@@ -86,7 +86,7 @@ object Verdict {
   /** It can succeed if tried again. */
   case object Retry extends Verdict
 
-  /** The other side said how long to wait. The drawn delay is added to it: those that were told the same do not come back
+  /** The other side said how long to wait. The drawn delay is added to it, so that clients with the same answer do not return
     * together.
     */
   final case class RetryAfter(atLeast: Duration) extends Verdict

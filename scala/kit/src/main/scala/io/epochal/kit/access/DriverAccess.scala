@@ -11,7 +11,7 @@ import io.epochal.kit.spark.DriverConf
 
 /** What options may make this driver read or run (S16).
   *
-  * On a driver of one user everything: whoever sets the options could read the file themselves. On a driver that serves
+  * On a driver of one user everything: the user who sets the options can read the file anyway. On a driver that serves
   * several, only what its owner lists in the configuration that the driver is started with ([[DriverConf]]). A list that is
   * set counts on any driver.
   *

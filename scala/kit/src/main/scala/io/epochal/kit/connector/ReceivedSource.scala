@@ -53,7 +53,7 @@ private object ReceivedSource {
   /** Of one poll. */
   val Bounds: PollBounds = PollBounds(Duration.ofSeconds(30), 64L << 20)
 
-  /** Of a continuous or real-time query, between two calls of which the first left nothing. */
+  /** Between two calls in a continuous or real-time query, after one that returned nothing. */
   val Pause: Duration = Duration.ofMillis(50)
 }
 
@@ -80,7 +80,7 @@ final private[connector] class ReceivedSupply[C](
 
   @volatile private var seen = Option.empty[Extent]
 
-  /** Where an epoch has ended, and the receiver was not told yet. */
+  /** The end of an epoch that the receiver has yet to release. */
   private val delivered = new AtomicReference[ConnectorPosition[C]]
 
   override def known: Option[Extent] = seen

@@ -75,7 +75,7 @@ object RecordParser {
     LoneRecordOptions.read(settings.values, settings.values(Kind))
 }
 
-/** Records that somebody hands over, one after the other. */
+/** Records from a callback, one after the other. */
 final private class LonePages(format: RecordFormat, place: String, supply: Callable[Array[Byte]]) extends Pages {
   private val record = new LoneRecord(
     format match {

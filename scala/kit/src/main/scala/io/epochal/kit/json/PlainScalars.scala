@@ -7,7 +7,7 @@ import java.util.Arrays
 /** Numbers as they are mostly written. */
 private[epochal] object PlainNumber {
 
-  /** No whole number that is read here. */
+  /** Sentinel: no whole number in fast-path form. */
   final val NotWhole = Long.MinValue
 
   final private val MaxDigits = 18
@@ -31,13 +31,13 @@ private[epochal] object PlainNumber {
       i += 1
     }
     // Nothing that ends a record is left out: where the bytes end here, they are in doubt.
-    val plain = i > first && i < end && !goesOn(bytes(i)) && (bytes(first) != '0' || i == first + 1)
+    val plain = i > first && i < end && !continuesNumber(bytes(i)) && (bytes(first) != '0' || i == first + 1)
     scan.at = i
     if (!plain) NotWhole else if (negative) -value else value
   }
 
   /** Whether a number has more than the digits before this byte. */
-  private def goesOn(byte: Byte): Boolean = byte == '.' || byte == 'e' || byte == 'E'
+  private def continuesNumber(byte: Byte): Boolean = byte == '.' || byte == 'e' || byte == 'E'
 
   /** Reads a number, rounded as [[java.lang.Double#parseDouble]] rounds it.
     *
@@ -118,7 +118,7 @@ private[epochal] object PlainText {
 /** Dates and moments as ISO 8601 mostly writes them, years 1 to 9999. */
 private[epochal] object PlainTime {
 
-  /** What no day and no moment is. */
+  /** Sentinels: no date, and no timestamp, in fast-path form. */
   final val NoDay = Int.MinValue
   final val NoMoment = Long.MinValue
 

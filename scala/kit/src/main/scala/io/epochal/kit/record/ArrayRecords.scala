@@ -208,7 +208,7 @@ final private[epochal] class TokenRecords(
     }
   }
 
-  /** Reads a body without the array to its end: one that broke off is another thing. */
+  /** Reads a body without the array to its end: a truncated body is a different error. */
   private def leaveOut(allowed: Boolean, at: String, found: String): Unit =
     if (allowed) {
       ended = true

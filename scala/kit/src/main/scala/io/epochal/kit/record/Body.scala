@@ -140,7 +140,7 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
       new Piece(translated, translated.length)
   }
 
-  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark, so the zeros among their bytes tell. */
+  /** RFC 4627, section 3: the first characters are ASCII, or a byte order mark: the zeros among their bytes reveal the encoding. */
   private def encoding: Option[Charset] = {
     def at(index: Int): Int = if (index < used) array(index) & 0xff else -1
     val name = (at(0), at(1), at(2), at(3)) match {

@@ -104,8 +104,7 @@ private[record] object JsonLine {
     if (parser.nextToken() != null) throw new JsonParseException(parser, "a line holds more than one value")
 }
 
-/** A record that was received as one: a line or a message, and not a part of a body. `next` is not asked; whoever has the bytes says
-  * by `set` which are the record's.
+/** A record that was received on its own, as a line or a message. The caller passes its bytes to `set` in place of calling `next`.
   */
 final private[epochal] class LoneRecord(format: RecordFormat.OfLines, place: String) extends Records {
   private var array = Array.emptyByteArray

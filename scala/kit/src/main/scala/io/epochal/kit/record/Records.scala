@@ -102,7 +102,7 @@ private[epochal] trait Pages extends AutoCloseable {
   /** The records of the page. */
   def records: Records
 
-  /** Where the page came from; None: that is not known, or no column tells it. */
+  /** Where the page came from; None: it is unknown, or no column holds it. */
   def origin: Option[RecordOrigin]
 
   /** The number of the record that `next` stopped at. */

@@ -10,9 +10,9 @@ import io.epochal.kit.spark.{QueryMetrics, QueryStop}
 /** What Spark holds of a position: compared, logged and handed back as its JSON. */
 final case class SourceOffset[P](position: P, override val json: String) extends Offset
 
-/** What streams of all modes do: offsets, the first of which is kept in the checkpoint, with their event time, readers, gauges and release.
+/** The part of a stream that is the same in all modes: offsets with their event time, readers, gauges, lag and release.
   *
-  * A stopped query interrupts whatever waits for an origin or the checkpoint: see [[QueryStop]].
+  * A query that stops interrupts its wait for an origin or the checkpoint: see [[QueryStop]].
   *
   * @param eventTime
   *   None: the user named no column

@@ -16,7 +16,7 @@ import io.epochal.kit.store.{HadoopFileStore, RealTimeRuns}
   *
   * Spark does not log where batch 0 starts: it asks `initialOffset` again when it replays that batch. The file is written
   * before the offset is first used, so that both answers are the same. It is valid if and only if it stands under its
-  * final name; a crash before that leaves a file that nobody reads.
+  * final name; a crash before that leaves a file that is never read.
   *
   * @param checkpoint
   *   the directory that Spark hands the stream

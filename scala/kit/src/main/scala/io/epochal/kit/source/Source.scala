@@ -66,7 +66,7 @@ trait Supply[P] extends AutoCloseable {
   /** How many rows after a position can be delivered, and no more than `most`. Never below 0.
     *
     * @throws io.epochal.core.error.EpochalException
-    *   DATA_LOSS where the origin has lost rows that it had, and whatever asking it gives
+    *   DATA_LOSS where the origin has lost rows that it had, and the errors of a request
     */
   def available(start: P, most: Long): Long
 
@@ -131,8 +131,8 @@ trait ContinuousSource[P] extends Source[P] {
   /** Whether the partitions must be planned anew, from the end of an epoch that was merged. Asked often, by any thread. */
   def needsReconfiguration: Boolean = false
 
-  /** Looks how far the origin is, for the lag in the progress of an epoch that ended at a position: `supply.known` and `latest` tell
-    * it then. Must be quick, and throw nothing; to be left as it is where looking costs more than that.
+  /** Finds the origin's end, for the lag of an epoch that ended at a position: `supply.known` and `latest` report it from then on.
+    * Must be quick, and throw nothing; to be left as it is where looking costs more than that.
     */
   def lookAhead(end: P): Unit = ()
 }

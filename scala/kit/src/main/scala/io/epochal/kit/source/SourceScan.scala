@@ -112,7 +112,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     refused(TriggerMode.RealTime, reason, instead)
   }
 
-  /** Why the source cannot be read in real time, and what to do instead; of one that can, nobody asks. */
+  /** Why the source cannot be read in real time, and what to do instead; only called for one that cannot. */
   protected def whyNoRealTime: (String, String) =
     ("this source finds the end of a batch before the batch runs", "{trigger:processingTime=1 second}")
 

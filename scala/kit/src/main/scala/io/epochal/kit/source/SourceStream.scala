@@ -85,7 +85,7 @@ class SourceStream[P](
   override def latestOffset(): Offset =
     throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with read limits")
 
-  /** For the progress: where the source stands, whatever the limits let in. */
+  /** For the progress: the end of the source, regardless of limits. */
   override def reportLatestOffset(): Offset = supply.latest.map(at => SourceOffset(at, source.toJson(at))).orNull
 
   /** `rowsBehind` counts to the last row seen; while batches are cut by a limit a supply may look no further, and
@@ -110,7 +110,7 @@ class SourceStream[P](
 
   override def createReaderFactory(): PartitionReaderFactory = QueryStop.guard(readers)
 
-  /** A batch that nobody polled for has ended here, and the origin was asked how far it is. */
+  /** A real-time batch has ended at this position, and the origin was asked for its end. */
   final protected def looked(end: P): Unit = lag.polled(end, clock.instant())
 
   private def entries(known: Lag): Map[String, String] = Map("rowsBehindExact" -> known.exact.toString) ++

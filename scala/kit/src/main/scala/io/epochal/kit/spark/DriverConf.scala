@@ -17,7 +17,7 @@ private[epochal] object DriverConf {
   /** Sets what later sessions begin with. What they have set themselves stays. */
   def set(name: String, value: String): Unit = conf.foreach(_.set(name, value))
 
-  /** What makes other people's statements run on this driver: None where it has one user.
+  /** The server that runs other users' statements on this driver; None on a driver of one user.
     *
     * A server that was started by its main class or by Spark's plugin is known by that; one that a program started is known
     * by what its class holds.

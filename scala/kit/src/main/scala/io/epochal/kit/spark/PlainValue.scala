@@ -21,7 +21,7 @@ sealed abstract private[spark] class PlainValue {
 
 private[spark] object PlainValue {
 
-  /** What no value is. */
+  /** Sentinel: the text is not in fast-path form. */
   val Other: AnyRef = new Object
 
   /** For a column of that type. */

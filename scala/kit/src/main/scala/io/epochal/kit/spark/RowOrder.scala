@@ -6,9 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.epochal.core.error.EpochalException
 
-/** Whether a replay of an epoch brings the same rows in the same order to the same partitions, as far as a plan tells.
+/** Whether a replay of an epoch brings the same rows in the same order to the same partitions, as far as a plan shows.
   *
-  * The connector API tells a sink nothing of the plan above it, so the engine's own plan is read. A plan keeps its source's
+  * The connector API shows a sink nothing of the plan above it, so the engine's own plan is read. A plan keeps its source's
   * order when all it does is done row by row; these operators are known to. Whatever shuffles, groups, joins or sorts, and
   * whatever is not known here, may bring rows in another order.
   *

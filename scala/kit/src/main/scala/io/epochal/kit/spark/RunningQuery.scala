@@ -46,7 +46,7 @@ object RunningQuery {
   def triggerOfThisThread: Option[TriggerMode] =
     idOfThisThread.flatMap(id => Try(triggerMode(call(execution(id), "trigger"))).toOption)
 
-  /** Whether the query of this thread was told to stop; false in any other thread. */
+  /** Whether the query of this thread is stopping; false in any other thread. */
   private[spark] def stopped: Boolean =
     idOfThisThread.exists(id => Try(call(execution(id), "isActive") == java.lang.Boolean.FALSE).getOrElse(false))
 
@@ -103,7 +103,7 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
   /** That its user gave it. */
   val name: Option[String] = Option(RunningQuery.call(execution, "name")).map(_.toString)
 
-  /** Whether it has ended, or was told to. */
+  /** Whether it has ended or is stopping. */
   def ended: Boolean = RunningQuery.call(execution, "isActive") == java.lang.Boolean.FALSE
 }
 
@@ -115,7 +115,7 @@ trait EndlessQuery {
   /** The first epoch of the job that is about to start: Spark has committed the one before. */
   def firstEpoch: Long
 
-  /** Why a restart would not deliver the same rows to the same tasks in the same order, as far as the plan tells. */
+  /** Why a restart would not deliver the same rows to the same tasks in the same order, as far as the plan shows. */
   def unrepeatable: Option[String]
 
   /** Continuous: forgets offsets that an earlier run logged for epochs that it did not commit. Spark would take them for the

@@ -26,7 +26,7 @@ trait SinkEngine {
   def endlessQuery(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
     RunningQuery.endless(queryId, trigger)
 
-  /** The epoch that the query of this thread is at; None: it cannot be told. */
+  /** The epoch that the query of this thread is at; None: unknown. */
   def currentEpoch: Option[Long] = None
 
   /** Runs `action` once this run of a query has ended, whatever it ended with: a moment later, in a thread of its own. It may

@@ -49,7 +49,7 @@ final class HadoopFileStore(
     local.fold(createThere(name))(_.create(name))
   }
 
-  /** A store without such a thing makes a file durable when it is closed; HDFS shows the length of an open file to no reader. */
+  /** A store that cannot sync open files makes a file durable when it is closed; HDFS shows the length of an open file to no reader. */
   override def syncsOpenFiles: Boolean = local.nonEmpty
 
   private def createThere(name: String): FileOutput = {
@@ -58,7 +58,7 @@ final class HadoopFileStore(
     new HadoopOutput(files.create(file, null, false, HadoopFileStore.BufferSize, replication, block, null))
   }
 
-  /** Made once, by whoever writes the first file. */
+  /** Made once, before the first file is written. */
   @transient private lazy val guard: Unit = guarded.map(new Path(_)).filterNot(files.exists).foreach { directory =>
     files.mkdirs(directory, new FsPermission(FsAction.ALL, FsAction.NONE, FsAction.NONE))
   }
@@ -140,7 +140,7 @@ final private class HadoopOutput(out: FSDataOutputStream) extends FileOutput {
 
   override def write(bytes: Array[Byte], from: Int, length: Int): Unit = out.write(bytes, from, length)
 
-  // Object stores have no such thing: a file is there, and durable, once it is closed.
+  // Object stores cannot sync: a file is visible and durable once it is closed.
   override def sync(): Unit = if (out.hasCapability(StreamCapabilities.HSYNC)) out.hsync()
 
   override def close(): Unit = if (!closed) {
@@ -220,7 +220,7 @@ private object LocalFiles {
   /** From a journal's directory up to that of the checkpoint. */
   private val Above = 4
 
-  /** Windows has no such thing: there the file system does so by itself. */
+  /** Windows cannot sync a directory; its file system does so itself. */
   def forceDirectory(directory: LocalPath): Unit =
     if (File.separatorChar == '/') Using.resource(FileChannel.open(directory, READ))(_.force(true))
 }

@@ -7,7 +7,7 @@ import scala.util.{Try, Using}
 
 import io.epochal.core.journal._
 
-/** The journal of a source whose clients are told when their rows are safe. What was acknowledged counts, also where the run died
+/** The journal of a source that acknowledges rows to its clients once they are durable. What was acknowledged counts, also where the run died
   * before Spark logged any offset; in the [[io.epochal.core.journal.Journal]], by contrast, only what an offset names counts.
   *
   * A directory of segments, each a file to which frames are added. Rows are numbered from 0 over all segments. A frame is what one
@@ -55,7 +55,7 @@ import io.epochal.core.journal._
   *             └── a failure ─────┴─────────────────┴──▶ abandoned; the next segment begins before these rows (A5, A10)
   * }}}
   *
-  * One thread at a time appends; one at a time plans and releases, which may be another. What only tells can be asked by any.
+  * One thread at a time appends; one at a time plans and releases, which may be another. Any thread may read its state.
   */
 final class AcknowledgedJournal private (
     store: FileStore,
@@ -114,7 +114,7 @@ final class AcknowledgedJournal private (
       val segment = open.getOrElse(begin(carry))
       val frame = segment.append(rows, bytes, offset, length)
       fence()
-      // A file that is deleted goes on taking frames, which nobody can read.
+      // A file that is deleted still takes frames that no reader can find.
       if (!store.exists(segment.name)) throw new NoSuchFileException(segment.name)
       synchronized {
         segments = segments.lastOption match {
@@ -194,7 +194,7 @@ final class AcknowledgedJournal private (
     rows
   }
 
-  /** Says that an epoch is done, and removes what no replay can need any more (A8). Being told twice changes nothing.
+  /** Marks an epoch as done, and removes what no replay can need any more (A8). Idempotent.
     *
     * @param end
     *   the row after the epoch's last
@@ -307,7 +307,7 @@ final class AcknowledgedJournal private (
     open = None
   }
 
-  /** Later rows are acknowledged: whoever takes over from now on sees those first (A5, A7). */
+  /** Later rows are acknowledged: a run that takes over from now on sees those first (A5, A7). */
   private def settle(): Unit = {
     doubtful.foreach(name => Try(store.delete(name)))
     doubtful = Vector.empty
@@ -322,7 +322,7 @@ final class AcknowledgedJournal private (
 
 object AcknowledgedJournal {
 
-  /** In milliseconds: whoever waits sees an interruption at once, and a spurious end of the journal's thread within a second. */
+  /** In milliseconds: a waiting thread sees an interruption at once, and a spurious end of the journal's thread within a second. */
   private val LongestWait = 1000L
 
   /** What is delivered of a long backlog can be removed before all of it is. */

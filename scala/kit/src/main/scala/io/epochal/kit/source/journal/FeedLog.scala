@@ -26,10 +26,10 @@ import io.epochal.kit.store.HadoopFileStore
   */
 final case class Received(segments: Seq[Segment], end: String, failure: Option[String] = None)
 
-/** What a [[JournalFeed]] has received, in a file beside its segments. It counts though no offset names it yet: rows may have been
-  * delivered from it, and whoever goes on delivers these, and not what the origin gives when it is asked again.
+/** What a [[JournalFeed]] has received, in a file beside its segments. It counts before an offset names it: rows may have been
+  * delivered from it, so a restart delivers the same rows from the file instead of requesting them again.
   *
-  *   - '''F1''' A file is written once, whole or not at all: a checksum tells. It names segments that were sealed before (J3).
+  *   - '''F1''' A file is written once, whole or not at all, as its checksum proves. It names segments that were sealed before (J3).
   *   - '''F2''' What a feed has received is delivered only after the file that says so was written, and its generation was then seen to
   *     be the highest: by the run itself for tasks in its JVM, by each other task for itself. A position is given only of rows that
   *     the run knows.

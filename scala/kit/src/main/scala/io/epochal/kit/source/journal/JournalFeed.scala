@@ -22,11 +22,11 @@ import io.epochal.kit.source.{PollBounds, PollBudget, PositionCodec}
 final case class Ahead[C](segments: Seq[Segment], cursor: C)
 
 /** Receives what an origin has, poll after poll, without being asked: for queries in which tasks read on while Spark asks the driver for
-  * nothing. What a poll found is sealed, told in the [[FeedLog]], and only then there for the tasks.
+  * nothing. What a poll found is sealed, written to the [[FeedLog]], and only then visible to the tasks.
   *
   * Each poll that found rows gives a segment. Small ones that no offset names are put together, so that offsets stay short.
   *
-  * A failure ends it, and is told to all who ask for more.
+  * A failure ends it, and is thrown to every reader that waits for more.
   *
   * @param ahead
   *   what is there behind `start` already
@@ -49,7 +49,7 @@ final private[journal] class JournalFeed[P, C](
   private var last = JournalFeed.end(segments, positions.rows(start))
 
   /** What the log may say by now. */
-  private var told = segments -> cursor
+  private var announced = segments -> cursor
   private var failure = Option.empty[Throwable]
 
   /** Whether anything was heard of the origin behind `start`. */
@@ -65,7 +65,7 @@ final private[journal] class JournalFeed[P, C](
   val begun: Long = last
 
   def begin(): Unit = {
-    tell(segments, cursor)
+    announce(segments, cursor)
     thread.start()
   }
 
@@ -150,8 +150,8 @@ final private[journal] class JournalFeed[P, C](
         if (!isOver) {
           JournalFeed.log.warn(s"Nothing more is received: $error")
           // Tasks in other processes learn it from there.
-          val (known, next) = synchronized(told)
-          Try(tell(known, next, Some(String.valueOf(error.getMessage)))): Unit
+          val (known, next) = synchronized(announced)
+          Try(announce(known, next, Some(String.valueOf(error.getMessage)))): Unit
         }
         if (!NonFatal(error) && !error.isInstanceOf[InterruptedException]) throw error
     }
@@ -186,7 +186,7 @@ final private[journal] class JournalFeed[P, C](
   private def add(end: P): Unit = {
     val found = positions.segments(end).getOrElse(Nil).filter(_.from >= last)
     val next = positions.cursor(end)
-    tell(synchronized(segments) ++ found, next)
+    announce(synchronized(segments) ++ found, next)
     synchronized {
       segments = segments ++ found
       cursor = next
@@ -212,7 +212,7 @@ final private[journal] class JournalFeed[P, C](
         }
       }
       if (replaced) {
-        tell(synchronized(segments), cursor)
+        announce(synchronized(segments), cursor)
         join()
       }
     }
@@ -225,11 +225,11 @@ final private[journal] class JournalFeed[P, C](
   }
 
   /** Writes into the log; throws where another run has taken over, and nothing of it may be delivered. */
-  private def tell(segments: Seq[Segment], cursor: C, failure: Option[String] = None): Unit = {
+  private def announce(segments: Seq[Segment], cursor: C, failure: Option[String] = None): Unit = {
     val end = JournalFeed.end(segments, positions.rows(base))
     val position = synchronized {
       // Also where it fails: the file may be there, and tasks in other processes may have read it.
-      told = segments -> cursor
+      announced = segments -> cursor
       positions.after(base, end - positions.rows(base), Nil, cursor)
     }
     val received = Received(segments, feeding.codec.toJson(position), failure)

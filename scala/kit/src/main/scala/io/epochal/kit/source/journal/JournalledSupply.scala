@@ -160,8 +160,8 @@ abstract class JournalledSupply[P, C](
       if next.available < most
     } following = Some(next -> ahead.start { bounded = receive(next, most, ahead.polls.ahead) })
 
-  /** Waits for what is received after this position while the batch before it runs. That the origin failed then, when nobody
-    * waited, may be long over: the poll that follows goes on, or tells of it.
+  /** Waits for what is received after this position while the batch before it runs. A failure from that time may be over:
+    * the next poll continues, or reports it.
     *
     * @return
     *   whether something was

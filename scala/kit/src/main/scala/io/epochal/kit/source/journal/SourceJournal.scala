@@ -86,7 +86,7 @@ final class SourceJournal[P, C](
     * @param into
     *   gives an array with room for the bytes of a frame
     * @param each
-    *   is told of the rows that are wanted of the frame that was read
+    *   called with the slice after its frame was read
     */
   def read(segments: Seq[Segment], from: Long, until: Long, purpose: String)(into: Int => Array[Byte])(
       each: Slice => Unit): Unit = {

@@ -49,7 +49,7 @@ final class RealTimeSourceStream[P] private[source] (
     offset(end)
   }
 
-  /** Of both modes: a partition tells in which one it was planned. */
+  /** For both modes: a partition knows the one in which it was planned. */
   override def createReaderFactory(): PartitionReaderFactory =
     QueryStop.guard(new RealTimeReaders(readers, endlessReaders(source)))
 }

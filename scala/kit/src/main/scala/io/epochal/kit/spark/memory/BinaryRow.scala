@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow, X
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.{UTF8String, VariantVal}
 
-/** A row of Spark's in its binary form: one block of memory, laid out as [[UnsafeLayout]] tells. One object serves all rows
+/** A row of Spark's in its binary form: one block of memory, laid out as [[UnsafeLayout]] describes. One object serves all rows
   * of a task, and shows one at a time.
   */
 final class BinaryRow private (private var row: UnsafeRow) {
