@@ -30,7 +30,8 @@ def texts(*patterns: str) -> str:
 @pytest.fixture(scope="module")
 def words() -> set[str]:
     """All words of the code, of the options, and the methods that Spark's users call, in lower case."""
-    code = texts("scala/*/src/*/**/*.scala", "scala/*/src/main/**/*.txt", "python/src/**/*.py", "bench/*.py", "examples/*.py", "docs/OPTIONS.md")
+    code = texts("scala/*/src/*/**/*.scala", "scala/*/src/main/**/*.txt", "python/src/**/*.py")
+    code += texts("bench/*.py", "examples/*.py", "docs/OPTIONS.md")
     methods = {name for kind in (SparkSession, DataFrame, DataFrameWriter, DataStreamWriter) for name in dir(kind)}
     return {word.lower() for word in methods.union(re.findall(r"\w+", code))}
 
