@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
 from epochal._values import auth, http, ingest, pages, records, rows, table
 from epochal._values.kind import FAMILY
-from epochal._values.value import Value, option_of, shown
+from epochal._values.value import Option, Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
@@ -26,6 +27,7 @@ MODULES = (http, pages, auth, records, rows, table, ingest)
 WIDTH = 120
 #: What a class says by being one.
 _SAID = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
+_LINE = re.compile(r"^- (`.*?) \(([^`,*]*)(?:, (?:default )?(`.*?`|\*\*required\*\*))?\): (.*)$", re.MULTILINE)
 _BEGIN, _END = "<!-- options: begin -->", "<!-- options: end -->"
 
 
@@ -33,28 +35,26 @@ class Declared(NamedTuple):
     """An option, as docs/OPTIONS.md has it."""
 
     name: str
-    type: str
     default: str
     doc: str
     secret: bool
 
 
 def declared() -> dict[str, dict[str, Declared]]:
-    """By format and name."""
+    """By format and name; a secret's file and variable have its line."""
     text = (ROOT / "docs" / "OPTIONS.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     found: dict[str, dict[str, Declared]] = {}
-    for name, section in re.findall(r"^## `([^`]+)`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL):
-        lines = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \| (.*) \|$", section, re.MULTILINE)
-        found[name] = {
-            option: Declared(
-                option,
-                kind.replace("\\", ""),
-                default.strip("`"),
-                doc.replace("\\|", "|").removesuffix(" *Secret: shown nowhere.*"),
-                doc.endswith("*Secret: shown nowhere.*"),
-            )
-            for option, kind, default, doc in lines
-        }
+    for title, section in sections.items():
+        if title.startswith("`"):
+            further = re.search(r"Further options: (.*)\.$", section, re.MULTILINE)
+            shared = re.findall(r"\[([^]]+)\]", further[1]) if further else []
+            lines = [line for one in (section, *(sections[name] for name in shared)) for line in _LINE.findall(one)]
+            found[title.strip("`")] = {
+                name: Declared(name, default.strip("`*"), doc, kind == "secret")
+                for names, kind, default, doc in lines
+                for name in re.findall(r"`([^`]+)`", names)
+            }
     return found
 
 
@@ -112,7 +112,7 @@ def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
     names = "|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True))
     text = _SAID.sub("", option.doc)
     text = re.sub(rf"(?<![\w.])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
-    default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "**required**") else ""
+    default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "required") else ""
     return text + (" Secret." if option.secret else "") + default
 
 
@@ -138,32 +138,55 @@ def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
 
 
 def tables() -> str:
-    """For each helper, how each of its options is written."""
+    """For each helper its arguments and the fields of its values, with the options that are not named alike."""
+    places = {kind: name for form in FORMS.values() for name, group in form.values.items() for kind in group}
+    kinds = [kind for form in FORMS.values() for group in form.values.values() for kind in group]
+    uses = Counter(part for kind in kinds for part in _all(kind))
     parts = []
-    for name, form in FORMS.items():
-        listed = spellings(form, form.unset)
-        rows = [f"| `{key}` | {_written(key, listed, name)} |" for key in declared()[name]]
-        parts.append(f"### `{form.caller}`\n\n| option | in Python |\n|---|---|\n" + "\n".join(rows))
+    for form in FORMS.values():
+        plain = [_written(name, option) for name, option in form.plain.items()]
+        schema = ["`schema`"] if form.format in ("epochal-rest", "epochal-ingest") else []
+        lines = ["- " + ", ".join(plain + schema)]
+        for name, group in form.values.items():
+            lines += [line for kind in group if uses[kind] == 1 for line in _fields(kind, name)]
+        also = ", ".join(f"`{name}`" for name, group in form.values.items() if any(uses[kind] > 1 for kind in group))
+        lines += [f"- {also}: [below](#values-of-several-functions)"] if also else []
+        parts.append(f"### `{form.caller}`\n\n" + "\n".join(lines))
+    listed = [line for kind, name in places.items() if uses[kind] > 1 for line in _fields(kind, name)]
+    parts.append("### Values of several functions\n\n" + "\n".join(dict.fromkeys(listed)))
     return "\n\n".join(parts)
 
 
-def _written(option: str, listed: Mapping[str, Any], name: str) -> str:
-    form = FORMS[name]
-    places = [f"`{key}={{…}}`" for key, one in form.plain.items() if f"{one.name}.*" == option]
-    for parameter, group in form.values.items():
-        for kind in group:
-            for one in fields(kind):
-                found = option_of(one)
-                names = (found.name, f"{found.name}.*") if found else (one.metadata["chooses"],)
-                if option in names:
-                    places.append(f"`{parameter}={shown(kind)}({one.name}=…)`")
-    if len(places) > 1:
-        return ", ".join([places[0], *(place.partition("=")[2].rstrip("`").join("``") for place in places[1:])])
-    if places:
-        return places[0]
-    if option in listed:
-        return "`{}`".format(listed[option].argument.replace("{}", "…"))
-    return "`schema=…`" if option == "schema" else f'`options={{"{option}": …}}`'
+def _all(kind: type[Value]) -> Iterator[type[Value]]:
+    """It, and the values within it that are no choice of its option."""
+    yield kind
+    for one in fields(kind):
+        if not option_of(one) and not one.metadata["chooses"]:
+            for part in one.metadata["part"]:
+                yield from _all(part)
+
+
+def _fields(kind: type[Value], place: str) -> Iterator[str]:
+    """A line for a value, and one for each value within it."""
+    written = []
+    for one in fields(kind):
+        option = option_of(one)
+        chosen = option or not one.metadata["chooses"]
+        written.append(_written(one.name, option) if chosen else f"`{one.name}` (`{one.metadata['chooses']}`)")
+    yield f"- `{place}={shown(kind)}(…)`" + (": " + ", ".join(written) if written else "")
+    for one in fields(kind):
+        if not option_of(one) and not one.metadata["chooses"]:
+            for part in one.metadata["part"]:
+                yield from _fields(part, one.name)
+
+
+def _written(name: str, option: Option | None) -> str:
+    if option is None:
+        return f"`{name}`"
+    alike = re.sub(r"([A-Z])", r"_\1", option.name.rpartition(".")[2]).lower() == name
+    if option.kind is FAMILY:
+        return f"`{name}={{…}}`" if alike else f"`{name}={{…}}` (`{option.name}.*`)"
+    return f"`{name}`" if alike else f"`{name}` (`{option.name}`)"
 
 
 def documents() -> dict[Path, str]:

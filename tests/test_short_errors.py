@@ -142,7 +142,7 @@ url, bad, place = "http://127.0.0.1:1", {bad!r}, {str(tmp_path)!r}
 
 def conditions() -> list[str]:
     """The messages of docs/ERRORS.md, as the jar writes them."""
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "docs/ERRORS.md").read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^- `(\w+)`: (.*?) → (.*)$", (ROOT / "docs/ERRORS.md").read_text("utf-8"), re.MULTILINE)
     return [f"[EPOCHAL.{name}] {problem} Hint: {hint}" for name, problem, hint in rows]
 
 

@@ -216,50 +216,67 @@ def _settled(reason: str) -> str:
 
 
 def page(found: dict[Cell, Outcome]) -> str:
-    """The part of the page that the outcomes decide."""
-    reasons: list[Outcome] = []
+    """The part of the page that the outcomes decide: sinks with the same outcomes share a line."""
+    reasons: list[str] = []
 
     def shown(cell: Cell) -> str:
         outcome = found[cell]
         if outcome == WORKS:
             return "yes"
-        if outcome not in reasons:
-            reasons.append(outcome)
-        return f"no ({reasons.index(outcome) + 1})"
+        reason = f"`{outcome.condition}`: {_brief(outcome.reason)}"
+        if reason not in reasons:
+            reasons.append(reason)
+        return f"no ({reasons.index(reason) + 1})"
 
-    head = " | ".join(f"`{trigger}`" for trigger in TRIGGERS)
-    line = "|---" * (2 + len(TRIGGERS)) + "|"
-    sources = [f"| source | sink | {head} |", line]
-    for source, sink in pairs():
-        row = " | ".join(shown(Cell(source, sink, trigger, "append")) for trigger in TRIGGERS)
-        name, comma, how = source.partition(",")
-        sources.append(f"| `{name}`{comma}{how} | {_named(sink)} | {row} |")
-    sinks = [f"| sink | output mode | {head} |", line]
-    for sink in SINKS:
-        for mode in MODES:
-            row = " | ".join(shown(Cell(OURS[0], sink, trigger, mode)) for trigger in TRIGGERS)
-            sinks.append(f"| {_named(sink)} | `{mode}` | {row} |")
-    why = [f"{n}. `{one.condition}`: {_escaped(one.reason)}" for n, one in enumerate(reasons, 1)]
+    def row(source: str, sink: str, mode: OutputMode) -> str:
+        batches = {trigger: shown(Cell(source, sink, trigger, mode)) for trigger in TRIGGERS if trigger not in ENDLESS}
+        same = len(set(batches.values())) == 1
+        first = batches["default"] if same else ", ".join(f"{trigger}: {one}" for trigger, one in batches.items())
+        return " | ".join([first, *(shown(Cell(source, sink, trigger, mode)) for trigger in ENDLESS)])
+
+    def table(lines: list[tuple[str, str, str]]) -> list[str]:
+        together: dict[tuple[str, str], list[str]] = {}
+        for first, second, outcomes in lines:
+            together.setdefault((first, outcomes), []).append(second)
+        return [f"| {first} | {', '.join(several)} | {outcomes} |" for (first, outcomes), several in together.items()]
+
+    head = "micro-batches | continuous | real-time |\n|---|---|---|---|---|"
+    sources = [(_source(source), _named(sink), row(source, sink, "append")) for source, sink in pairs()]
+    sinks = [(_named(sink), f"`{mode}`", row(OURS[0], sink, mode)) for sink in SINKS for mode in MODES]
     return "\n".join(
         [
             "### Each source and sink",
             "",
-            "Rows are passed on as they are, in output mode `append`.",
+            "In output mode `append`.",
             "",
-            *sources,
+            f"| source | sink | {head}",
+            *table(sources),
             "",
             "### Each output mode",
             "",
             "From `epochal-random`. Into a database, `update` upserts by key; `complete` counts rows. In real time the "
             "helper starts `append` as `update`, the one mode that Spark has there.",
             "",
-            *sinks,
+            f"| sink | output mode | {head}",
+            *table(sinks),
             "",
             "### Why not",
             "",
-            *why,
+            *(f"{n}. {reason}" for n, reason in enumerate(reasons, 1)),
         ]
     )
+
+
+def _source(source: str) -> str:
+    name, comma, how = source.partition(",")
+    return f"`{name}`{comma}{how}"
+
+
+def _brief(reason: str) -> str:
+    """What is refused; classes without their packages."""
+    reason = reason.removeprefix("Streaming real-time mode has the following limitation: ")
+    reason = re.sub(r"\b(?:\w+\.){2,}(\w+)", r"\1", reason).partition(": ")[0]
+    return _escaped(reason.rstrip(".") + ".")
 
 
 def _named(sink: str) -> str:

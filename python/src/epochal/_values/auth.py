@@ -28,7 +28,7 @@ class Bearer(Auth):
     rest.Bearer(token=Secret.env('TOKEN'))
 
     Args:
-        token: Bearer token of every request. Secret.
+        token: Bearer token. Secret.
     """
 
     token: Secret | str = field(kw_only=False, metadata=of("bearerToken", SECRET))
@@ -42,8 +42,8 @@ class Basic(Auth):
     rest.Basic(user='***', password=Secret.file('/run/secrets/api'))
 
     Args:
-        user: Name for basic authorization; with no password where the API takes a key as the name. Secret.
-        password: Password for basic authorization. Secret.
+        user: User name for basic authentication; without password where the API takes a key as the name. Secret.
+        password: Password for basic authentication. Secret.
     """
 
     user: str = field(metadata=of("user", TEXT, secret=True))
@@ -58,9 +58,9 @@ class ApiKey(Auth):
     rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
 
     Args:
-        key: Key of every request, beside any other authorization. Secret.
-        header: Header that has ``key``. Default: ``"X-API-Key"``.
-        param: Parameter that has ``key``, in place of a header; it does not count for the source's identity.
+        key: API key, in addition to any other authentication. Secret.
+        header: Header for ``key``. Default: ``"X-API-Key"``.
+        param: Query parameter for ``key``, instead of a header; not part of the source's identity.
     """
 
     key: Secret | str = field(kw_only=False, metadata=of("apiKey", SECRET))
@@ -80,15 +80,13 @@ class OAuth2(Auth):
     rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
 
     Args:
-        token_url: OAuth 2: address of the token server. An access token is requested before one is needed, before it
-            expires, and after a 401.
-        client_id: OAuth 2: the client's id.
-        client_secret: OAuth 2: the client's secret. Secret.
-        refresh_token: OAuth 2: refresh token, the grant in place of the client's own credentials. Secret.
-        scope: OAuth 2: the scopes to ask for.
-        params: OAuth 2: further parameters of the token request, as oauth.params.audience. Secret.
-        client_auth: OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or
-            its body. Default: ``"basic"``.
+        token_url: OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.
+        client_id: OAuth 2 client id.
+        client_secret: OAuth 2 client secret. Secret.
+        refresh_token: OAuth 2 refresh token, instead of the client credentials grant. Secret.
+        scope: OAuth 2 scopes.
+        params: Further parameters of the token request, as oauth.params.audience. Secret.
+        client_auth: Whether client id and secret are sent by basic authentication or in the body. Default: ``"basic"``.
     """
 
     token_url: str = field(metadata=of("oauth.tokenUrl", TEXT))
@@ -113,9 +111,8 @@ class Signer(Auth):
     rest.Signer(class_name='com.example.HmacSigner', settings={'key': '***'})
 
     Args:
-        class_name: Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and
-            executors.
-        settings: Settings that ``class_name`` gets: keys and the like. Secret.
+        class_name: Request signer: an io.epochal.kit.RequestSigner on the class path of driver and executors.
+        settings: Settings for ``class_name``. Secret.
     """
 
     class_name: str = field(metadata=of("signerClass", TEXT))

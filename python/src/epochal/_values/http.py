@@ -18,9 +18,9 @@ class Limits(Value):
     Limits(rows=10000)
 
     Args:
-        rows: Maximum rows in a micro-batch. Unset: all that are available.
-        min_rows: Rows to wait for before a micro-batch starts, for at most ``max_delay``. Unset: any row starts one.
-        max_delay: How long ``min_rows`` may delay rows. Default: ``"15m"``.
+        rows: Maximum rows in a micro-batch. Unset: all available ones.
+        min_rows: Rows to wait for before a micro-batch starts, at most for ``max_delay``. Unset: any row starts one.
+        max_delay: Longest delay by ``min_rows``. Default: ``"15m"``.
     """
 
     rows: int | None = option("maxRowsPerBatch", whole(declared="long"))
@@ -42,11 +42,11 @@ class Retry(Value):
     Retry(attempts=5, deadline='10m')
 
     Args:
-        attempts: Attempts in all, the first one included. Default: ``8``.
-        initial_delay: Upper bound of the first delay; it doubles with every attempt. The delay itself is random,
-            between 0 and the bound. Default: ``"200ms"``.
-        max_delay: Upper bound of any delay. Default: ``"20s"``.
-        deadline: Time for all attempts together. Default: ``"2m"``.
+        attempts: Maximum attempts, the first included. Default: ``8``.
+        initial_delay: Upper bound of the first delay, which doubles each time; delays are random below it. Default:
+            ``"200ms"``.
+        max_delay: Maximum delay. Default: ``"20s"``.
+        deadline: Maximum duration of all attempts. Default: ``"2m"``.
     """
 
     attempts: int | None = option("retry.maxAttempts", whole())
@@ -63,10 +63,10 @@ class Budget(Value):
     Budget(requests_per_second=5)
 
     Args:
-        requests_per_second: Maximum requests of the whole query per second, evenly spread. Unset: no limit.
-        max_concurrency: Maximum concurrent requests of the whole query. Unset: one for each task.
-        max_throttle_wait: Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.
-            Default: ``"1m"``.
+        requests_per_second: Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.
+        max_concurrency: Maximum concurrent requests of the whole query. Unset: one per task.
+        max_throttle_wait: Maximum pause that the server can request by Retry-After or rate limit headers. Default:
+            ``"1m"``.
     """
 
     requests_per_second: float | None = option("requestsPerSecond", NUMBER)
@@ -82,10 +82,10 @@ class Tls(Value):
     Tls(ca_file='/etc/ssl/company.pem')
 
     Args:
-        ca_file: File on the driver with the certificate authorities to trust, in PEM. Unset: those of the JVM.
-        cert_file: File on the driver with the client's certificate and those that lead to its authority, in PEM.
-        key_file: File on the driver with the client's private key, PKCS#8 in PEM. Unset: it stands in ``cert_file``.
-        key_password: Password of an encrypted private key. Secret.
+        ca_file: PEM file on the driver with the certificate authorities to trust. Unset: the JVM's.
+        cert_file: PEM file on the driver: the client's certificate and its chain.
+        key_file: PEM file on the driver: the client's private key (PKCS#8). Unset: in ``cert_file``.
+        key_password: Password of the private key. Secret.
     """
 
     ca_file: Location | None = option("tls.caFile", PLACE)
@@ -107,9 +107,9 @@ class Proxy(Value):
     Proxy(url='http://proxy:3128', user='***', password=Secret.env('PROXY_PASSWORD'))
 
     Args:
-        url: HTTP proxy, as http://host:port. Unset: none, whatever the environment says.
-        user: Name for the proxy's basic authorization. Secret.
-        password: Password for the proxy's basic authorization. Secret.
+        url: HTTP proxy, as http://host:port. Unset: none; the environment is ignored.
+        user: User name for the proxy. Secret.
+        password: Password for the proxy. Secret.
     """
 
     url: str = field(metadata=of("proxy", TEXT))
@@ -129,16 +129,15 @@ class Http(Value):
     Http(timeout='20s', retry=Retry(attempts=5), budget=Budget(requests_per_second=5))
 
     Args:
-        timeout: How long to wait for a connection, and for the server's next bytes. Default: ``"30s"``.
-        request_deadline: How long a request may take in all, whatever comes of it in the meantime; it is retried then.
-            Unset: 10m, or a second for each MiB of ``max_response_bytes`` where that is longer.
-        min_bytes_per_second: Bytes of a response's body that must come each second, on average over 10 seconds; a
-            slower request is broken off and retried. Unset: no minimum.
-        max_response_bytes: Largest response that is read, after decompression; up to 2g. Default: ``"64m"``.
-        retry_statuses: Statuses after which a request is repeated. All others from 300 on, except ``ignore_statuses``,
-            fail the query. Default: ``"408,429,5xx"``.
-        ignore_statuses: Statuses that count as an empty response, such as 404 from an API that has no page after the
-            last. Default: ``"none"``.
+        timeout: Timeout for connecting, and for each read. Default: ``"30s"``.
+        request_deadline: Maximum duration of a request, which is then retried. Unset: 10m, or one second per MiB of
+            ``max_response_bytes`` if longer.
+        min_bytes_per_second: Minimum rate of a response over 10 seconds; slower requests are aborted and retried.
+            Unset: none.
+        max_response_bytes: Maximum response size after decompression; up to 2g. Default: ``"64m"``.
+        retry_statuses: Statuses that are retried. Others from 300 on, except ``ignore_statuses``, fail the query.
+            Default: ``"408,429,5xx"``.
+        ignore_statuses: Statuses that count as an empty response, as 404 after the last page. Default: ``"none"``.
         retry: How often what failed for a while is tried again.
         budget: How many requests are made, by driver and tasks together.
         tls: Which servers are trusted, and the client's own certificate. Files are on the driver.

@@ -25,19 +25,18 @@ class Tcp(Value):
     ingest.Tcp(port=9999, ack=True)
 
     Args:
-        port: The port to listen on (0: any that is free; the query's progress names it), or of the server.
-        mode: Who connects: listen takes connections of any number of clients, connect reads from one server, as Spark's
-            socket source does. Default: ``"listen"``.
-        host: The address of the driver to listen on, or the server to connect to. An address that other machines can
-            reach needs a token or, with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
-        token: Token that the first line of each connection must name, as TOKEN and the token. Secret.
-        ack: Whether clients get acknowledgements: a line OK and a number says how many lines of their connection are
-            stored and synced. Default: ``False``.
-        max_line_bytes: Largest line. A client that sends a larger one gets an error, and its connection is closed.
-            Default: ``"1m"``.
-        idle_timeout: How long a connection may send nothing before it is closed; 0s: for ever. Unset with
-            protocol=http: 1m. Default: ``"1h"``.
-        max_connections: Maximum connections; further ones are closed, or with protocol=http wait. Default: ``1000``.
+        port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
+        mode: Accept any number of clients, or read from one server as Spark's socket source does. Default:
+            ``"listen"``.
+        host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token or,
+            with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
+        token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
+        ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
+            ``False``.
+        max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
+        idle_timeout: Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m. Default:
+            ``"1h"``.
+        max_connections: Maximum connections; further ones are closed or, with protocol=http, wait. Default: ``1000``.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -61,10 +60,10 @@ class Journal(Value):
     ingest.Journal(max_bytes='4g')
 
     Args:
-        max_bytes: What may be stored and not yet delivered. When there is as much, nothing more is taken: clients over
-            TCP wait, those of HTTP get status 429. Default: ``"1g"``.
-        dedup_window: How long an idempotency key is known: a record that comes again under it is acknowledged and not
-            stored again. Default: ``"10m"``.
+        max_bytes: Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429. Default:
+            ``"1g"``.
+        dedup_window: How long idempotency keys are remembered: repeated ones are acknowledged but not stored again.
+            Default: ``"10m"``.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -81,8 +80,7 @@ class Text(Value):
     ingest.Text(invalid_utf8='keep')
 
     Args:
-        invalid_utf8: What becomes of bytes that are not UTF-8 in the column value: replaced by U+FFFD, or kept as they
-            came. Default: ``"replace"``.
+        invalid_utf8: Whether invalid UTF-8 in the column value becomes U+FFFD or is kept. Default: ``"replace"``.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -110,12 +108,12 @@ class Json(Parsed):
     ingest.Json(rescued_column='more')
 
     Args:
-        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
-            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"PERMISSIVE"``.
-        corrupt_column: The STRING column that a record which does not fit goes into, as it came
-            (``mode="PERMISSIVE"``). Added where the schema lacks it. Default: ``"_corrupt_record"``.
-        rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
-            lacks it. Unset: they are ignored.
+        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
+            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"PERMISSIVE"``.
+        corrupt_column: STRING column for unparsable records (``mode="PERMISSIVE"``); added if the schema lacks it.
+            Default: ``"_corrupt_record"``.
+        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
+            are ignored.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"format": "json"}
@@ -129,13 +127,13 @@ class Csv(Parsed):
     ingest.Csv(sep=';')
 
     Args:
-        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
-            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"PERMISSIVE"``.
-        corrupt_column: The STRING column that a record which does not fit goes into, as it came
-            (``mode="PERMISSIVE"``). Added where the schema lacks it. Default: ``"_corrupt_record"``.
-        rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
-            lacks it. Unset: they are ignored.
-        sep: Character between the fields of CSV. Default: ``","``.
+        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
+            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"PERMISSIVE"``.
+        corrupt_column: STRING column for unparsable records (``mode="PERMISSIVE"``); added if the schema lacks it.
+            Default: ``"_corrupt_record"``.
+        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
+            are ignored.
+        sep: Field separator of CSV. Default: ``","``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"format": "csv"}

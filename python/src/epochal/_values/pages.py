@@ -38,20 +38,16 @@ class NoPages(Pages):
     rest.NoPages(key='/id')
 
     Args:
-        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
-            has the records with greater keys. Where records are counted, the field that shows whether the list has
-            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
-        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
-            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
-            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
-            ``"proven"``.
-        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
-            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
+            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
+        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
+            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
+            list. Default: ``"proven"``.
+        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
+            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
             journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
-            ``False``.
+        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
+            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "none"}
@@ -70,22 +66,18 @@ class Offset(Pages):
     rest.Offset(size=100)
 
     Args:
-        size: Records of one response. Default: ``100``.
-        offset_param: Parameter with the records to skip. Default: ``"_start"``.
-        limit_param: Parameter with the records to give. Default: ``"_limit"``.
-        total: JSON Pointer to the number of all records in a response: the end is known from one request, and not
-            searched for.
-        total_header: Header of a response with that number, in place of ``total``.
-        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
-            has the records with greater keys. Where records are counted, the field that shows whether the list has
-            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
-        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
-            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+        size: Records per page. Default: ``100``.
+        offset_param: Parameter for the number of records to skip. Default: ``"_start"``.
+        limit_param: Parameter for the page size. Default: ``"_limit"``.
+        total: JSON Pointer to the total number of records, which saves the search for the end.
+        total_header: Response header with that number, instead of ``total``.
+        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
+            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
+        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
+            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
             journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
-            ``False``.
+        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
+            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "offset"}
@@ -108,23 +100,19 @@ class Page(Pages):
     rest.Page(size=50, size_param='limit')
 
     Args:
-        size: Records of one response. Default: ``100``.
-        page_param: Parameter with the page's number. Default: ``"page"``.
-        size_param: Parameter with the page's size. Default: ``"per_page"``.
+        size: Records per page. Default: ``100``.
+        page_param: Parameter for the page number. Default: ``"page"``.
+        size_param: Parameter for the page size. Default: ``"per_page"``.
         first: Number of the first page. Default: ``1``.
-        total: JSON Pointer to the number of all records in a response: the end is known from one request, and not
-            searched for.
-        total_header: Header of a response with that number, in place of ``total``.
-        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
-            has the records with greater keys. Where records are counted, the field that shows whether the list has
-            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
-        on_drift: What happens to a query whose list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again (warn), or reads the list
-            again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+        total: JSON Pointer to the total number of records, which saves the search for the end.
+        total_header: Response header with that number, instead of ``total``.
+        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
+            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
+        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
+            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
             journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
-            request them again. Always so with pagination=cursor, keyset, link, next-url and time-window. Default:
-            ``False``.
+        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
+            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "page"}
@@ -148,22 +136,18 @@ class Cursor(Pages):
     rest.Cursor(next='/paging/next', param='after')
 
     Args:
-        next: JSON Pointer to the next page's cursor in a response. Missing, null or empty after the last page.
-        next_header: Header of a response with the next page's cursor.
-        param: Parameter that sends the cursor, or the key. Default: ``"cursor"``.
-        header: Header that sends the cursor, or the key, in place of ``param``.
-        first: Cursor or key of the first page. Unset: the first page is requested without one; a cursor in
-            ``request_body`` needs it.
-        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
-            says.
-        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
-            whatever else the response says.
-        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
-            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
-            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
-            ``"proven"``.
-        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
-            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+        next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page.
+        next_header: Response header with the next cursor, instead of ``next``.
+        param: Parameter for the cursor or key. Default: ``"cursor"``.
+        header: Request header for the cursor or key, instead of ``param``.
+        first: Cursor or key of the first page; required with a cursor in ``request_body``. Unset: none is sent.
+        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
+        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
+            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
+            list. Default: ``"proven"``.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "cursor"}
@@ -192,19 +176,15 @@ class Keyset(Pages):
     rest.Keyset(key='/id', param='starting_after')
 
     Args:
-        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
-            has the records with greater keys. Where records are counted, the field that shows whether the list has
-            shifted: a record that changes in place then counts as the same. Unset there: the whole record.
-        param: Parameter that sends the cursor, or the key. Default: ``"cursor"``.
-        header: Header that sends the cursor, or the key, in place of ``param``.
-        first: Cursor or key of the first page. Unset: the first page is requested without one; a cursor in
-            ``request_body`` needs it.
-        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
-            says.
-        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
-            whatever else the response says.
-        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
-            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
+            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
+        param: Parameter for the cursor or key. Default: ``"cursor"``.
+        header: Request header for the cursor or key, instead of ``param``.
+        first: Cursor or key of the first page; required with a cursor in ``request_body``. Unset: none is sent.
+        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "keyset"}
@@ -226,17 +206,14 @@ class Link(Pages):
     rest.Link(end_of_list='assumed')
 
     Args:
-        rel: Relation of the Link header that leads to the next page. Default: ``"next"``.
-        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
-            says.
-        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
-            whatever else the response says.
-        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
-            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
-            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
-            ``"proven"``.
-        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
-            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+        rel: Relation of the next page's Link header. Default: ``"next"``.
+        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
+        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
+            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
+            list. Default: ``"proven"``.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "link"}
@@ -256,17 +233,14 @@ class NextUrl(Pages):
     rest.NextUrl(next='/links/next')
 
     Args:
-        next: JSON Pointer to the next page's URL in a response. Missing, null or empty after the last page.
-        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
-            says.
-        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
-            whatever else the response says.
-        end_of_list: Whether a list may end without saying so: with proven a first page that has nothing where the next
-            one is named (neither null nor empty) fails the query, until some page has named a next one, and so does a
-            response under pagination=none that mentions further pages; assumed takes both as the end. Default:
-            ``"proven"``.
-        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
-            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+        next: JSON Pointer to the next page's URL in a response; missing, null or empty on the last page.
+        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
+        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
+            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
+            list. Default: ``"proven"``.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "next-url"}
@@ -286,27 +260,20 @@ class TimeWindow(Pages):
     rest.TimeWindow(start='2026-01-01T00:00:00Z', length='15m', pages=rest.Page(size=100))
 
     Args:
-        start: Where the first window begins. It counts for a new checkpoint only.
-        length: Length of a window: [from, to) is requested, one window after the other.
-        lag: How long ago a window must have ended before it is requested, by the driver's clock: the time that a record
-            may take to appear. Default: ``"1m"``.
-        overlap: How much of the time before it each window requests again, for records that appear later than lag;
-            needs ``key_columns``, which recognise the records that were delivered before. Default: ``"0s"``.
-        key_columns: Fields that identify a record, where windows overlap: a record whose key was delivered is not
-            delivered again.
-        from_param: Parameter with the moment where a window begins; records of that moment belong to it. Default:
-            ``"from"``.
-        to_param: Parameter with the moment where a window ends; records of that moment belong to the next one. Default:
-            ``"to"``.
-        format: How the two moments are written: 2026-01-01T00:00:00Z, the same with milliseconds, or seconds or
-            milliseconds since 1970. Default: ``"iso"``.
-        pages: How the pages of one window follow each other, with the options of that pagination. Default: ``"none"``.
-        has_more: JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response
-            says.
-        last_page: JSON Pointer to a flag in a response, in place of ``has_more``: where it is true no page follows,
-            whatever else the response says.
-        max_pages: Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and
-            an error. Under AvailableNow and in a batch read one poll reads to the end of the list. Default: ``100000``.
+        start: Start of a new query's first window; required.
+        length: Length of each window [from, to); required.
+        lag: Wait after a window's end, by the driver's clock, for records that appear late. Default: ``"1m"``.
+        overlap: Time before each window that is requested again, for records later than lag; requires ``key_columns``.
+            Default: ``"0s"``.
+        key_columns: Fields that identify a record: with overlap, keys already delivered are skipped.
+        from_param: Parameter for a window's start, inclusive. Default: ``"from"``.
+        to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
+        format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time. Default: ``"iso"``.
+        pages: Pagination within a window, with its own options. Default: ``"none"``.
+        has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
+        last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
+        max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
+            take one poll to the end. Default: ``100000``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "time-window"}

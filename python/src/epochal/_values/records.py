@@ -41,19 +41,17 @@ class Json(Records):
     rest.Json(mode='PERMISSIVE', pointer='/data/items')
 
     Args:
-        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
-            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
-        corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
-            lacks it. Default: ``"_corrupt_record"``.
-        rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
-            lacks it. Unset: they are ignored.
-        max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
-            response may be.
-        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
-            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
-        pointer: JSON Pointer to the array of records in a response. Unset: the response is the array.
-        missing: What a response is that has nothing, or null, where records says that the array is: a failure, or a
-            page without records, of an API that leaves empty lists out. Default: ``"fail"``.
+        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
+            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"FAILFAST"``.
+        corrupt_column: STRING column for unparsable records; added if the schema lacks it. Default:
+            ``"_corrupt_record"``.
+        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
+            are ignored.
+        max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
+            and whose lag is reported.
+        pointer: JSON Pointer to the array of records. Unset: the whole response.
+        missing: Whether a response without the array of records fails or is an empty page. Default: ``"fail"``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "json"}
@@ -70,16 +68,15 @@ class Ndjson(Records):
     rest.Ndjson()
 
     Args:
-        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
-            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
-        corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
-            lacks it. Default: ``"_corrupt_record"``.
-        rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
-            lacks it. Unset: they are ignored.
-        max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
-            response may be.
-        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
-            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
+        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
+            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"FAILFAST"``.
+        corrupt_column: STRING column for unparsable records; added if the schema lacks it. Default:
+            ``"_corrupt_record"``.
+        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
+            are ignored.
+        max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
+            and whose lag is reported.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "ndjson"}
@@ -93,20 +90,19 @@ class Csv(Records):
     rest.Csv(sep=';', header=False)
 
     Args:
-        mode: What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes
-            into a column of its own; DROPMALFORMED, it is dropped. Default: ``"FAILFAST"``.
-        corrupt_column: The STRING column that a record which does not fit goes into, as it came. Added where the schema
-            lacks it. Default: ``"_corrupt_record"``.
-        rescued_column: The STRING column that fields without a column go into, as a JSON object. Added where the schema
-            lacks it. Unset: they are ignored.
-        max_bytes: Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a
-            response may be.
-        event_time_column: Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one
-            delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.
-        sep: Character between the fields of CSV. Default: ``","``.
-        header: Whether the first line of each response in CSV names the fields; without it they are the schema's
-            columns in their order. Default: ``True``.
-        null_value: Unquoted text that is NULL in CSV, as an empty field is in any case.
+        mode: A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own
+            (PERMISSIVE), or is dropped (DROPMALFORMED). Default: ``"FAILFAST"``.
+        corrupt_column: STRING column for unparsable records; added if the schema lacks it. Default:
+            ``"_corrupt_record"``.
+        rescued_column: STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they
+            are ignored.
+        max_bytes: Maximum record size; a larger record is handled by mode. Unset: ``Http(max_response_bytes=…)``.
+        event_time_column: Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets
+            and whose lag is reported.
+        sep: Field separator of CSV. Default: ``","``.
+        header: Whether each response's first line names the fields; if not, they follow the schema's order. Default:
+            ``True``.
+        null_value: Unquoted text that means NULL, as an empty field does.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"bodyFormat": "csv"}
@@ -124,15 +120,13 @@ class Poll(Value):
     rest.Poll(interval='30s')
 
     Args:
-        interval: How long after the end of the list was seen the next poll for new records follows, in a stream. Unset:
-            at each trigger, and each second in a continuous or real-time query.
-        conditional: Whether the driver, which polls for new records, sends If-None-Match or If-Modified-Since where the
-            API's last response has an ETag or a Last-Modified; 304 then means that nothing is new. Default: ``True``.
-        max_time: How long one poll for records that are journalled may take, in a stream: what was received until then
-            is a batch, and the next poll goes on. Raise it where the trigger's interval is long and the list is, too.
-            Default: ``"1m"``.
-        max_bytes: How many bytes of records that are journalled one poll may receive, in a stream: the page that brings
-            more is the poll's last. Default: ``"128m"``.
+        interval: Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and
+            real-time queries.
+        conditional: Whether polls send the last ETag or Last-Modified, so that the API can answer 304. Default:
+            ``True``.
+        max_time: Maximum duration of a poll with a journal, in a stream; the next poll goes on. Raise it for long
+            trigger intervals. Default: ``"1m"``.
+        max_bytes: Record bytes after which a poll with a journal ends, in a stream. Default: ``"128m"``.
     """
 
     _room: ClassVar[str] = "rest."

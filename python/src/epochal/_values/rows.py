@@ -32,14 +32,13 @@ class Body(Value):
     rest.Body(format='array', template='{"records": ${_rows}}')
 
     Args:
-        format: What a request holds: one row as a JSON object, its rows as a JSON array, or as lines of JSON. Unset:
-            object with ``rest.Batch(rows=1)``, else array.
-        row_template: How a row is written: JSON in which ${name} stands for a column's value, as JSON or within quotes
-            as text, and ${_row} for the whole row. Unset: ${_row}.
-        template: What stands around the rows: JSON in which ${_rows} stands for them, once, and ${_key} for the
-            request's idempotency key. Unset: ${_rows}.
-        content_type: Header Content-Type. Unset: application/json, application/x-ndjson with body=ndjson.
-        ignore_null_fields: Whether NULLs are left out of a row; if not, they are written as null. Default: ``False``.
+        format: Request body: one row as an object, or rows as an array or lines of JSON. Unset: object with
+            ``rest.Batch(rows=1)``, else array.
+        row_template: JSON of a row, in which ${name} is a column's value (within quotes: its text) and ${_row} the
+            whole row. Unset: ${_row}.
+        template: JSON of the body, with ${_rows} once and optionally ${_key}, the idempotency key. Unset: ${_rows}.
+        content_type: Content-Type. Unset: application/json, or application/x-ndjson with body=ndjson.
+        ignore_null_fields: Whether NULLs are left out; if not, they are sent as null. Default: ``False``.
     """
 
     _room: ClassVar[str] = "rest."
@@ -59,11 +58,11 @@ class Batch(Value):
     rest.Batch(rows=500, bytes='1m')
 
     Args:
-        rows: Maximum rows in one request. Default: ``1``.
-        bytes: Maximum bytes of the rows in one request; a larger row is sent alone. Default: ``"4m"``.
-        flush_interval: A request that has waited so long for more rows is sent as it is. Requests are then not
-            repeatable: only without idempotency keys. Unset: requests are filled.
-        num_partitions: Tasks that send, where rows are sorted by ``key_columns``. Default: ``4``.
+        rows: Maximum rows per request. Default: ``1``.
+        bytes: Maximum row bytes per request; a larger row is sent alone. Default: ``"4m"``.
+        flush_interval: Maximum wait for more rows. Requests are then not repeatable, so idempotency keys must be off.
+            Unset: requests are filled.
+        num_partitions: Sending tasks if rows are sorted by ``key_columns``. Default: ``4``.
     """
 
     _room: ClassVar[str] = "rest."
@@ -82,12 +81,10 @@ class Results(Value):
     rest.Results(pointer='/items', reason='/error/reason')
 
     Args:
-        pointer: JSON Pointer to the array in a response that has the result of each row, in the order of the rows.
-            Unset: the response's status counts for all rows.
-        status: JSON Pointer, within an entry of results, to the row's status: an HTTP status, or true or false.
-            Default: ``"/status"``.
-        success: Values at ``status`` that mean success. Unset: 200 to 299, and true.
-        reason: JSON Pointer, within an entry of results, to why a row was refused. Unset: the whole entry.
+        pointer: JSON Pointer to the array of results, in row order. Unset: the response's status counts for all rows.
+        status: JSON Pointer within a result to its HTTP status or boolean. Default: ``"/status"``.
+        success: Values of ``status`` that mean success. Unset: 200 to 299, true.
+        reason: JSON Pointer within a result to the reason of a rejection. Unset: the whole result.
     """
 
     _room: ClassVar[str] = "rest."
@@ -106,11 +103,10 @@ class DeadLetters(Value):
     rest.DeadLetters(path='/data/orders-refused')
 
     Args:
-        path: Directory for rows that the server refuses, as JSON lines in one file for each epoch; made if it does not
-            exist. Unset: such a row fails its epoch.
-        statuses: Statuses of a whole response that mean that the rows of the request are at fault, and not url or
-            login: they go to ``path``. Default: ``"400,413,422"``.
-        max_rows: Maximum rows of one epoch in ``path``; one more fails the epoch. Default: ``1000``.
+        path: Directory for rejected rows: one file of JSON lines per epoch; created if missing. Unset: a rejected row
+            fails its epoch.
+        statuses: Response statuses that blame the rows, which then go to ``path``. Default: ``"400,413,422"``.
+        max_rows: Maximum rows per epoch in ``path``; more fail the epoch. Default: ``1000``.
     """
 
     _room: ClassVar[str] = "rest."

@@ -57,13 +57,10 @@ class Upsert(OfTable):
 
     Args:
         key_columns: Columns that identify a row; the table needs a primary key or unique index on exactly these.
-        order_column: Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such
-            rows are an error.
-        update_columns: Where a row of the same key is there already, only these columns are replaced. Unset: all but
-            the keys.
-        key_comparison: exact refuses a key column that treats texts as equal that are different in Spark (by a
-            collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that
-            they are one key. Default: ``"exact"``.
+        order_column: Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.
+        update_columns: Columns to replace in existing rows. Unset: all but the keys.
+        key_comparison: For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a
+            type such as citext): exact refuses them, database accepts them as one key. Default: ``"exact"``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"mode": "upsert"}
@@ -83,15 +80,12 @@ class Changes(OfTable):
 
     Args:
         key_columns: Columns that identify a row; the table needs a primary key or unique index on exactly these.
-        op_column: Column of the query, not of the table, that says what a row does: insert (i, c, r), update (u) or
-            delete (d), in any case.
-        order_column: Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such
-            rows are an error.
-        update_columns: Where a row of the same key is there already, only these columns are replaced. Unset: all but
-            the keys.
-        key_comparison: exact refuses a key column that treats texts as equal that are different in Spark (by a
-            collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that
-            they are one key. Default: ``"exact"``.
+        op_column: Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in
+            any case.
+        order_column: Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.
+        update_columns: Columns to replace in existing rows. Unset: all but the keys.
+        key_comparison: For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a
+            type such as citext): exact refuses them, database accepts them as one key. Default: ``"exact"``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"mode": "changes"}
@@ -111,11 +105,11 @@ class Columns(OfTable):
     jdbc.Columns(map={'id': 'comment_id'}, add=True)
 
     Args:
-        map: Columns of the query whose names differ from the table's, as query:table pairs.
-        add: Adds columns of the query that the table lacks, nullable, in the transaction of the first epoch that has
-            them. Default: ``False``.
-        nul_character: The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad
-            row, strip leaves the character out, replace puts U+FFFD in its place. Default: ``"error"``.
+        map: Columns whose names differ, as query:table pairs.
+        add: Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.
+            Default: ``False``.
+        nul_character: Handling of U+0000 in texts and JSON: a bad row (error), removal (strip), or U+FFFD (replace).
+            Default: ``"error"``.
     """
 
     map: Mapping[str, str] | None = option("columnMap", PAIRS)
@@ -131,9 +125,9 @@ class DeadLetters(OfTable):
     jdbc.DeadLetters(table='comments_bad')
 
     Args:
-        table: Where rows go that cannot be stored, in their epoch's transaction; made if it does not exist. Unset: such
-            a row fails its epoch.
-        max_rows: Maximum rows of one epoch in ``table``; one more fails the epoch. Default: ``1000``.
+        table: Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset:
+            such a row fails its epoch.
+        max_rows: Maximum rows per epoch in ``table``; more fail the epoch. Default: ``1000``.
     """
 
     table: str = field(metadata=of("deadLetterTable", TABLE))
@@ -148,11 +142,11 @@ class Connection(OfTable):
     jdbc.Connection(properties={'sslmode': '***'}, max_connections=4)
 
     Args:
-        driver: Class of the JDBC driver. Unset: the usual one for the URL.
-        properties: Properties for the driver, for example connection.sslmode=verify-full. Secret.
-        max_connections: Connections that one JVM, the driver or an executor, may hold to the database with one login;
-            tasks wait for a free one. Unset: 16 on PostgreSQL, 8 on others, 2 on SQLite.
-        lock_timeout: How long one attempt waits for a lock in the database. Default: ``"30s"``.
+        driver: JDBC driver class. Unset: the usual one for the URL.
+        properties: Driver properties, as connection.sslmode=verify-full. Secret.
+        max_connections: Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16
+            on PostgreSQL, 2 on SQLite, else 8.
+        lock_timeout: Maximum wait of one attempt for a database lock. Default: ``"30s"``.
     """
 
     driver: str | None = option("driver", TEXT)
@@ -169,18 +163,16 @@ class Ledger(OfTable):
     jdbc.Ledger(on_empty='skip:17')
 
     Args:
-        on_new_query: When the ledger knows the sink from another query, the table from another sink, or the sink from
-            another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error
-            names; more than one have commas between them. An id that the ledger does not hold accepts nothing. replace
-            empties the table in the transaction of the query's first epoch: it holds for every query that begins, also
-            after a lost checkpoint. Default: ``"fail"``.
-        on_empty: When the ledger knows no epoch of a query that is at a later one than its first: fail says so,
-            write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are
-            in the table. It counts for that epoch only. Default: ``"fail"``.
-        on_epoch_mismatch: When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what
-            is there. Default: ``"fail"``.
-        trusted_owners: PostgreSQL: roles whose tables may be the sink's ledger, staging and table of bad rows, beside
-            its own role, the owners of the target and of its schema, superusers, and whoever can act as one of these.
+        on_new_query: If the ledger knows another query, sink or table: fail; append:<id>,… adds this query's rows, for
+            the ids that the error names and no others; replace empties the table in the first epoch's transaction of
+            every new query, also after a lost checkpoint. Default: ``"fail"``.
+        on_empty: If the ledger has no epoch of a query beyond its first: fail; write:<epoch> writes that epoch;
+            skip:<epoch> skips it, because its rows are in the table. Applies to that epoch only. Default: ``"fail"``.
+        on_epoch_mismatch: For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.
+            Default: ``"fail"``.
+        trusted_owners: PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows. Always
+            trusted are its own role, the owners of the target and its schema, superusers, and roles that can act as
+            these.
     """
 
     on_new_query: str | None = option("onNewQuery", TEXT)
@@ -197,24 +189,21 @@ class Transport(OfTable):
     jdbc.Transport(kind='staged')
 
     Args:
-        kind: How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks
-            load them into staging tables, from where the committing transaction moves them. prepared: tasks load them
-            into the table and prepare their transactions, which the driver commits one by one; append only. auto:
-            inline, and staged for the tasks whose rows exceed their share of ``inline_max_bytes``, where the database
-            has that, else in files beside the checkpoint. Default: ``"auto"``.
-        inline_max_bytes: Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more
-            are an error, with auto a task whose share they exceed goes on by staging, or by a file where the database
-            has no staging. Default: ``"64m"``.
-        spill_directory: Directory, on a file system that driver and executors reach, for files of rows that exceed
-            ``inline_max_bytes`` where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a
-            batch in local mode a temporary directory, and on a cluster none.
-        batch_size: Rows in one INSERT where the database has no bulk load (all but PostgreSQL), as far as its
-            parameters allow. Default: ``200``.
-        flush_interval: Continuous and real-time triggers: the shortest time from the beginning of one transaction of a
-            task to that of its next. A row that comes later is stored at once, those that come sooner gather. Shorter
-            is sooner, and more transactions. Default: ``"10ms"``.
-        flush_rows: Continuous and real-time triggers: rows at which a task stores what it has gathered, before
-            ``flush_interval`` is over. Default: ``10000``.
+        kind: inline: rows travel in commit messages, through the driver. staged: tasks load staging tables, from which
+            the committing transaction moves rows. prepared (append only): tasks prepare transactions, which the driver
+            commits one by one. auto: inline; for tasks beyond their share of ``inline_max_bytes`` staged or, without
+            staging, files beside the checkpoint. Default: ``"auto"``.
+        inline_max_bytes: Maximum encoded bytes of an epoch in commit messages. Beyond it transport=inline fails; with
+            auto, tasks over their share use staging, or files without it. Default: ``"64m"``.
+        spill_directory: Directory, reachable by driver and executors, for rows beyond ``inline_max_bytes`` without
+            staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none
+            on a cluster.
+        batch_size: Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter
+            limit. Default: ``200``.
+        flush_interval: Continuous and real-time triggers: minimum time between the starts of a task's transactions;
+            rows gather in the meantime. Default: ``"10ms"``.
+        flush_rows: Continuous and real-time triggers: gathered rows that are stored before ``flush_interval`` ends.
+            Default: ``10000``.
     """
 
     kind: TransportKind | None = option("transport", one_of(TransportKind))

@@ -23,17 +23,15 @@ object Documents {
   }
 
   private def errors: String = {
-    def cell(template: String): String =
-      Reference.plain(template).replace("<", "*").replace(">", "*").replace("|", "\\|")
-    val rows = Conditions.all.map(c => s"| `${c.name}` | ${cell(c.text.problem)} | ${cell(c.text.hint)} |")
+    def shown(template: String): String = Reference.plain(template).replace("<", "*").replace(">", "*")
+    val rows = Conditions.all.map(c => s"- `${c.name}`: ${shown(c.text.problem)} → ${shown(c.text.hint)}")
     val head = Seq(
       "# Error conditions",
       "",
-      "Generated from `conditions.json` by `make docs`. Every error of Epochal reads",
-      "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; a condition's name, once released, keeps its meaning.",
-      "",
-      "| condition | problem | hint |",
-      "|---|---|---|")
+      "Generated from `conditions.json` by `make docs`. Every error reads",
+      "`[EPOCHAL.<CONDITION>] <problem> Hint: <hint>`; here an arrow separates problem and hint. A released name keeps its",
+      "meaning.",
+      "")
     (head ++ rows).mkString("", "\n", "\n")
   }
 }

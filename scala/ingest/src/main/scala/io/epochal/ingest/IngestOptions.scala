@@ -73,78 +73,72 @@ object IngestOptions {
   val Format = "epochal-ingest"
 
   val Protocol: OptionSpec[String] =
-    OptionSpec(
-      "protocol",
-      OptionType.oneOf("tcp", "http"),
-      "How records come: tcp, as lines; http, by POST.",
-      Some("tcp"))
+    OptionSpec("protocol", OptionType.oneOf("tcp", "http"), "Lines over TCP, or POST requests.", Some("tcp"))
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
     OptionType.oneOf("listen", "connect"),
-    "Who connects: listen takes connections of any number of clients, connect reads from one server, as Spark's socket source does (protocol=tcp).",
+    "Accept any number of clients, or read from one server as Spark's socket source does (protocol=tcp).",
     Some("listen"))
   val Host: OptionSpec[String] = OptionSpec(
     "host",
     OptionType.string,
-    "The address of the driver to listen on, or the server to connect to. An address that other machines can reach needs a token or, with protocol=http, a credential or TLS.",
+    "The driver's address to listen on, or the server to read from. Any address but loopback needs a token or, with protocol=http, a credential or TLS.",
     Some("127.0.0.1"))
   val Port: OptionSpec[Int] = OptionSpec(
     "port",
     OptionType.int(0, 65535),
-    "The port to listen on (0: any that is free; the query's progress names it), or of the server.",
+    "Port to listen on (0: any free one, reported in the query's progress), or of the server.",
     required = true,
     sample = Some("9999"))
   val Token: SecretOption =
-    SecretOption(
-      "token",
-      "Token that the first line of each connection must name, as TOKEN and the token (protocol=tcp)")
+    SecretOption("token", "Token required in each connection's first line: TOKEN, a space, the token (protocol=tcp)")
   val Ack: OptionSpec[Boolean] = OptionSpec(
     "ack",
     OptionType.boolean,
-    "Whether clients get acknowledgements: a line OK and a number says how many lines of their connection are stored and synced (protocol=tcp, mode=listen).",
+    "Whether clients receive OK and the number of their connection's lines that are stored and synced (protocol=tcp, mode=listen).",
     Some(false))
   val MaxLineBytes: OptionSpec[Long] = OptionSpec(
     "maxLineBytes",
     OptionType.bytes,
-    "Largest line. A client that sends a larger one gets an error, and its connection is closed (protocol=tcp).",
+    "Maximum line size; a longer line closes its connection with an error (protocol=tcp).",
     Some(1L << 20))
   val IdleTimeout: OptionSpec[Duration] = OptionSpec(
     "idleTimeout",
     OptionType.duration,
-    "How long a connection may send nothing before it is closed; 0s: for ever. Unset with protocol=http: 1m.",
+    "Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m.",
     Some(Duration.ofHours(1)))
   val MaxConnections: OptionSpec[Int] =
     OptionSpec(
       "maxConnections",
       OptionType.int(1, 100000),
-      "Maximum connections; further ones are closed, or with protocol=http wait.",
+      "Maximum connections; further ones are closed or, with protocol=http, wait.",
       Some(1000))
   val MaxJournalBytes: OptionSpec[Long] = OptionSpec(
     "maxJournalBytes",
     OptionType.bytes,
-    "What may be stored and not yet delivered. When there is as much, nothing more is taken: clients over TCP wait, those of HTTP get status 429.",
+    "Maximum undelivered bytes. Beyond it TCP clients wait, HTTP clients get status 429.",
     Some(1L << 30))
   val DedupWindow: OptionSpec[Duration] = OptionSpec(
     "dedupWindow",
     OptionType.duration,
-    "How long an idempotency key is known: a record that comes again under it is acknowledged and not stored again (protocol=http).",
+    "How long idempotency keys are remembered: repeated ones are acknowledged but not stored again (protocol=http).",
     Some(Duration.ofMinutes(10)))
   val Kind: OptionSpec[String] = OptionSpec(
     "format",
     OptionType.oneOf("text", "json", "csv"),
-    "What a record is: text, in the column value; or JSON or CSV, with the schema's columns.",
+    "Records as text in the column value, or parsed into the schema's columns.",
     Some("text"))
   val MaxBytes: OptionSpec[Long] = OptionSpec(
     "maxBytesPerBatch",
     OptionType.bytes,
-    "Maximum bytes of records in a micro-batch. Unset: all that are available.",
+    "Maximum record bytes in a micro-batch. Unset: all available ones.",
     sample = Some("64m"))
   val NumPartitions: OptionSpec[Int] =
-    OptionSpec("numPartitions", OptionType.int(1), "Partitions of a batch. Unset: Spark's default parallelism.")
+    OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
   val InvalidUtf8: OptionSpec[String] = OptionSpec(
     "invalidUtf8",
     OptionType.oneOf("replace", "keep"),
-    "What becomes of bytes that are not UTF-8 in the column value: replaced by U+FFFD, or kept as they came (format=text).",
+    "Whether invalid UTF-8 in the column value becomes U+FFFD or is kept (format=text).",
     Some("replace"))
 
   private val ofTcp: Seq[OptionSpec[_]] = Token.all ++ Seq(Ack, MaxLineBytes)

@@ -13,7 +13,7 @@ object CheckpointOptions {
   val Path: OptionSpec[String] = OptionSpec(
     "path",
     OptionType.string,
-    "The checkpoint of a query, which has it as checkpointLocation, on any file system that Spark reaches: load(path) sets it.",
+    "A query's checkpointLocation, on any file system of Spark; load(path) sets it.",
     required = true,
     sample = Some("/data/checkpoints/comments")
   )

@@ -80,28 +80,28 @@ object RandomOptions {
   private val DefaultStart = Instant.parse("2000-01-01T00:00:00Z")
 
   val RowsPerSecond: OptionSpec[Long] =
-    OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available in a second.", Some(10L))
+    OptionSpec("rowsPerSecond", OptionType.long(1), "Rows that become available per second.", Some(10L))
   val RowsPerBatch: OptionSpec[Long] =
-    OptionSpec("rowsPerBatch", OptionType.long(1), "Rows of each micro-batch, in place of rowsPerSecond.")
+    OptionSpec("rowsPerBatch", OptionType.long(1), "Rows in each micro-batch, instead of rowsPerSecond.")
   val NumPartitions: OptionSpec[Int] =
-    OptionSpec("numPartitions", OptionType.int(1), "Partitions of a batch. Unset: Spark's default parallelism.")
-  val Seed: OptionSpec[Long] = OptionSpec("seed", OptionType.long(), "Seed of the random strings.", Some(0L))
+    OptionSpec("numPartitions", OptionType.int(1), "Partitions per batch. Unset: Spark's default parallelism.")
+  val Seed: OptionSpec[Long] = OptionSpec("seed", OptionType.long(), "Seed of the strings.", Some(0L))
   val MinLength: OptionSpec[Int] =
-    OptionSpec("minLength", OptionType.int(0, 1 << 20), "Characters of the shortest string.", Some(0))
+    OptionSpec("minLength", OptionType.int(0, 1 << 20), "Minimum length of a string.", Some(0))
   val MaxLength: OptionSpec[Int] =
-    OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Characters of the longest string.", Some(5))
+    OptionSpec("maxLength", OptionType.int(0, 1 << 20), "Maximum length of a string.", Some(5))
   val Alphabet: OptionSpec[String] = OptionSpec(
     "alphabet",
     OptionType.string,
-    "The characters to draw from; one that is there twice is drawn twice as often.",
+    "Characters to draw from; a repeated one is drawn more often.",
     Some("abcdefghijklmnopqrstuvwxyz")
   )
   val MaxRows: OptionSpec[Long] =
-    OptionSpec("maxRows", OptionType.long(0), "Rows in all; the stream idles after the last. Unset: no end.")
+    OptionSpec("maxRows", OptionType.long(0), "Total rows; the stream then idles. Unset: endless.")
   val StartTimestamp: OptionSpec[Instant] = OptionSpec(
     "startTimestamp",
     OptionType.instant,
-    s"The timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or what the query began with."
+    s"Timestamp of row 0; the others follow at the rate. Unset: $DefaultStart, or the query's first one."
   )
 
   val group: OptionGroup = OptionGroup(

@@ -8,17 +8,17 @@ import io.epochal.core.retry.RetrySettings
 object RetryOptions {
 
   val MaxAttempts: OptionSpec[Int] =
-    OptionSpec("retry.maxAttempts", OptionType.int(1), "Attempts in all, the first one included.", Some(8))
+    OptionSpec("retry.maxAttempts", OptionType.int(1), "Maximum attempts, the first included.", Some(8))
   val InitialDelay: OptionSpec[Duration] = OptionSpec(
     "retry.initialDelay",
     OptionType.duration,
-    "Upper bound of the first delay; it doubles with every attempt. The delay itself is random, between 0 and the bound.",
+    "Upper bound of the first delay, which doubles each time; delays are random below it.",
     Some(Duration.ofMillis(200))
   )
   val MaxDelay: OptionSpec[Duration] =
-    OptionSpec("retry.maxDelay", OptionType.duration, "Upper bound of any delay.", Some(Duration.ofSeconds(20)))
+    OptionSpec("retry.maxDelay", OptionType.duration, "Maximum delay.", Some(Duration.ofSeconds(20)))
   val Deadline: OptionSpec[Duration] =
-    OptionSpec("retry.deadline", OptionType.duration, "Time for all attempts together.", Some(Duration.ofMinutes(2)))
+    OptionSpec("retry.deadline", OptionType.duration, "Maximum duration of all attempts.", Some(Duration.ofMinutes(2)))
 
   val all: Seq[OptionSpec[_]] = Seq(MaxAttempts, InitialDelay, MaxDelay, Deadline)
 

@@ -8,35 +8,35 @@ import io.epochal.core.limit.ReadLimit
 object SourceOptions {
 
   val MaxRowsPerBatch: OptionSpec[Long] =
-    OptionSpec("maxRowsPerBatch", OptionType.long(1), "Maximum rows in a micro-batch. Unset: all that are available.")
+    OptionSpec("maxRowsPerBatch", OptionType.long(1), "Maximum rows in a micro-batch. Unset: all available ones.")
   val MinRowsPerBatch: OptionSpec[Long] = OptionSpec(
     "minRowsPerBatch",
     OptionType.long(1),
-    "Rows to wait for before a micro-batch starts, for at most maxBatchDelay. Unset: any row starts one."
+    "Rows to wait for before a micro-batch starts, at most for maxBatchDelay. Unset: any row starts one."
   )
   val MaxBatchDelay: OptionSpec[Duration] = OptionSpec(
     "maxBatchDelay",
     OptionType.duration,
-    "How long minRowsPerBatch may delay rows.",
+    "Longest delay by minRowsPerBatch.",
     Some(Duration.ofMinutes(15))
   )
   val FailOnDataLoss: OptionSpec[Boolean] = OptionSpec(
     "failOnDataLoss",
     OptionType.boolean,
-    "Whether rows that are gone from the source fail the query; if not, they are skipped with a warning.",
+    "Whether rows lost at the source fail the query; if not, they are skipped with a warning.",
     Some(true)
   )
   val SourceId: OptionSpec[String] = OptionSpec(
     "sourceId",
     OptionType.string,
-    "The source's name in the offsets. A checkpoint is refused when it differs. Unset: made from the options that decide the rows.",
+    "The source's identity in the checkpoint, which is refused if it differs. Unset: derived from the options that select rows.",
     sample = Some("comments")
   )
 
   val EventTimeColumn: OptionSpec[String] = OptionSpec(
     "eventTimeColumn",
     OptionType.string,
-    "Column with the time of a row's event (TIMESTAMP, TIMESTAMP_NTZ or DATE). The highest one delivered is in the offsets, and its lag in the progress. Unset: rows are not looked at.",
+    "Event time column (TIMESTAMP, TIMESTAMP_NTZ or DATE), whose maximum is kept in the offsets and whose lag is reported.",
     sample = Some("timestamp")
   )
 

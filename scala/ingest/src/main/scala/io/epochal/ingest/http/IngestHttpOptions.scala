@@ -59,52 +59,51 @@ private[ingest] object IngestHttpOptions {
   val MaxRequestBytes: OptionSpec[Long] = OptionSpec(
     "maxRequestBytes",
     OptionType.bytes,
-    "Largest body of a request, before decompression and after it; up to 1g.",
+    "Maximum request body, compressed and decompressed; up to 1g.",
     Some(8L << 20))
   val MaxRecordBytes: OptionSpec[Long] =
-    OptionSpec("maxRecordBytes", OptionType.bytes, "Largest record.", Some(1L << 20))
+    OptionSpec("maxRecordBytes", OptionType.bytes, "Maximum record size.", Some(1L << 20))
   val MaxRecordsPerRequest: OptionSpec[Int] =
-    OptionSpec("maxRecordsPerRequest", OptionType.int(1), "Maximum records of a request.", Some(100000))
+    OptionSpec("maxRecordsPerRequest", OptionType.int(1), "Maximum records per request.", Some(100000))
   val MaxBufferedBytes: OptionSpec[Long] = OptionSpec(
     "maxBufferedBytes",
     OptionType.bytes,
-    "Memory for the bodies of all requests that are being received or stored; beyond it requests get status 503.",
+    "Memory for the bodies of concurrent requests; beyond it requests get status 503.",
     Some(64L << 20))
   val MaxHeaderBytes: OptionSpec[Long] = OptionSpec(
     "maxHeaderBytes",
     OptionType.bytes,
-    "Largest head of a request: its line and its headers; up to 1m.",
+    "Maximum size of request line and headers; up to 1m.",
     Some(16L << 10))
   val HeadTimeout: OptionSpec[Duration] = OptionSpec(
     "headTimeout",
     OptionType.duration,
-    "How long a client may take for a request's head: from the connection, or from the first byte of a later request. Then the connection is closed.",
+    "Time to send a request's line and headers, before the connection is closed.",
     Some(Duration.ofSeconds(15)))
   val MinBytesPerSecond: OptionSpec[Long] = OptionSpec(
     "minBytesPerSecond",
     OptionType.bytes,
-    "Bytes of a body that must come each second, on average from its first 10 seconds on; the connection of a slower client is closed.",
+    "Minimum average rate of a body after its first 10 seconds; slower clients are disconnected.",
     Some(1L << 10))
   val Malformed: OptionSpec[String] = OptionSpec(
     "malformed",
     OptionType.oneOf("refuse", "keep"),
-    "What becomes of a body that is not what its Content-Type says: refuse responds with 400 and keeps nothing of the request; " +
-      "keep stores the whole body as one record, of NDJSON only the lines at fault as they are.",
+    "For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as one record (of NDJSON, the faulty lines).",
     Some("refuse"))
   val Headers: OptionSpec[Seq[String]] = OptionSpec(
     "headers",
     OptionType.names,
-    "Request headers for the column headers. Those with credentials or signatures are refused. Unset: none.",
+    "Request headers to keep in the column headers; ones with credentials or signatures are refused.",
     sample = Some("User-Agent,X-GitHub-Event"))
   val TrustForwarded: OptionSpec[Boolean] = OptionSpec(
     "trustForwarded",
     OptionType.boolean,
-    "Whether the last address in X-Forwarded-For is the client's, as a proxy in front sets it. Without a proxy any client could set it.",
+    "Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can set the header.",
     Some(false))
   val OpenStatus: OptionSpec[Boolean] = OptionSpec(
     "openStatus",
     OptionType.boolean,
-    "Whether GET /health and GET /metrics need no credentials. On loopback they never do.",
+    "Whether GET /health and GET /metrics need no credentials, as on loopback.",
     Some(false))
 
   /** The options that protect a listener. */

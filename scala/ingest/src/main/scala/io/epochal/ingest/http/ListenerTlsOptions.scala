@@ -31,7 +31,7 @@ private[http] object ListenerTlsOptions {
   val StoreFile: OptionSpec[String] = OptionSpec(
     "tls.keyStoreFile",
     OptionType.string,
-    "File on the driver with the listener's private key and certificates, in PKCS#12, in place of tls.certFile.",
+    "PKCS#12 file on the driver with the listener's key and certificates, instead of tls.certFile.",
     sample = Some("/run/secrets/server.p12"))
   val StorePassword: SecretOption = SecretOption("tls.keyStorePassword", "Password of tls.keyStoreFile and its key")
 

@@ -43,19 +43,19 @@ object JdbcOptions {
   val Url: OptionSpec[String] = OptionSpec(
     "url",
     OptionType.string,
-    "JDBC URL of the database: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or that of any driver on the class path.",
+    "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.",
     required = true,
     sample = Some("jdbc:sqlite:comments.db"))
   val DbTable: OptionSpec[TableName] = OptionSpec(
     "dbtable",
     RowOptions.tableName,
-    "The table to write. A part in double quotes counts exactly as written; without quotes it is searched as written, then in the database's own case.",
+    "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.",
     required = true,
     sample = Some("comments")
   )
-  val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Name to log in with.", sample = Some("epochal"))
+  val User: OptionSpec[String] = OptionSpec("user", OptionType.string, "Database user.", sample = Some("epochal"))
   val PasswordText: OptionSpec[String] =
-    OptionSpec("password", OptionType.string, "Password to log in with.", secret = true)
+    OptionSpec("password", OptionType.string, "Password of user.", secret = true)
   val PasswordFile: OptionSpec[String] = OptionSpec(
     "passwordFile",
     OptionType.string,
@@ -69,24 +69,24 @@ object JdbcOptions {
   val Driver: OptionSpec[String] = OptionSpec(
     "driver",
     OptionType.string,
-    "Class of the JDBC driver. Unset: the usual one for the URL.",
+    "JDBC driver class. Unset: the usual one for the URL.",
     sample = Some("org.postgresql.Driver"))
   val Connection: OptionSpec[String] = OptionSpec(
     "connection.*",
     OptionType.string,
-    "Properties for the driver, for example connection.sslmode=verify-full.",
+    "Driver properties, as connection.sslmode=verify-full.",
     secret = true,
     sample = Some("verify-full"))
   val MaxConnections: OptionSpec[Int] = OptionSpec(
     "maxConnections",
     OptionType.int(2, 1000),
-    "Connections that one JVM, the driver or an executor, may hold to the database with one login; tasks wait for a free one. Unset: 16 on PostgreSQL, 8 on others, 2 on SQLite.",
+    "Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16 on PostgreSQL, 2 on SQLite, else 8.",
     sample = Some("4")
   )
   val Mode: OptionSpec[String] = OptionSpec(
     "mode",
     OptionType.oneOf("append", "upsert", "changes"),
-    "append adds rows; upsert replaces rows of the same keyColumns; changes also deletes them, as opColumn says. Unset: changes when opColumn is given, upsert when keyColumns is."
+    "append adds rows; upsert replaces those with the same keyColumns; changes also deletes, by opColumn. Unset: changes with opColumn, upsert with keyColumns, else append."
   )
   val KeyColumns: OptionSpec[Seq[String]] = OptionSpec(
     "keyColumns",
@@ -96,56 +96,56 @@ object JdbcOptions {
   val OrderColumn: OptionSpec[String] = OptionSpec(
     "orderColumn",
     OptionType.string,
-    "Of rows with the same key in one epoch the one with the greatest value here is kept. Unset: such rows are an error.",
+    "Of rows with the same key in one epoch, the one with the greatest value is kept. Unset: an error.",
     sample = Some("updatedAt"))
   val Comparison: OptionSpec[KeyComparison] = OptionSpec(
     "keyComparison",
     OptionType.choice(KeyComparison.all)(_.name),
-    "exact refuses a key column that treats texts as equal that are different in Spark (by a collation that ignores case, accents or spaces at the end, or a type such as citext); database accepts that they are one key.",
+    "For key columns that equate texts which differ in Spark (by case, accents, trailing spaces, or a type such as citext): exact refuses them, database accepts them as one key.",
     Some(KeyComparison.Exact)
   )
   val CreateTable: OptionSpec[Boolean] = OptionSpec(
     "createTable",
     OptionType.boolean,
-    "Makes the table from the query's columns if it does not exist.",
+    "Whether to create a missing table from the query's columns.",
     Some(false))
   val NulText: OptionSpec[NulCharacter] = OptionSpec(
     "nulCharacter",
     OptionType.choice(NulCharacter.all)(_.name),
-    "The character U+0000 in a text or in JSON, which databases cannot keep: error makes the row a bad row, strip leaves the character out, replace puts U+FFFD in its place.",
+    "Handling of U+0000 in texts and JSON: a bad row (error), removal (strip), or U+FFFD (replace).",
     Some(NulCharacter.Error)
   )
   val TrustedOwners: OptionSpec[Seq[String]] = OptionSpec(
     "trustedOwners",
     OptionType.names,
-    "PostgreSQL: roles whose tables may be the sink's ledger, staging and table of bad rows, beside its own role, the owners of the target and of its schema, superusers, and whoever can act as one of these.",
+    "PostgreSQL: further roles that may own the sink's ledger, staging and table of bad rows. Always trusted are its own role, the owners of the target and its schema, superusers, and roles that can act as these.",
     sample = Some("warehouse_admin")
   )
   val TransportName: OptionSpec[TransportChoice] = OptionSpec(
     "transport",
     OptionType.choice(TransportChoice.all)(_.name),
-    "How rows reach the database. inline: with the tasks' commit messages, through the driver. staged: tasks load them into staging tables, from where the committing transaction moves them. prepared: tasks load them into the table and prepare their transactions, which the driver commits one by one; append only. auto: inline, and staged for the tasks whose rows exceed their share of inlineMaxBytes, where the database has that, else in files beside the checkpoint.",
+    "inline: rows travel in commit messages, through the driver. staged: tasks load staging tables, from which the committing transaction moves rows. prepared (append only): tasks prepare transactions, which the driver commits one by one. auto: inline; for tasks beyond their share of inlineMaxBytes staged or, without staging, files beside the checkpoint.",
     Some(TransportChoice.Auto))
   val InlineMaxBytes: OptionSpec[Long] = OptionSpec(
     "inlineMaxBytes",
     OptionType.bytes,
-    "Bytes of an epoch, as encoded, that may travel in commit messages: with transport=inline more are an error, with auto a task whose share they exceed goes on by staging, or by a file where the database has no staging.",
+    "Maximum encoded bytes of an epoch in commit messages. Beyond it transport=inline fails; with auto, tasks over their share use staging, or files without it.",
     Some(64L << 20))
   val SpillDirectory: OptionSpec[String] = OptionSpec(
     "spillDirectory",
     OptionType.string,
-    "Directory, on a file system that driver and executors reach, for files of rows that exceed inlineMaxBytes where the database has no staging (all but PostgreSQL). Unset: the checkpoint; for a batch in local mode a temporary directory, and on a cluster none.",
+    "Directory, reachable by driver and executors, for rows beyond inlineMaxBytes without staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none on a cluster.",
     sample = Some("s3a://bucket/spill")
   )
   val BatchSize: OptionSpec[Int] = OptionSpec(
     "batchSize",
     OptionType.int(1, 100000),
-    "Rows in one INSERT where the database has no bulk load (all but PostgreSQL), as far as its parameters allow.",
+    "Rows per INSERT where the database has no bulk load (all but PostgreSQL), within its parameter limit.",
     Some(200))
   val LockTimeout: OptionSpec[Duration] = OptionSpec(
     "lockTimeout",
     OptionType.duration,
-    "How long one attempt waits for a lock in the database.",
+    "Maximum wait of one attempt for a database lock.",
     Some(Duration.ofSeconds(30)))
 
   val group: OptionGroup = OptionGroup(
@@ -292,12 +292,12 @@ object FlushOptions {
   val Interval: OptionSpec[Duration] = OptionSpec(
     "flushInterval",
     OptionType.duration,
-    "Continuous and real-time triggers: the shortest time from the beginning of one transaction of a task to that of its next. A row that comes later is stored at once, those that come sooner gather. Shorter is sooner, and more transactions.",
+    "Continuous and real-time triggers: minimum time between the starts of a task's transactions; rows gather in the meantime.",
     Some(Duration.ofMillis(10)))
   val Rows: OptionSpec[Int] = OptionSpec(
     "flushRows",
     OptionType.int(1, 1000000),
-    "Continuous and real-time triggers: rows at which a task stores what it has gathered, before flushInterval is over.",
+    "Continuous and real-time triggers: gathered rows that are stored before flushInterval ends.",
     Some(10000))
 
   val all: Seq[OptionSpec[_]] = Seq(Interval, Rows)

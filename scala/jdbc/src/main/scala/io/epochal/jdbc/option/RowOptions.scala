@@ -38,33 +38,33 @@ object RowOptions {
   val UpdateColumns: OptionSpec[Seq[String]] = OptionSpec(
     "updateColumns",
     OptionType.names,
-    "Where a row of the same key is there already, only these columns are replaced. Unset: all but the keys.",
+    "Columns to replace in existing rows. Unset: all but the keys.",
     sample = Some("body,updatedAt"))
   val OpColumn: OptionSpec[String] = OptionSpec(
     "opColumn",
     OptionType.string,
-    "Column of the query, not of the table, that says what a row does (mode=changes): insert (i, c, r), update (u) or delete (d), in any case.",
+    "Query column, not stored, with each row's operation: insert (i, c, r), update (u) or delete (d), in any case (mode=changes).",
     sample = Some("op")
   )
   val ColumnMap: OptionSpec[Seq[(String, String)]] = OptionSpec(
     "columnMap",
     OptionType.pairs,
-    "Columns of the query whose names differ from the table's, as query:table pairs.",
+    "Columns whose names differ, as query:table pairs.",
     sample = Some("id:comment_id,body:text"))
   val AddColumns: OptionSpec[Boolean] = OptionSpec(
     "addColumns",
     OptionType.boolean,
-    "Adds columns of the query that the table lacks, nullable, in the transaction of the first epoch that has them.",
+    "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.",
     Some(false))
   val DeadLetterTable: OptionSpec[TableName] = OptionSpec(
     "deadLetterTable",
     tableName,
-    "Where rows go that cannot be stored, in their epoch's transaction; made if it does not exist. Unset: such a row fails its epoch.",
+    "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.",
     sample = Some("comments_bad"))
   val MaxBadRows: OptionSpec[Int] = OptionSpec(
     "maxBadRows",
     OptionType.int(0, 1000000),
-    "Maximum rows of one epoch in deadLetterTable; one more fails the epoch.",
+    "Maximum rows per epoch in deadLetterTable; more fail the epoch.",
     Some(1000))
 
   val all: Seq[OptionSpec[_]] = Seq(UpdateColumns, OpColumn, ColumnMap, AddColumns, DeadLetterTable, MaxBadRows)

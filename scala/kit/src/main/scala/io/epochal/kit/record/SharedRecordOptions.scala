@@ -18,23 +18,22 @@ final private[epochal] class SharedRecordOptions(modeName: String, standard: Str
   val Mode: OptionSpec[String] = OptionSpec(
     modeName,
     OptionType.oneOf("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-    "What happens to a record that does not fit the schema: FAILFAST, it fails the query; PERMISSIVE, it goes into a column of its own; " +
-      "DROPMALFORMED, it is dropped.",
+    "A record that does not fit the schema fails the query (FAILFAST), goes into a column of its own (PERMISSIVE), or is dropped (DROPMALFORMED).",
     Some(standard)
   )
   val CorruptColumn: OptionSpec[String] = OptionSpec(
     "columnNameOfCorruptRecord",
     OptionType.string,
-    s"The STRING column that a record which does not fit goes into, as it came ($modeName=PERMISSIVE). Added where the schema lacks it.",
+    s"STRING column for unparsable records ($modeName=PERMISSIVE); added if the schema lacks it.",
     Some("_corrupt_record")
   )
   val RescuedColumn: OptionSpec[String] = OptionSpec(
     "rescuedDataColumn",
     OptionType.string,
-    "The STRING column that fields without a column go into, as a JSON object. Added where the schema lacks it. Unset: they are ignored.",
+    "STRING column for fields that the schema lacks, as a JSON object; added if missing. Unset: they are ignored.",
     sample = Some("_rescued_data"))
   val Separator: OptionSpec[String] =
-    OptionSpec("sep", OptionType.string, s"Character between the fields of CSV ($csv).", Some(","))
+    OptionSpec("sep", OptionType.string, s"Field separator of CSV ($csv).", Some(","))
 
   def mode(values: OptionValues): RecordMode = values(Mode) match {
     case "PERMISSIVE"    => RecordMode.Permissive(values(CorruptColumn))
@@ -55,7 +54,7 @@ private[epochal] object LoneRecordOptions {
   val Schema: OptionSpec[String] = OptionSpec(
     "schema",
     OptionType.string,
-    "The columns of the records, as DDL, where none are given by .schema(…) (format=json or csv).",
+    "The records' schema as DDL, unless given by .schema(…) (format=json or csv).",
     sample = Some("id INT, name STRING"))
   private val shared =
     new SharedRecordOptions("parseMode", standard = "PERMISSIVE", csv = "format=csv")

@@ -55,24 +55,24 @@ private[epochal] object IdentityOptions {
   val SinkId: OptionSpec[String] = OptionSpec(
     "sinkId",
     sinkId,
-    "Name of this sink in the ledger; keeps its identity when the checkpoint is lost. Unset: the query's id. Streaming only.",
+    "Sink name in the ledger, which keeps its identity if the checkpoint is lost. Unset: the query's id. Streaming only.",
     sample = Some("comments"))
   val NewQuery: OptionSpec[OnNewQuery] = OptionSpec(
     "onNewQuery",
     onNewQuery,
-    "When the ledger knows the sink from another query, the table from another sink, or the sink from another table: fail says so, append:<id> goes on with this query's rows added. The id is what the error names; more than one have commas between them. An id that the ledger does not hold accepts nothing. replace empties the table in the transaction of the query's first epoch: it holds for every query that begins, also after a lost checkpoint.",
+    "If the ledger knows another query, sink or table: fail; append:<id>,… adds this query's rows, for the ids that the error names and no others; replace empties the table in the first epoch's transaction of every new query, also after a lost checkpoint.",
     Some(OnNewQuery.Fail)
   )
   val LedgerEmpty: OptionSpec[OnLedgerEmpty] = OptionSpec(
     "onLedgerEmpty",
     onLedgerEmpty,
-    "When the ledger knows no epoch of a query that is at a later one than its first: fail says so, write:<epoch> writes that epoch and goes on from there, skip:<epoch> goes on behind it, since its rows are in the table. It counts for that epoch only.",
+    "If the ledger has no epoch of a query beyond its first: fail; write:<epoch> writes that epoch; skip:<epoch> skips it, because its rows are in the table. Applies to that epoch only.",
     Some(OnLedgerEmpty.Fail)
   )
   val EpochMismatch: OptionSpec[OnEpochMismatch] = OptionSpec(
     "onEpochMismatch",
     OptionType.choice(OnEpochMismatch.all)(_.name),
-    "When an epoch is replayed with other rows and its offsets cannot be read: fail, or keep what is there.",
+    "For a replay with other rows whose offsets cannot be read: fail, or keep the stored rows.",
     Some(OnEpochMismatch.Fail))
 
   private def is[A](text: String, word: String)(value: A): Option[A] =

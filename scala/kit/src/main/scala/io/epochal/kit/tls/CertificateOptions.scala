@@ -16,14 +16,14 @@ final private[epochal] class CertificateOptions(owner: String, file: String) {
   val CertFile: OptionSpec[String] = OptionSpec(
     "tls.certFile",
     OptionType.string,
-    s"File on the driver with the $owner's certificate and those that lead to its authority, in PEM.",
+    s"PEM file on the driver: the $owner's certificate and its chain.",
     sample = Some(s"/run/secrets/$file.pem"))
   val KeyFile: OptionSpec[String] = OptionSpec(
     "tls.keyFile",
     OptionType.string,
-    s"File on the driver with the $owner's private key, PKCS#8 in PEM. Unset: it stands in tls.certFile.",
+    s"PEM file on the driver: the $owner's private key (PKCS#8). Unset: in tls.certFile.",
     sample = Some(s"/run/secrets/$file-key.pem"))
-  val KeyPassword: SecretOption = SecretOption("tls.keyPassword", "Password of an encrypted private key")
+  val KeyPassword: SecretOption = SecretOption("tls.keyPassword", "Password of the private key")
 
   val all: Seq[OptionSpec[_]] = Seq(CertFile, KeyFile) ++ KeyPassword.all
 

@@ -116,28 +116,26 @@ object HttpStatuses {
 /** How requests are made: the options of everything that speaks HTTP. */
 object HttpOptions extends OptionList {
 
-  val Timeout: OptionSpec[Duration] = option("timeout", OptionType.duration, Some(Duration.ofSeconds(30)))(
-    "How long to wait for a connection, and for the server's next bytes.")
+  val Timeout: OptionSpec[Duration] =
+    option("timeout", OptionType.duration, Some(Duration.ofSeconds(30)))("Timeout for connecting, and for each read.")
   val RequestDeadline: OptionSpec[Duration] = option("requestDeadline", OptionType.duration)(
-    "How long a request may take in all, whatever comes of it in the meantime; it is retried then. " +
-      "Unset: 10m, or a second for each MiB of maxResponseBytes where that is longer.")
+    "Maximum duration of a request, which is then retried. Unset: 10m, or one second per MiB of maxResponseBytes if longer.")
   val MinBytesPerSecond: OptionSpec[Long] = option("minBytesPerSecond", OptionType.bytes, sample = Some("1k"))(
-    "Bytes of a response's body that must come each second, on average over 10 seconds; a slower request is " +
-      "broken off and retried. Unset: no minimum.")
+    "Minimum rate of a response over 10 seconds; slower requests are aborted and retried. Unset: none.")
   val MaxResponseBytes: OptionSpec[Long] = option("maxResponseBytes", OptionType.bytes, Some(64L << 20))(
-    "Largest response that is read, after decompression; up to 2g.")
+    "Maximum response size after decompression; up to 2g.")
   val RequestsPerSecond: OptionSpec[Double] = option("requestsPerSecond", OptionType.rate)(
-    "Maximum requests of the whole query per second, evenly spread. Unset: no limit.")
-  val MaxConcurrency: OptionSpec[Int] = option("maxConcurrency", OptionType.int(1))(
-    "Maximum concurrent requests of the whole query. Unset: one for each task.")
+    "Maximum requests per second of the whole query, evenly spaced. Unset: unlimited.")
+  val MaxConcurrency: OptionSpec[Int] =
+    option("maxConcurrency", OptionType.int(1))("Maximum concurrent requests of the whole query. Unset: one per task.")
   val MaxThrottleWait: OptionSpec[Duration] =
     option("maxThrottleWait", OptionType.duration, Some(Duration.ofMinutes(1)))(
-      "Longest pause that the server may ask for, by Retry-After or by its rate limit's headers.")
+      "Maximum pause that the server can request by Retry-After or rate limit headers.")
   val RetryStatuses: OptionSpec[HttpStatuses] =
     option("retry.statuses", HttpStatuses.option, Some(HttpStatuses.transient))(
-      "Statuses after which a request is repeated. All others from 300 on, except ignoreStatuses, fail the query.")
+      "Statuses that are retried. Others from 300 on, except ignoreStatuses, fail the query.")
   val IgnoreStatuses: OptionSpec[HttpStatuses] = option("ignoreStatuses", HttpStatuses.option, Some(HttpStatuses.none))(
-    "Statuses that count as an empty response, such as 404 from an API that has no page after the last.")
+    "Statuses that count as an empty response, as 404 after the last page.")
 
   override def all: Seq[OptionSpec[_]] = super.all ++ RetryOptions.all ++ AuthSchemes.options ++ TransportOptions.all
 

@@ -96,14 +96,14 @@ final case class ClientCertificate(chain: String, key: String, password: Option[
 private[rest] object TransportOptions extends OptionList {
 
   val CaFile: OptionSpec[String] = option("tls.caFile", OptionType.string, sample = Some("/etc/ssl/own-ca.pem"))(
-    "File on the driver with the certificate authorities to trust, in PEM. Unset: those of the JVM.")
+    "PEM file on the driver with the certificate authorities to trust. Unset: the JVM's.")
   private val own = new CertificateOptions("client", "client")
   own.all.foreach(also(_))
   val ProxyUrl: OptionSpec[String] = option("proxy", OptionType.string, sample = Some("http://proxy.example.com:3128"))(
-    "HTTP proxy, as http://host:port. Unset: none, whatever the environment says.")
+    "HTTP proxy, as http://host:port. Unset: none; the environment is ignored.")
   val ProxyUser: OptionSpec[String] =
-    option("proxyUser", OptionType.string, secret = true)("Name for the proxy's basic authorization.")
-  val ProxyPassword: SecretOption = secret("proxyPassword", "Password for the proxy's basic authorization")
+    option("proxyUser", OptionType.string, secret = true)("User name for the proxy.")
+  val ProxyPassword: SecretOption = secret("proxyPassword", "Password for the proxy")
 
   def read(values: OptionValues): Either[EpochalException, HttpTransport] =
     for {

@@ -141,53 +141,53 @@ object RestSinkOptions extends OptionList {
 
   val Url: OptionSpec[String] =
     option("url", OptionType.string, required = true, sample = Some("https://api.example.com/orders/{id}"))(
-      "Where rows are sent. {name} stands for a column's value, encoded (one row a request). A query in it is kept, and is shown nowhere.")
+      "URL to send rows to; with one row per request, {name} is a column's value. Its query is sent, but never shown.")
   val Method: OptionSpec[String] =
-    option("method", OptionType.oneOf("POST", "PUT", "PATCH"), Some("POST"))("Method of the requests.")
+    option("method", OptionType.oneOf("POST", "PUT", "PATCH"), Some("POST"))("Request method.")
   val Body: OptionSpec[BodyKind] = option("body", OptionType.choice(BodyKind.all)(_.name))(
-    "What a request holds: one row as a JSON object, its rows as a JSON array, or as lines of JSON. Unset: object with batchSize=1, else array.")
+    "Request body: one row as an object, or rows as an array or lines of JSON. Unset: object with batchSize=1, else array.")
   val RowTemplate: OptionSpec[String] =
     option("rowTemplate", OptionType.string, sample = Some("""{"id": ${id}, "fields": ${_row}}"""))(
-      "How a row is written: JSON in which ${name} stands for a column's value, as JSON or within quotes as text, and ${_row} for the whole row. Unset: ${_row}.")
+      "JSON of a row, in which ${name} is a column's value (within quotes: its text) and ${_row} the whole row. Unset: ${_row}.")
   val BodyTemplate: OptionSpec[String] =
     option("bodyTemplate", OptionType.string, sample = Some("""{"records": ${_rows}}"""))(
-      "What stands around the rows: JSON in which ${_rows} stands for them, once, and ${_key} for the request's idempotency key. Unset: ${_rows}.")
+      "JSON of the body, with ${_rows} once and optionally ${_key}, the idempotency key. Unset: ${_rows}.")
   val ContentType: OptionSpec[String] =
     option("contentType", OptionType.string, sample = Some("application/vnd.api+json"))(
-      "Header Content-Type. Unset: application/json, application/x-ndjson with body=ndjson.")
+      "Content-Type. Unset: application/json, or application/x-ndjson with body=ndjson.")
   val IgnoreNullFields: OptionSpec[Boolean] = option("ignoreNullFields", OptionType.boolean, Some(false))(
-    "Whether NULLs are left out of a row; if not, they are written as null.")
+    "Whether NULLs are left out; if not, they are sent as null.")
   val BatchSize: OptionSpec[Int] =
-    option("batchSize", OptionType.int(1, 1000000), Some(1))("Maximum rows in one request.")
+    option("batchSize", OptionType.int(1, 1000000), Some(1))("Maximum rows per request.")
   val BatchBytes: OptionSpec[Long] = option("batchBytes", OptionType.bytes, Some(4L << 20))(
-    "Maximum bytes of the rows in one request; a larger row is sent alone (batchSize above 1).")
+    "Maximum row bytes per request; a larger row is sent alone (batchSize above 1).")
   val FlushInterval: OptionSpec[Duration] = option("flushInterval", OptionType.duration, sample = Some("500ms"))(
-    "A request that has waited so long for more rows is sent as it is (batchSize above 1). Requests are then not repeatable: only without idempotency keys. Unset: requests are filled.")
+    "Maximum wait for more rows (batchSize above 1). Requests are then not repeatable, so idempotency keys must be off. Unset: requests are filled.")
   val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id"))(
-    "Columns that identify a row: idempotency keys are made of their values. Requests of several rows are then sorted by them. Unset: keys are made of the row's place in its epoch.")
+    "Columns that identify a row, for idempotency keys; rows are sorted by them if batched. Unset: keys contain the row's position in its epoch.")
   val NumPartitions: OptionSpec[Int] = option("numPartitions", OptionType.int(1), Some(4))(
-    "Tasks that send, where rows are sorted by keyColumns (batchSize above 1).")
+    "Sending tasks if rows are sorted by keyColumns (batchSize above 1).")
   val SinkId: OptionSpec[String] = option("sinkId", OptionType.string, sample = Some("orders"))(
-    "Name of this sink in its idempotency keys; keeps them when the checkpoint is lost. Unset: the query's id. A batch write needs keyColumns for it.")
-  val IdempotencyHeader: OptionSpec[String] = option("idempotencyHeader", OptionType.string, Some("Idempotency-Key"))(
-    "Header that carries the idempotency key, or none.")
+    "Sink name in idempotency keys, which keeps them if the checkpoint is lost. In a batch write it needs keyColumns. Unset: the query's id.")
+  val IdempotencyHeader: OptionSpec[String] =
+    option("idempotencyHeader", OptionType.string, Some("Idempotency-Key"))("Header for the idempotency key, or none.")
   val Results: OptionSpec[String] = option("results", OptionType.jsonPointer, sample = Some("/items"))(
-    "JSON Pointer to the array in a response that has the result of each row, in the order of the rows. Unset: the response's status counts for all rows.")
+    "JSON Pointer to the array of results, in row order. Unset: the response's status counts for all rows.")
   val ResultStatus: OptionSpec[String] = option("resultStatus", OptionType.jsonPointer, Some("/status"))(
-    "JSON Pointer, within an entry of results, to the row's status: an HTTP status, or true or false.")
+    "JSON Pointer within a result to its HTTP status or boolean.")
   val ResultSuccess: OptionSpec[Seq[String]] =
     option("resultSuccess", OptionType.names, sample = Some("created,updated"))(
-      "Values at resultStatus that mean success. Unset: 200 to 299, and true.")
+      "Values of resultStatus that mean success. Unset: 200 to 299, true.")
   val ResultReason: OptionSpec[String] = option("resultReason", OptionType.jsonPointer, sample = Some("/error/reason"))(
-    "JSON Pointer, within an entry of results, to why a row was refused. Unset: the whole entry.")
+    "JSON Pointer within a result to the reason of a rejection. Unset: the whole result.")
   val DeadLetterPath: OptionSpec[String] =
     option("deadLetterPath", OptionType.string, sample = Some("/data/orders-refused"))(
-      "Directory for rows that the server refuses, as JSON lines in one file for each epoch; made if it does not exist. Unset: such a row fails its epoch.")
+      "Directory for rejected rows: one file of JSON lines per epoch; created if missing. Unset: a rejected row fails its epoch.")
   val RejectStatuses: OptionSpec[HttpStatuses] =
     option("rejectStatuses", HttpStatuses.option, Some(HttpStatuses(Seq("400", "413", "422"))))(
-      "Statuses of a whole response that mean that the rows of the request are at fault, and not url or login: they go to deadLetterPath.")
+      "Response statuses that blame the rows, which then go to deadLetterPath.")
   val MaxBadRows: OptionSpec[Int] = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(
-    "Maximum rows of one epoch in deadLetterPath; one more fails the epoch.")
+    "Maximum rows per epoch in deadLetterPath; more fail the epoch.")
 
   val group: OptionGroup = OptionGroup(
     s"$Format sink",

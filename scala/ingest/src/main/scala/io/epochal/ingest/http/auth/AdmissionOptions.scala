@@ -11,45 +11,45 @@ import io.epochal.kit.access.{Secret, SecretOption}
 /** Who may write: a bearer token, a user with a password, or the signature of a sender of webhooks; one of them. */
 private[ingest] object AdmissionOptions {
 
-  val Token: SecretOption = SecretOption("bearerToken", "Bearer token that requests must have")
+  val Token: SecretOption = SecretOption("bearerToken", "Bearer token required of requests")
   val PreviousToken: SecretOption =
-    SecretOption("previousBearerToken", "Bearer token that is still accepted while clients change to bearerToken")
+    SecretOption("previousBearerToken", "Older bearer token that is still accepted")
   val User: OptionSpec[String] =
-    OptionSpec("user", OptionType.string, "Name that requests must have, with the password.", secret = true)
-  val Password: SecretOption = SecretOption("password", "Password of user, by basic authorization")
+    OptionSpec("user", OptionType.string, "User name required of requests, with password.", secret = true)
+  val Password: SecretOption = SecretOption("password", "Password of user, in basic authentication")
   val PreviousPassword: SecretOption =
-    SecretOption("previousPassword", "Password that is still accepted while clients change to password")
+    SecretOption("previousPassword", "Older password that is still accepted")
   val Signature: OptionSpec[String] = OptionSpec(
     "signature",
     OptionType.oneOf("github", "stripe", "slack", "header"),
-    "Who signs the requests, with signatureSecret: github, stripe, slack, or any sender that puts an HMAC of the body into a header.")
-  val SignatureSecret: SecretOption = SecretOption("signatureSecret", "Secret that webhooks are signed with")
+    "Signature scheme of the webhooks; header is any HMAC of the body in a header.")
+  val SignatureSecret: SecretOption = SecretOption("signatureSecret", "Secret that signs the webhooks")
   val PreviousSignatureSecret: SecretOption =
-    SecretOption("previousSignatureSecret", "Secret that is still accepted while the sender changes to signatureSecret")
+    SecretOption("previousSignatureSecret", "Older signature secret that is still accepted")
   val SignatureTolerance: OptionSpec[Duration] = OptionSpec(
     "signatureTolerance",
     OptionType.duration,
-    "How far the time that stripe and slack sign may be from the driver's clock; older requests are refused.",
+    "Maximum distance of the time that stripe and slack sign from the driver's clock.",
     Some(Duration.ofMinutes(5)))
   val SignatureHeader: OptionSpec[String] = OptionSpec(
     "signatureHeader",
     OptionType.string,
-    "With signature=header: the header that has the signature.",
+    "With signature=header: name of the header.",
     sample = Some("X-Signature"))
   val SignaturePrefix: OptionSpec[String] = OptionSpec(
     "signaturePrefix",
     OptionType.string,
-    "With signature=header: the text before the signature. Unset: none.",
+    "With signature=header: text before the signature.",
     sample = Some("sha256="))
   val SignatureAlgorithm: OptionSpec[String] = OptionSpec(
     "signatureAlgorithm",
     OptionType.oneOf("HmacSHA256", "HmacSHA512", "HmacSHA1"),
-    "With signature=header: how the body is signed.",
+    "With signature=header: the HMAC algorithm.",
     Some("HmacSHA256"))
   val SignatureEncoding: OptionSpec[String] = OptionSpec(
     "signatureEncoding",
     OptionType.oneOf(WebhookSignature.Hex, WebhookSignature.InBase64),
-    "With signature=header: how the signature is written.",
+    "With signature=header: the signature's encoding.",
     Some(WebhookSignature.Hex))
 
   /** Signatures with a time. */

@@ -18,7 +18,7 @@ private[auth] trait ConstantProof extends AuthSettings with Proof {
 /** RFC 6750: `Authorization: Bearer`. */
 object BearerToken extends AuthScheme {
 
-  val Token: SecretOption = secret("bearerToken", "Bearer token of every request")
+  val Token: SecretOption = secret("bearerToken", "Bearer token")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     Token.of(values).flatMap {
@@ -39,8 +39,8 @@ object BearerToken extends AuthScheme {
 object BasicLogin extends AuthScheme {
 
   val User: OptionSpec[String] = option("user", OptionType.string, secret = true)(
-    "Name for basic authorization; with no password where the API takes a key as the name.")
-  val Password: SecretOption = secret("password", "Password for basic authorization")
+    "User name for basic authentication; without password where the API takes a key as the name.")
+  val Password: SecretOption = secret("password", "Password for basic authentication")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     for {
@@ -67,11 +67,11 @@ object BasicLogin extends AuthScheme {
 /** A key in a header of its own, or in a parameter of the query. */
 object ApiKey extends AuthScheme {
 
-  val Key: SecretOption = secret("apiKey", "Key of every request, beside any other authorization")
+  val Key: SecretOption = secret("apiKey", "API key, in addition to any other authentication")
   val Header: OptionSpec[String] =
-    option("apiKeyHeader", OptionType.string, Some("X-API-Key"))("Header that has apiKey.")
+    option("apiKeyHeader", OptionType.string, Some("X-API-Key"))("Header for apiKey.")
   val Param: OptionSpec[String] = option("apiKeyParam", OptionType.string, sample = Some("api_key"))(
-    "Parameter that has apiKey, in place of a header; it does not count for the source's identity.")
+    "Query parameter for apiKey, instead of a header; not part of the source's identity.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
     for {

@@ -19,18 +19,18 @@ object OAuth extends AuthScheme {
 
   val TokenUrl: OptionSpec[String] =
     option("oauth.tokenUrl", OptionType.string, sample = Some("https://login.example.com/oauth/token"))(
-      "OAuth 2: address of the token server. An access token is requested before one is needed, before it expires, and after a 401.")
+      "OAuth 2 token endpoint. Tokens are renewed before they expire and after a 401.")
   val ClientId: OptionSpec[String] =
-    option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2: the client's id.")
-  val ClientSecret: SecretOption = secret("oauth.clientSecret", "OAuth 2: the client's secret")
+    option("oauth.clientId", OptionType.string, sample = Some("my-client"))("OAuth 2 client id.")
+  val ClientSecret: SecretOption = secret("oauth.clientSecret", "OAuth 2 client secret")
   val RefreshToken: SecretOption =
-    secret("oauth.refreshToken", "OAuth 2: refresh token, the grant in place of the client's own credentials")
+    secret("oauth.refreshToken", "OAuth 2 refresh token, instead of the client credentials grant")
   val Scope: OptionSpec[String] =
-    option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2: the scopes to ask for.")
+    option("oauth.scope", OptionType.string, sample = Some("read:comments"))("OAuth 2 scopes.")
   val Params: OptionSpec[String] = option("oauth.params.*", OptionType.string, secret = true)(
-    "OAuth 2: further parameters of the token request, as oauth.params.audience.")
+    "Further parameters of the token request, as oauth.params.audience.")
   val ClientAuth: OptionSpec[String] = option("oauth.clientAuth", OptionType.oneOf("basic", "body"), Some("basic"))(
-    "OAuth 2: where the client's id and secret stand in the token request: its basic authorization, or its body.")
+    "Whether client id and secret are sent by basic authentication or in the body.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] = {
     val others = all.filter(spec => values.isSet(spec) && spec != TokenUrl).map(_.reference) ++

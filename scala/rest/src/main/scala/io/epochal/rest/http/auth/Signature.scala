@@ -86,9 +86,9 @@ object Signature extends AuthScheme {
 
   val SignerClass: OptionSpec[String] =
     option("signerClass", OptionType.string, sample = Some("com.example.HmacSigner"))(
-      "Class that signs requests, an io.epochal.kit.RequestSigner on the class path of driver and executors.")
+      "Request signer: an io.epochal.kit.RequestSigner on the class path of driver and executors.")
   val Settings: OptionSpec[String] =
-    option("signer.*", OptionType.string, secret = true)("Settings that signerClass gets: keys and the like.")
+    option("signer.*", OptionType.string, secret = true)("Settings for signerClass.")
 
   /** Makes a signer once: what is wrong with it is said before the query starts. */
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =

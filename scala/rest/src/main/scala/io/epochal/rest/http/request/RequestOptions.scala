@@ -11,9 +11,9 @@ import io.epochal.rest.http.request.OptionList.ensure
 object RequestOptions extends OptionList {
 
   val Headers: OptionSpec[String] =
-    option("headers.*", OptionType.string, secret = true)("Headers of every request: headers.Authorization and so on.")
-  val Params: OptionSpec[String] = option("params.*", OptionType.string, secret = true)(
-    "Parameters of every request, encoded and added to the URL's query.")
+    option("headers.*", OptionType.string, secret = true)("Headers of every request, as headers.Authorization.")
+  val Params: OptionSpec[String] =
+    option("params.*", OptionType.string, secret = true)("Query parameters of every request.")
 }
 
 /** The headers of every request: the user's, checked, and ours where the user gave none. */

@@ -53,12 +53,9 @@ final class FanOut private (
 
 private[rest] object FanOut extends OptionList {
 
-  val PartitionParams: OptionSpec[String] = option(
-    "partitionParams",
-    OptionType.string,
-    sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
-    "A JSON array of objects with the same names: each has its own sequence of requests, in which ${name} in url, params.* " +
-      "and requestBody stands for its value. The values are in the offsets: no place for secrets. Unset: one sequence.")
+  val PartitionParams: OptionSpec[String] =
+    option("partitionParams", OptionType.string, sample = Some("""[{"repo": "a"}, {"repo": "b"}]"""))(
+      "JSON array of objects with the same names: each is a sequence of requests, with its values for ${name} in url, params.* and requestBody. They appear in the offsets: no secrets. Unset: one sequence.")
 
   /** The options of the template, with the table in them; None without one. */
   def read(raw: Map[String, String]): Option[Either[EpochalException, RestOptions]] =

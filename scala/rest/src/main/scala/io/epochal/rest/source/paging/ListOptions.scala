@@ -62,15 +62,12 @@ final case class Counting(total: Option[TotalFrom], onDrift: Option[OnDrift], ke
 private[rest] object CountingOptions extends OptionList {
 
   val TotalCount: OptionSpec[String] = option("totalCount", OptionType.jsonPointer, sample = Some("/meta/total"))(
-    "JSON Pointer to the number of all records in a response: the end is known from one request, and not searched for " +
-      "(pagination=offset, page; bodyFormat=json).")
+    "JSON Pointer to the total number of records, which saves the search for the end (pagination=offset, page; bodyFormat=json).")
   val TotalCountHeader: OptionSpec[String] =
     option("totalCountHeader", OptionType.string, sample = Some("X-Total-Count"))(
-      "Header of a response with that number, in place of totalCount (pagination=offset, page).")
+      "Response header with that number, instead of totalCount (pagination=offset, page).")
   val Drift: OptionSpec[OnDrift] = option("onDrift", OptionType.choice(OnDrift.all)(_.name), sample = Some("restart"))(
-    "What happens to a query whose list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): it fails (fail), goes on from there, once there are more again " +
-      "(warn), or reads the list again from its first record, so that rows come twice (restart; not with partitionParams or journal=true) (pagination=none, offset, page). " +
-      "Unset: fail, or warn with failOnDataLoss=false.")
+    "If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn goes on once there are more; restart reads all again, so rows come twice (not with partitionParams or journal=true) (pagination=none, offset, page). Unset: fail, or warn with failOnDataLoss=false.")
 
   def read(values: OptionValues): Either[EpochalException, Counting] = {
     def conflict(wrong: Boolean, options: => String, suggestion: => String): Either[EpochalException, Unit] =
@@ -108,24 +105,19 @@ final case class Refresh(interval: Option[Duration], conditional: Boolean, bound
 private[rest] object PollOptions extends OptionList {
 
   val MaxPages: OptionSpec[Int] = option("maxPages", OptionType.int(1), Some(100000))(
-    "Maximum pages that one poll of the API may request; a list that is longer is taken to be endless, and an error. Under AvailableNow " +
-      "and in a batch read one poll reads to the end of the list (pagination=cursor, " +
-      "keyset, link, next-url; with time-window the pages of one window).")
+    "Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads take one poll to the end (pagination=cursor, keyset, link, next-url).")
   val Journal: OptionSpec[Boolean] = option("journal", OptionType.boolean, Some(false))(
-    "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them again. " +
-      "Always so with pagination=cursor, keyset, link, next-url and time-window.")
+    "Whether undelivered responses are kept in the checkpoint, so that replays do not request them again. Always true with pagination=cursor, keyset, link, next-url and time-window.")
 
   val RefreshInterval: OptionSpec[Duration] = option("refreshInterval", OptionType.duration, sample = Some("30s"))(
-    "How long after the end of the list was seen the next poll for new records follows, in a stream. Unset: at each trigger, and each second in a continuous or real-time query.")
+    "Delay between polls at the end of the list. Unset: each trigger, or each second in continuous and real-time queries.")
   val ConditionalRequests: OptionSpec[Boolean] = option("conditionalRequests", OptionType.boolean, Some(true))(
-    "Whether the driver, which polls for new records, sends If-None-Match or If-Modified-Since where the API's last response has an " +
-      "ETag or a Last-Modified; 304 then means that nothing is new.")
+    "Whether polls send the last ETag or Last-Modified, so that the API can answer 304.")
 
   val MaxPollTime: OptionSpec[Duration] = option("maxPollTime", OptionType.duration, Some(Duration.ofMinutes(1)))(
-    "How long one poll for records that are journalled may take, in a stream: what was received until then is a batch, and the next poll goes " +
-      "on. Raise it where the trigger's interval is long and the list is, too.")
+    "Maximum duration of a poll with a journal, in a stream; the next poll goes on. Raise it for long trigger intervals.")
   val MaxPollBytes: OptionSpec[Long] = option("maxPollBytes", OptionType.bytes, Some(128L << 20))(
-    "How many bytes of records that are journalled one poll may receive, in a stream: the page that brings more is the poll's last.")
+    "Record bytes after which a poll with a journal ends, in a stream.")
 
   /** Of a continuous or real-time query, which has no triggers. */
   val FeedPause: Duration = Duration.ofSeconds(1)

@@ -60,14 +60,9 @@ final case class PageCall(body: Option[BodyTemplate], contentType: String) {
 
 object PageCall extends OptionList {
 
-  val RequestBody: OptionSpec[String] = option(
-    "requestBody",
-    OptionType.string,
-    secret = true,
-    sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(
-    "Body of every request, which is then a POST; it must change nothing on the server. ${offset} and ${limit} " +
-      "(pagination=offset), ${page} and ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom} and " +
-      "${windowTo} (pagination=time-window) in it select the page; the URL then has no paging parameters. Unset: GET.")
+  val RequestBody: OptionSpec[String] =
+    option("requestBody", OptionType.string, secret = true, sample = Some("""{"from": ${offset}, "size": ${limit}}"""))(
+      "Body of every request, then a POST, which must change nothing on the server. Placeholders replace the paging parameters: ${offset}, ${limit} (pagination=offset), ${page}, ${pageSize} (pagination=page), ${cursor} (pagination=cursor, keyset), ${windowFrom}, ${windowTo} (pagination=time-window). Unset: GET.")
 
   /** What a body is unless a header says otherwise. */
   private[rest] val Json = "application/json"

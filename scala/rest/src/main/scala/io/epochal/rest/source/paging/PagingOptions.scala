@@ -13,50 +13,43 @@ private[rest] object PagingOptions extends OptionList {
     "pagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url", "time-window"),
     Some("none"))(
-    "How a part of the records is requested: all in one response, by offset and limit, by page number, by what the page " +
-      "before it says (a cursor, its last record's key, a Link header, a URL), or by stretches of time.")
+    "How pages are requested: none (one response), by counting (offset, page), by what the previous page names (cursor, keyset, link, next-url), or by time.")
   val OffsetParam: OptionSpec[String] =
-    option("offsetParam", OptionType.string, Some("_start"))("Parameter with the records to skip (pagination=offset).")
+    option("offsetParam", OptionType.string, Some("_start"))(
+      "Parameter for the number of records to skip (pagination=offset).")
   val LimitParam: OptionSpec[String] =
-    option("limitParam", OptionType.string, Some("_limit"))("Parameter with the records to give (pagination=offset).")
+    option("limitParam", OptionType.string, Some("_limit"))("Parameter for the page size (pagination=offset).")
   val PageSize: OptionSpec[Int] =
-    option("pageSize", OptionType.int(1), Some(100))("Records of one response (pagination=offset, page).")
+    option("pageSize", OptionType.int(1), Some(100))("Records per page (pagination=offset, page).")
   val PageParam: OptionSpec[String] =
-    option("pageParam", OptionType.string, Some("page"))("Parameter with the page's number (pagination=page).")
+    option("pageParam", OptionType.string, Some("page"))("Parameter for the page number (pagination=page).")
   val PageSizeParam: OptionSpec[String] =
-    option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter with the page's size (pagination=page).")
+    option("pageSizeParam", OptionType.string, Some("per_page"))("Parameter for the page size (pagination=page).")
   val FirstPage: OptionSpec[Int] =
     option("firstPage", OptionType.int(0), Some(1))("Number of the first page (pagination=page).")
   val NextCursor: OptionSpec[String] = option("nextCursor", OptionType.jsonPointer, sample = Some("/meta/next_cursor"))(
-    "JSON Pointer to the next page's cursor in a response (pagination=cursor, or else nextCursorHeader). Missing, null or empty after " +
-      "the last page.")
+    "JSON Pointer to the next cursor in a response; missing, null or empty on the last page (pagination=cursor).")
   val NextCursorHeader: OptionSpec[String] =
     option("nextCursorHeader", OptionType.string, sample = Some("X-Next-Cursor"))(
-      "Header of a response with the next page's cursor (pagination=cursor, or else nextCursor).")
+      "Response header with the next cursor, instead of nextCursor (pagination=cursor).")
   val CursorParam: OptionSpec[String] = option("cursorParam", OptionType.string, Some("cursor"))(
-    "Parameter that sends the cursor, or the key (pagination=cursor, keyset).")
+    "Parameter for the cursor or key (pagination=cursor, keyset).")
   val CursorHeader: OptionSpec[String] = option("cursorHeader", OptionType.string, sample = Some("X-Cursor"))(
-    "Header that sends the cursor, or the key, in place of cursorParam (pagination=cursor, keyset).")
+    "Request header for the cursor or key, instead of cursorParam (pagination=cursor, keyset).")
   val FirstCursor: OptionSpec[String] = option("firstCursor", OptionType.string, sample = Some("*"))(
-    "Cursor or key of the first page (pagination=cursor, keyset). Unset: the first page is requested without one; a cursor in requestBody needs it.")
+    "Cursor or key of the first page; required with a cursor in requestBody (pagination=cursor, keyset). Unset: none is sent.")
   val KeyField: OptionSpec[String] = option("keyField", OptionType.jsonPointer, sample = Some("/id"))(
-    "JSON Pointer within a record to its key: the next page is requested with the key of the last record, and has the records with greater keys " +
-      "(pagination=keyset). Where records are counted, the field that shows whether the list has shifted: a record that changes in place then counts as the same " +
-      "(pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
-  val LinkRel: OptionSpec[String] = option("linkRel", OptionType.string, Some("next"))(
-    "Relation of the Link header that leads to the next page (pagination=link).")
+    "JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are counted, it identifies a record, whose other fields may change (pagination=none, offset, page; bodyFormat=json). Unset there: the whole record.")
+  val LinkRel: OptionSpec[String] =
+    option("linkRel", OptionType.string, Some("next"))("Relation of the next page's Link header (pagination=link).")
   val NextUrl: OptionSpec[String] = option("nextUrl", OptionType.jsonPointer, sample = Some("/links/next"))(
-    "JSON Pointer to the next page's URL in a response (pagination=next-url). Missing, null or empty after the last page.")
+    "JSON Pointer to the next page's URL in a response; missing, null or empty on the last page (pagination=next-url).")
   val HasMore: OptionSpec[String] = option("hasMore", OptionType.jsonPointer, sample = Some("/has_more"))(
-    "JSON Pointer to a flag in a response: where it is false no page follows, whatever else the response says (pagination=cursor, " +
-      "keyset, link, next-url; every windowPagination but none).")
+    "JSON Pointer to a flag that is false on the last page, whatever else it names (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val LastPage: OptionSpec[String] = option("lastPage", OptionType.jsonPointer, sample = Some("/end_of_stream"))(
-    "JSON Pointer to a flag in a response, in place of hasMore: where it is true no page follows, whatever else the response says " +
-      "(pagination=cursor, keyset, link, next-url; every windowPagination but none).")
+    "JSON Pointer to a flag that is true on the last page, instead of hasMore (pagination=cursor, keyset, link, next-url; every windowPagination but none).")
   val EndOfList: OptionSpec[String] = option("endOfList", OptionType.oneOf("proven", "assumed"), Some("proven"))(
-    "Whether a list may end without saying so: with proven a first page that has nothing where the next one is named (neither null nor " +
-      "empty) fails the query, until some page has named a next one, and so does a response under pagination=none that mentions " +
-      "further pages; assumed takes both as the end (pagination=none, cursor, link, next-url, time-window).")
+    "proven: a first page that names no next page (neither null nor empty) fails the query until some page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the list (pagination=none, cursor, link, next-url, time-window).")
 
   override def all: Seq[OptionSpec[_]] = super.all ++ WindowOptions.all ++ CountingOptions.all
 

@@ -16,25 +16,22 @@ private[rest] object RecordOptions extends OptionList {
   import shared.{CorruptColumn, Mode, RescuedColumn, Separator}
 
   val Format: OptionSpec[String] = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
-    "How a response holds records: in an array of JSON, as JSON with one record a line, or as CSV.")
+    "Format of responses; json holds an array of records.")
   val Records: OptionSpec[String] = option("records", OptionType.jsonPointer, sample = Some("/data/items"))(
-    "JSON Pointer to the array of records in a response. Unset: the response is the array.")
+    "JSON Pointer to the array of records. Unset: the whole response.")
   val MissingRecords: OptionSpec[String] = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
-    "What a response is that has nothing, or null, where records says that the array is: a failure, or a page without records, of an " +
-      "API that leaves empty lists out (bodyFormat=json).")
+    "Whether a response without the array of records fails or is an empty page (bodyFormat=json).")
   also(shared.Separator): Unit
   val Header: OptionSpec[Boolean] = option("header", OptionType.boolean, Some(true))(
-    "Whether the first line of each response in CSV names the fields; without it they are the schema's columns in their order (bodyFormat=csv).")
+    "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")
   val NullValue: OptionSpec[String] = option("nullValue", OptionType.string, sample = Some("NA"))(
-    "Unquoted text that is NULL in CSV, as an empty field is in any case (bodyFormat=csv).")
+    "Unquoted text that means NULL, as an empty field does (bodyFormat=csv).")
   Seq(Mode, CorruptColumn, RescuedColumn).foreach(also(_))
   val MetadataColumns: OptionSpec[Seq[String]] =
     option("metadataColumns", OptionType.names, sample = Some("_url,_fetchedAt"))(
-      "Columns to add that say where a record came from: _url STRING (without what may be secret), _status INT, _fetchedAt TIMESTAMP, " +
-        "_headers MAP<STRING, STRING> (names in lower case, without those that may be secret), " +
-        "_params MAP<STRING, STRING> (the row of partitionParams).")
+      "Columns to add: _url STRING and _headers MAP<STRING, STRING> (lower-case names), both without possible secrets; _status INT; _fetchedAt TIMESTAMP; _params MAP<STRING, STRING> (of partitionParams).")
   val MaxRecordBytes: OptionSpec[Long] = option("maxRecordBytes", OptionType.bytes, sample = Some("1m"))(
-    "Largest record; a larger one does not fit, and mode says what happens to it. Unset: as large as a response may be.")
+    "Maximum record size; a larger record is handled by mode. Unset: maxResponseBytes.")
 
   private[rest] def rules(values: OptionValues): Either[EpochalException, RecordRules] =
     for {

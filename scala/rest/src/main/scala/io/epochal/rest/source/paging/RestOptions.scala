@@ -167,13 +167,13 @@ object RestOptions extends OptionList {
 
   val Url: OptionSpec[String] =
     option("url", OptionType.string, required = true, sample = Some("https://api.example.com/comments"))(
-      "Address of the list of records. A query in it is kept, and is shown nowhere.")
+      "URL of the records. Its query is sent, but never shown.")
   val Schema: OptionSpec[String] = option("schema", OptionType.string, sample = Some("id INT, name STRING"))(
-    "The records' schema as DDL, where .schema(...) is not given.")
+    "The records' schema as DDL, unless given by .schema(…).")
   val InferSchema: OptionSpec[Boolean] = option("inferSchema", OptionType.boolean, Some(false))(
-    "Whether Spark infers the schema from the records of the first page, where none is given. A query keeps it: the checkpoint has it, and a different one is refused.")
+    "Whether to infer the schema from the first page. The checkpoint keeps it, and a different one is refused.")
   val NumPartitions: OptionSpec[Int] =
-    option("numPartitions", OptionType.int(1))("Tasks that fetch a batch. Unset: Spark's default parallelism.")
+    option("numPartitions", OptionType.int(1))("Tasks per batch. Unset: Spark's default parallelism.")
   val group: OptionGroup = OptionGroup(
     Format,
     "Records of a REST API, resumed from Spark's checkpoint alone. Batch and micro-batch reads.",

@@ -15,31 +15,26 @@ private[rest] object WindowOptions extends OptionList {
 
   val WindowStart: OptionSpec[Instant] =
     option("windowStart", OptionType.instant, sample = Some("2026-01-01T00:00:00Z"))(
-      "Where the first window begins (pagination=time-window, which needs it). It counts for a new checkpoint only.")
+      "Start of a new query's first window; required (pagination=time-window).")
   val WindowLength: OptionSpec[Duration] = option("windowLength", OptionType.duration, sample = Some("1h"))(
-    "Length of a window: [from, to) is requested, one window after the other (pagination=time-window, which needs it).")
+    "Length of each window [from, to); required (pagination=time-window).")
   val Lag: OptionSpec[Duration] = option("lag", OptionType.duration, Some(Duration.ofMinutes(1)))(
-    "How long ago a window must have ended before it is requested, by the driver's clock: the time that a record may take to appear " +
-      "(pagination=time-window).")
+    "Wait after a window's end, by the driver's clock, for records that appear late (pagination=time-window).")
   val Overlap: OptionSpec[Duration] = option("overlap", OptionType.duration, Some(Duration.ZERO))(
-    "How much of the time before it each window requests again, for records that appear later than lag; needs keyColumns, which recognise " +
-      "the records that were delivered before (pagination=time-window).")
+    "Time before each window that is requested again, for records later than lag; requires keyColumns (pagination=time-window).")
   val KeyColumns: OptionSpec[Seq[String]] = option("keyColumns", OptionType.names, sample = Some("id,updated_at"))(
-    "Fields that identify a record, where windows overlap: a record whose key was delivered is not delivered again " +
-      "(pagination=time-window).")
+    "Fields that identify a record: with overlap, keys already delivered are skipped (pagination=time-window).")
   val WindowFromParam: OptionSpec[String] = option("windowFromParam", OptionType.string, Some("from"))(
-    "Parameter with the moment where a window begins; records of that moment belong to it (pagination=time-window).")
+    "Parameter for a window's start, inclusive (pagination=time-window).")
   val WindowToParam: OptionSpec[String] = option("windowToParam", OptionType.string, Some("to"))(
-    "Parameter with the moment where a window ends; records of that moment belong to the next one (pagination=time-window).")
+    "Parameter for a window's end, exclusive (pagination=time-window).")
   val WindowFormat: OptionSpec[InstantFormat] =
     option("windowFormat", OptionType.choice(InstantFormat.all)(_.name), Some(InstantFormat.Iso))(
-      "How the two moments are written: 2026-01-01T00:00:00Z, the same with milliseconds, or seconds or milliseconds since 1970 " +
-        "(pagination=time-window).")
+      "Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time (pagination=time-window).")
   val WindowPagination: OptionSpec[String] = option(
     "windowPagination",
     OptionType.oneOf("none", "offset", "page", "cursor", "keyset", "link", "next-url"),
-    Some("none"))(
-    "How the pages of one window follow each other, with the options of that pagination (pagination=time-window).")
+    Some("none"))("Pagination within a window, with its own options (pagination=time-window).")
 
   /** Overlaps of more windows would make long offsets. */
   private val MaxWindows = 100L
