@@ -31,12 +31,9 @@ def declared() -> set[str]:
 
 
 def rows() -> list[list[str]]:
-    """The cells of the rows about conditions of a run."""
-    return [
-        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        for line in RUNNING.splitlines()
-        if line.startswith("| `")
-    ]
+    """Of each entry about conditions of a run: their names, what happened, and what to do."""
+    entries = re.findall(r"^- ((?:.|\n  )*)", RUNNING, re.MULTILINE)
+    return [re.split(r"(?<=`): | → ", " ".join(entry.split()), maxsplit=2) for entry in entries]
 
 
 def of_a_run() -> list[str]:
