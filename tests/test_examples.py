@@ -79,7 +79,6 @@ def test_lengths_of_random_strings_are_counted_and_no_string_is_read_again(tmp_p
 
 def test_lines_of_files_are_counted_in_three_ways_and_dstreams_miss_a_file(tmp_path: Path) -> None:
     output = run("file_lines.py", work=tmp_path)
-    assert output == shown("file_lines.py")
     counts = numbers(r"^ +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", output)
     assert {length: published for length, published, *_ in counts} == {3: 3, 4: 2, 5: 3}
     assert all(published == memory == table for _, published, _, memory, table in counts)
