@@ -1,16 +1,18 @@
 package io.epochal.formats
 
 import java.nio.file.{Files, Path, Paths}
+import java.util.Locale
 
 import io.epochal.core.error.{Conditions, Reference}
-import io.epochal.formats.{Epochal, OptionsDocument}
+import io.epochal.core.option.{OptionGroup, OptionSpec}
+import io.epochal.formats.Epochal
 
 /** The documents that are generated from declarations. `make docs` writes them, [[DocumentsSuite]] holds them to the code. */
 object Documents {
 
   def all: Seq[(Path, String)] = {
     val docs = Paths.get(System.getProperty("epochal.root", ".")).resolve("docs")
-    Seq(docs.resolve("OPTIONS.md") -> OptionsDocument.markdown(Epochal.formats), docs.resolve("ERRORS.md") -> errors)
+    Seq(docs.resolve("OPTIONS.md") -> OptionsPage.markdown(Epochal.formats), docs.resolve("ERRORS.md") -> errors)
   }
 
   /** Takes no arguments. */
@@ -34,4 +36,70 @@ object Documents {
       "")
     (head ++ rows).mkString("", "\n", "\n")
   }
+}
+
+/** `docs/OPTIONS.md`: each option once, shared ones in sections of their own. */
+private object OptionsPage {
+
+  /** What several formats have in common is a section of its own: its title, and the formats. */
+  private val shared = Seq(
+    "All sources" -> Seq("epochal-random", "epochal-ingest", "epochal-rest"),
+    "HTTP client" -> Seq("epochal-rest", "epochal-rest sink"),
+    "Retries" -> Seq("epochal-rest", "epochal-rest sink", "epochal-jdbc"))
+
+  private val Head =
+    """# Options
+      |
+      |Generated from the declarations in the code by `make docs`. Brackets hold an option's type or values, and its default.
+      |Case does not matter in names; an unknown name is refused. Names in Python: [python.md](python.md#options).
+      |
+      |A duration is a whole number with `ms`, `s`, `m`, `h` or `d`, as `30s`. A size is a number of bytes, or one with `k`,
+      |`m` or `g` (powers of 1024). Names are separated by commas.
+      |
+      |A *secret* appears in no message, plan or log. Instead of its value, `…File` names a file on the driver (a line
+      |break at its end does not count), `…Env` an environment variable of the driver.
+      |""".stripMargin
+
+  def markdown(formats: Seq[OptionGroup]): String = {
+    def section(spec: OptionSpec[_]): Option[(String, Seq[String])] = {
+      val users = formats.filter(_.specs.exists(one => one.name == spec.name && line(one) == line(spec))).map(_.format)
+      shared.filter { case (_, whose) => whose.forall(users.contains) }.maxByOption { case (_, whose) => whose.size }
+    }
+    val ofFormats = formats.map { group =>
+      val common = shared.collect {
+        case (title, whose) if whose.contains(group.format) => s"[$title](#${anchor(title)})"
+      }
+      val also = if (common.isEmpty) "" else s" Further options: ${common.mkString(", ")}."
+      val own = group.specs.filterNot(section(_).exists { case (_, whose) => whose.contains(group.format) })
+      s"## `${group.format}`\n\n${group.description}$also\n\n${lines(own, group.specs)}"
+    }
+    val ofSeveral = shared.map { case (title, whose) =>
+      val all = formats.filter(group => whose.contains(group.format)).flatMap(_.specs).distinctBy(_.name)
+      val names = whose.map(name => s"`$name`").mkString(", ")
+      s"## $title\n\nOf $names.\n\n${lines(all.filter(section(_).exists(_._1 == title)), all)}"
+    }
+    (Head +: (ofFormats ++ ofSeveral)).mkString("\n")
+  }
+
+  private def anchor(title: String): String = title.toLowerCase(Locale.ROOT).replace(' ', '-')
+
+  private def lines(specs: Seq[OptionSpec[_]], all: Seq[OptionSpec[_]]): String =
+    specs.filterNot(isVariant(_, all)).map(spec => line(spec, variants(spec, all)) + "\n").mkString
+
+  private def line(spec: OptionSpec[_], variants: Seq[String] = Nil): String = {
+    val names = (spec.name +: variants).map(name => s"`$name`").mkString(", ")
+    val kind =
+      if (spec.secret) "secret"
+      else if (spec.kind.allowed.nonEmpty && spec.kind.name != "boolean") spec.kind.allowed.mkString("/")
+      else spec.kind.name
+    val default = if (spec.required) Some("**required**") else spec.defaultText.map(text => s"default `$text`")
+    s"- $names (${(kind +: default.toSeq).mkString(", ")}): ${spec.doc}"
+  }
+
+  /** The options that give a secret by a file or by a variable. */
+  private def variants(spec: OptionSpec[_], all: Seq[OptionSpec[_]]): Seq[String] =
+    if (spec.secret) Seq("File", "Env").map(spec.name + _).filter(name => all.exists(_.name == name)) else Nil
+
+  private def isVariant(spec: OptionSpec[_], all: Seq[OptionSpec[_]]): Boolean =
+    all.exists(variants(_, all).contains(spec.name))
 }
