@@ -206,7 +206,7 @@ HEADINGS = {
 
 def documented() -> set[str]:
     """The metrics of the page, each with the kinds of sources or sinks that have it."""
-    found = []
+    found: list[str] = []
     for section in PAGE.source.split("\n### ")[1:]:
         heading, _, listed = section.partition("\n")
         names = re.findall(r"^- `(epochal_\w+)`: \S", listed, re.MULTILINE)
