@@ -15,7 +15,7 @@ import io.epochal.rest.http.request.HttpCounters
 import io.epochal.rest.source.RecordsApi
 import io.epochal.rest.source.paging.{RecordRange, RestOptions}
 
-final class PagesAheadSuite extends AnyFunSuite {
+final class PageReaderSuite extends AnyFunSuite {
 
   /** The ids of records `from` to `until`, in the order in which they come. */
   private def read(api: RecordsApi, until: Long, depth: Int, more: (String, String)*): Seq[Long] = {
