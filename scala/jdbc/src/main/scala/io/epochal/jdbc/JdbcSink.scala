@@ -10,7 +10,7 @@ import io.epochal.jdbc.database.{BulkRun, Database}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.sink._
 
-/** A table as a sink of Epochal's: what it cannot do, and how a run gets hold of it. */
+/** The table as a transactional sink: what it refuses, and how a run or a batch write gets its target. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
   private val options = database.options
 

@@ -161,7 +161,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
 private[commit] object JdbcTarget {
 
-  /** The table is not the one any more that the rows were encoded for. */
+  /** The table was replaced or altered since the rows were encoded. */
   def replaced(run: BulkRun): EpochalException = {
     val target = run.table.table.target
     Conditions.TargetChanged(
@@ -181,7 +181,7 @@ private[commit] object JdbcTarget {
       Conditions.TooManyConnections)
 }
 
-/** Brings what tasks put out into the table, and checks that all of it is there (K13).
+/** Loads an epoch's rows into the table and checks that all of them are stored (K13).
   *
   * @param whole
   *   the rows are all that the table is to hold
@@ -246,6 +246,6 @@ final private[jdbc] class Loading(database: Database, run: BulkRun, whole: Boole
 
 private[jdbc] object Loading {
 
-  /** How often rows are deleted that others go on adding. */
+  /** Attempts to empty the table while others add rows. */
   private val Clearings = 3
 }

@@ -112,7 +112,7 @@ final private[jdbc] class LedgerClaim(
     }
 }
 
-/** Looks, while a claim waits for a lock, for whom it waits (K15).
+/** Finds the sessions that block a claim while it waits for a lock (K15).
   *
   * A driver that died in a long statement, or was frozen in the middle of one, leaves a session that holds the sink's row.
   * Such a session is ended when it is proven to be of this sink and of a generation that the claim makes an older one: its
@@ -133,7 +133,7 @@ final private[jdbc] class ClaimWatch(
   @volatile private var found = Seq.empty[Blocker]
   @volatile private var refused = Option.empty[EpochalException]
 
-  /** Those that were seen last and could not be ended. */
+  /** The blocking sessions that were seen last and could not be ended. */
   def blockers: Seq[Blocker] = found
 
   /** Why the ledger, as it was seen last, would refuse the claim. */
@@ -152,13 +152,13 @@ final private[jdbc] class ClaimWatch(
 
   private def watch(sessions: Sessions, session: Long, done: CountDownLatch): Unit = {
     def wait(time: Duration): Boolean = !done.await(time.toMillis, TimeUnit.MILLISECONDS)
-    var goesOn = wait(grace)
-    while (goesOn) {
+    var waiting = wait(grace)
+    while (waiting) {
       try check(sessions, session, done)
       catch {
         case NonFatal(error) => log.warn("epochal-jdbc: whom the claim waits for cannot be seen: {}", redacted(error))
       }
-      goesOn = wait(Pause)
+      waiting = wait(Pause)
     }
   }
 

@@ -10,7 +10,7 @@ import io.epochal.jdbc.option.{QualifiedName, TableName}
 import io.epochal.jdbc.sql.Sql
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 
-/** Makes the table that is meant, and that of bad rows, ready for a query's rows. */
+/** Finds or creates the target and the table of bad rows, and binds the query's columns to the target. */
 private[jdbc] object TargetTables {
 
   /** Another claim of the sink was first: this one begins again, since it has locked nothing. */

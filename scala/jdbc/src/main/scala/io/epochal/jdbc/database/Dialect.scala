@@ -18,7 +18,7 @@ import io.epochal.jdbc.sql.Sql
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
-/** All that differs from database to database. The rest of the sink names none.
+/** Everything that differs between databases. The rest of the sink names no database.
   *
   * A dialect of your own is a class with a constructor without parameters, named in the resource
   * `META-INF/services/io.epochal.jdbc.database.Dialect`; it comes before Epochal's own. Extend [[generic.GenericDialect]]
@@ -37,7 +37,7 @@ import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
   */
 trait Dialect {
 
-  /** For people. */
+  /** For messages. */
   def name: String
 
   def handles(url: String): Boolean
@@ -228,7 +228,7 @@ trait DriverErrors {
   def known(@unused error: SQLException): Option[DatabaseFailure] = None
 }
 
-/** What a ledger statement needs of a dialect. */
+/** SQL fragments that the ledger's statements need. */
 trait LedgerDialect {
   def text: String
   def bigint: String
@@ -249,7 +249,7 @@ trait LedgerDialect {
   /** SQL for a column whose name may be a reserved word. */
   def column(name: String): String = name
 
-  /** What stands behind the columns in CREATE TABLE. */
+  /** Appended to CREATE TABLE. */
   def tableOptions: String = ""
 
   /** SQL for "equal, or both NULL". */
@@ -261,7 +261,7 @@ trait LedgerDialect {
   def serializeClaims(@unused connection: Connection): Boolean = false
 }
 
-/** An error of a database that users must be told of in other words than the driver's. */
+/** A database error with a condition of its own. */
 sealed trait DatabaseFailure
 
 object DatabaseFailure {
@@ -308,10 +308,10 @@ object Loaded {
   final case class DuplicateKeys(rows: Long) extends Loaded
 }
 
-/** A driver that is not in Epochal's jar, or is.
+/** The JDBC driver of a database.
   *
   * @param artifact
-  *   `group:name` of the jar to get where it is missing
+  *   `group:name` of its jar, where that is not Epochal's
   */
 final case class JdbcDriver(className: String, artifact: Option[String] = None)
 

@@ -163,7 +163,7 @@ private[jdbc] object DriverProperties {
     lines.collectFirst { case ("driver", Seq(`scheme`, className, artifact @ _*)) => (className, artifact.headOption) }
   }
 
-  /** What stands behind each name. */
+  /** The values that follow each name. */
   def values(kind: String): Map[String, Set[String]] =
     lines.collect { case (`kind`, name +: values) => name -> values }.groupMapReduce(_._1)(_._2.toSet)(_ ++ _)
 }

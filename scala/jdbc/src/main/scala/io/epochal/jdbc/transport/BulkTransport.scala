@@ -134,7 +134,7 @@ private object BulkOutput {
   val SendBytes: Long = 256L << 10
 }
 
-/** Which transport an epoch takes, and what is said of it. */
+/** Chooses the transport of an epoch, and describes it for the progress. */
 private[jdbc] object Transports {
 
   /** By way of the database. With `auto`, the tasks share the bytes that may travel in messages evenly, so that no skew makes
@@ -156,7 +156,7 @@ private[jdbc] object Transports {
   /** Of an epoch. Less is no slower inline, and does not mind a crash of the server. */
   private val MaxInlineForMerge = 8L << 20
 
-  /** For the progress: what an epoch took, and why. */
+  /** For the progress: which transport an epoch used, and why. */
   def describe(database: Database, shipment: Shipment, tasks: Int): Map[String, String] = {
     val staged = shipment.elsewhere.size
     val files = shipment.files.size
@@ -177,7 +177,7 @@ private[jdbc] object Transports {
   }
 }
 
-/** Removes what tasks of a failed epoch have left in the database, as far as that can be done by this run. */
+/** Removes what the tasks of a failed epoch left in the database, as far as this run can. */
 private[jdbc] object Leftovers {
   private val log = LoggerFactory.getLogger("io.epochal.jdbc.transport.Leftovers")
 

@@ -10,7 +10,7 @@ import io.epochal.core.ledger.{EpochAttempt, EpochDecision, LedgerRow, OnLedgerE
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.sink.transport.Shipment
 
-/** What became of an epoch. */
+/** The result of an epoch's commit. */
 sealed trait EpochOutcome
 
 object EpochOutcome {
@@ -127,11 +127,11 @@ private object EpochCommit {
   private val log = LoggerFactory.getLogger(classOf[EpochCommit])
 }
 
-/** Remembers that the response to a COMMIT was lost, until somebody has found out what became of it (K7).
+/** A step that ends in a COMMIT. Remembers that the response to a COMMIT was lost, until it is known whether it took effect (K7).
   *
   * @param inLedger
-  *   whether the ledger tells of it. Of a batch nothing in the system but the transaction's id tells, so the server is remembered
-  *   that gave it
+  *   the ledger shows whether it took effect. For a batch only the transaction's id does, so the server that assigned it is
+  *   remembered
   */
 final private[sink] class CommitDoubt(target: SinkTarget, epoch: String, inLedger: Boolean) {
   private var open = false

@@ -10,7 +10,7 @@ import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.transport.Shipment
 import io.epochal.kit.spark.QueryMetrics
 
-/** What the sink tells in every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
+/** The sink's part of every query progress (`sink.metrics`): the last epoch, and counts since the query started. */
 final private[epochal] class SinkMetrics(format: String) {
   private val log = LoggerFactory.getLogger(classOf[SinkMetrics])
   private val retries = new AtomicLong

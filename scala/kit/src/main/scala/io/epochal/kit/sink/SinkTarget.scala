@@ -20,7 +20,7 @@ trait SinkTarget {
   /** How tasks encode rows. */
   def rowFormat: RowFormat
 
-  /** The way that the rows of an epoch take.
+  /** How the rows of an epoch travel.
     *
     * @param limit
     *   bytes that may travel in the messages of all tasks
@@ -39,7 +39,7 @@ trait SinkTarget {
   /** Lets no task of this run store rows in the middle of an epoch any more, and tells them why. It may fail. */
   def failed(@unused reason: String): Unit = ()
 
-  /** For the progress: which way the rows took, and why. */
+  /** For the progress: which transport the rows took, and why. */
   def describe(shipment: Shipment, @unused tasks: Int): Map[String, String] = Map("transport" -> shipment.driverWay)
 
   /** Runs `body` in a transaction that it commits itself; what it does not commit is rolled back. The whole is run again when

@@ -26,7 +26,7 @@ import io.epochal.kit.sink.transport.{RowFiles, TaskMessage, Transport}
 import io.epochal.kit.spark.{EveryOutputMode, QueryStop, RunningQuery, SinkEngine}
 import io.epochal.kit.store.{HadoopFileStore, LoggedEpochs}
 
-/** What is to be written, and by whom. */
+/** What the writes of one query or batch share. */
 final private[sink] case class WriteRequest(
     sink: TransactionalSink,
     claims: Claims,
