@@ -20,38 +20,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal import errors, ingest, jdbc, read, rest, write
+from epochal import _errors, errors, ingest, jdbc, read, rest, write
+from epochal._errors import *
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
 from epochal._version import VERSION as __version__
-from epochal.errors import (
-    CheckpointError,
-    ConfigurationError,
-    ConnectUnsupportedError,
-    DatabaseError,
-    DataLossError,
-    EpochalError,
-    EpochChangedError,
-    EpochError,
-    EpochGapError,
-    EpochRegressedError,
-    HttpError,
-    ModeError,
-    OptionError,
-    RecordError,
-    RepairError,
-    RowError,
-    SchemaError,
-    ServerError,
-    SessionWithoutJarError,
-    SinkError,
-    SinkFencedError,
-    SinkIdentityError,
-    SourceError,
-    TableError,
-    VersionMismatchError,
-)
 
 if TYPE_CHECKING:
     from epochal import testing
@@ -64,40 +38,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "Checkpoint",
-    "CheckpointError",
-    "ConfigurationError",
-    "ConnectUnsupportedError",
-    "DataLossError",
-    "DatabaseError",
     "Display",
-    "EpochChangedError",
-    "EpochError",
-    "EpochGapError",
-    "EpochRegressedError",
-    "EpochalError",
     "Http",
-    "HttpError",
     "Ledger",
     "LedgerRow",
     "Limits",
-    "ModeError",
-    "OptionError",
     "Proxy",
-    "RecordError",
-    "RepairError",
     "Retry",
-    "RowError",
-    "SchemaError",
     "Secret",
-    "ServerError",
-    "SessionWithoutJarError",
-    "SinkError",
-    "SinkFencedError",
-    "SinkIdentityError",
-    "SourceError",
-    "TableError",
     "Tls",
-    "VersionMismatchError",
     "__version__",
     "await_all",
     "check_version",
@@ -117,6 +66,7 @@ __all__ = [
     "watch",
     "write",
 ]
+__all__ += _errors.__all__
 
 
 #: Where the tools are, which are imported when they are used.
@@ -146,4 +96,4 @@ if not TYPE_CHECKING:  # for a type checker, the imports above
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)

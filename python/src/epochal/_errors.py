@@ -7,6 +7,34 @@ from typing import Any
 from epochal import _traceback
 from epochal._version import SCALA, VERSION
 
+__all__ = [
+    "CheckpointError",
+    "ConfigurationError",
+    "ConnectUnsupportedError",
+    "DataLossError",
+    "DatabaseError",
+    "EpochChangedError",
+    "EpochError",
+    "EpochGapError",
+    "EpochRegressedError",
+    "EpochalError",
+    "HttpError",
+    "ModeError",
+    "OptionError",
+    "RecordError",
+    "RepairError",
+    "RowError",
+    "SchemaError",
+    "ServerError",
+    "SessionWithoutJarError",
+    "SinkError",
+    "SinkFencedError",
+    "SinkIdentityError",
+    "SourceError",
+    "TableError",
+    "VersionMismatchError",
+]
+
 #: Where users import the classes from, as a traceback and a pickle name it.
 _MODULE = "epochal.errors"
 

@@ -49,67 +49,14 @@ from types import TracebackType
 from typing import Final
 
 from epochal import _errors, _references, _spark_says
-from epochal._errors import (
-    CheckpointError,
-    ConfigurationError,
-    ConnectUnsupportedError,
-    DatabaseError,
-    DataLossError,
-    EpochalError,
-    EpochChangedError,
-    EpochError,
-    EpochGapError,
-    EpochRegressedError,
-    HttpError,
-    ModeError,
-    OptionError,
-    RecordError,
-    RepairError,
-    RowError,
-    SchemaError,
-    ServerError,
-    SessionWithoutJarError,
-    SinkError,
-    SinkFencedError,
-    SinkIdentityError,
-    SourceError,
-    TableError,
-    VersionMismatchError,
-)
+from epochal._errors import *
 
-__all__ = [
-    "CheckpointError",
-    "ConfigurationError",
-    "ConnectUnsupportedError",
-    "DataLossError",
-    "DatabaseError",
-    "EpochChangedError",
-    "EpochError",
-    "EpochGapError",
-    "EpochRegressedError",
-    "EpochalError",
-    "HttpError",
-    "ModeError",
-    "OptionError",
-    "RecordError",
-    "RepairError",
-    "RowError",
-    "SchemaError",
-    "ServerError",
-    "SessionWithoutJarError",
-    "SinkError",
-    "SinkFencedError",
-    "SinkIdentityError",
-    "SourceError",
-    "TableError",
-    "VersionMismatchError",
-    "from_spark",
-    "named",
-]
+__all__ = ["from_spark", "named"]
+__all__ += _errors.__all__
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)
 
 
 #: By condition, of the jar's and of this package's own.
