@@ -89,11 +89,19 @@ def described(kind: type[Value]) -> str:
             said = str(one.metadata["part"][0].__doc__).partition("\n")[0]
         else:
             key = one.metadata["chooses"] if option is None else option.name
-            said = in_python(declared()[name][f"{key}.*" if option and option.kind is FAMILY else key], own, name)
-        text = textwrap.fill(
-            f"{one.name}: {said}", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+            key = f"{key}.*" if option and option.kind is FAMILY else key
+            where = (
+                name if key in declared()[name] else next(form for form, known in declared().items() if key in known)
+            )
+            text = option.doc if option else one.metadata["doc"]
+            said = text or in_python(declared()[where][key], own, where)
+            if where != name:
+                said += f" For ``{FORMS[where].caller}`` only."
+        lines.append(
+            textwrap.fill(
+                f"{one.name}: {said}", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+            )
         )
-        lines.append(text)
     return "\n".join(["    Args:", *lines]) if lines else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime, timedelta, timezone
@@ -84,7 +85,7 @@ def reached(form: Form) -> dict[str, list[str]]:
         for one in declared_name(option):
             found.setdefault(one, []).append(name)
     for name, kinds in form.values.items():
-        for one in {one for kind in kinds for one, _, _ in of_value(kind)}:
+        for one in {one for kind in kinds for one, _, _ in of_value(kind)} - form.lacks:
             found.setdefault(one, []).append(name)
     return found
 
@@ -116,7 +117,7 @@ def test_kinds_fit_the_options(source: str, jar_options: dict[str, Any]) -> None
     form = FORMS[source]
     all_of_values = [one for kinds in form.values.values() for kind in kinds for one in of_value(kind)]
     plain = [(name, option, False) for option in form.plain.values() for name in declared_name(option)]
-    for name, option, _ in [*plain, *all_of_values]:
+    for name, option, _ in [one for one in (*plain, *all_of_values) if one[0] not in form.lacks]:
         declared = jar_options[source][name]
         if option is None:
             assert name in BY_CLASS
@@ -221,7 +222,7 @@ def test_every_argument_sets_its_own_options_and_no_others(source: str) -> None:
         assert added == {f"{option.name}.k" if option.kind is FAMILY else option.name: "v"}
     for name, kinds in form.values.items():
         for kind in kinds:
-            value = made(kind)
+            value = made(kind, form.lacks)
             recorder = Recorder()
             function(recorder, **needed, **{name: [value] if name in form.lists else value})
             added = {key: value for key, value in recorder.seen.items() if key not in without.seen}
@@ -229,7 +230,7 @@ def test_every_argument_sets_its_own_options_and_no_others(source: str) -> None:
             assert added or kind.__name__ in ("Limits", "Poll", "Http", "Retry", "Ledger", "Transport")
 
 
-def made(kind: type[Value]) -> Value:
+def made(kind: type[Value], lacks: frozenset[str] = frozenset()) -> Value:
     """A value with all its fields that do not exclude each other."""
     given: dict[str, Any] = {}
     excluded = {"next_header", "header", "total_header", "last_page"}
@@ -237,7 +238,7 @@ def made(kind: type[Value]) -> Value:
     excluded |= {"has_more", "max_pages"} if kind is epochal.rest.TimeWindow else set()
     for one in fields(kind):
         option = option_of(one)
-        if one.name in excluded and kind is not epochal.rest.Csv:
+        if (one.name in excluded and kind is not epochal.rest.Csv) or (option is not None and option.name in lacks):
             continue
         if option is None:
             given[one.name] = made(one.metadata["part"][0])
@@ -280,3 +281,17 @@ def test_security_md_lists_files_and_variables_by_the_ending_that_each_secret_ha
         variants = {name for name in options if f"{name}File" in options or f"{name}Env" in options}
         assert [name for name in variants if not {f"{name}File", f"{name}Env"} <= {*options}] == []
     assert [ending for ending in ("File", "Env") if f"ends in `{ending}`" not in " ".join(page.split())] == []
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_a_value_describes_itself_and_names_no_option_of_the_jar(source: str) -> None:
+    for kind in (kind for kinds in FORMS[source].values.values() for kind in kinds):
+        said = re.sub(r"``.*?``", "", (kind.__doc__ or "").partition("Args:")[2], flags=re.DOTALL)
+        assert re.findall(r"\b[\w.]+=[\w-]+", said) == [], kind
+
+
+def test_a_limit_in_bytes_is_for_the_source_that_has_one() -> None:
+    limits = epochal.Limits(rows=10, bytes="64m")
+    assert FORMS["epochal-ingest"].options({"limits": limits}, None)["maxBytesPerBatch"] == "64m"
+    with pytest.raises(epochal.OptionError, match=r"epochal.read.rest has no Limits\(bytes=…\)"):
+        FORMS["epochal-rest"].options({"limits": limits}, None)

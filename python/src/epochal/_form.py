@@ -37,6 +37,7 @@ class Form:
         values: parameters that take a value, and its classes.
         lists: those of them that take several.
         unset: the classes whose defaults hold where no value is given.
+        lacks: options of the values that the format does not have.
     """
 
     format: str
@@ -45,6 +46,7 @@ class Form:
     values: Mapping[str, tuple[type[Value], ...]]
     lists: frozenset[str] = frozenset()
     unset: tuple[type[Value], ...] = ()
+    lacks: frozenset[str] = frozenset()
 
     @property
     def is_source(self) -> bool:
@@ -86,7 +88,10 @@ class Form:
             for one in argument if several else [argument]:
                 if not isinstance(one, self.values[name]):
                     raise self._no_value(name, one)
-                yield from one._options()
+                for setting in one._options():
+                    if setting.option in self.lacks:
+                        raise OptionError("OPTION_UNKNOWN", f"{self.caller} has no {setting.place}.", "Leave it out.")
+                    yield setting
 
     def _more(self, more: Mapping[str, OptionValue]) -> Iterator[Setting]:
         for name, value in more.items():

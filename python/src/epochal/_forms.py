@@ -13,7 +13,6 @@ from epochal._values.kind import (
     INSTANT,
     NAMES,
     SECRET,
-    SIZE,
     TABLE,
     TEXT,
     one_of,
@@ -30,6 +29,8 @@ _SOURCE: Final = {
 }
 #: What a source has whose records are not described by a value.
 _EVENT_TIME: Final = {"event_time_column": Option("eventTimeColumn", TEXT)}
+#: What the limits of some sources do not have.
+_NO_BYTES: Final = frozenset({"maxBytesPerBatch"})
 #: What every request has.
 _REQUEST: Final = {"headers": Option("headers", FAMILY, secret=True), "params": Option("params", FAMILY, secret=True)}
 _AUTH: Final = get_args(auth.AnyAuth)
@@ -51,13 +52,13 @@ RANDOM: Final = Form(
         **_EVENT_TIME,
     },
     {"limits": (Limits,)},
+    lacks=_NO_BYTES,
 )
 
 INGEST: Final = Form(
     "epochal-ingest",
     "epochal.read.ingest",
     {
-        "max_bytes_per_batch": Option("maxBytesPerBatch", SIZE),
         "num_partitions": Option("numPartitions", whole()),
         **_SOURCE,
         **_EVENT_TIME,
@@ -103,6 +104,7 @@ REST: Final = Form(
     },
     lists=frozenset({"auth"}),
     unset=(pages.NoPages, records.Json),
+    lacks=_NO_BYTES,
 )
 
 REST_SINK: Final = Form(

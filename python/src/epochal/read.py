@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from epochal._forms import CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load
-from epochal._options import Location, OptionValue, Size, text
+from epochal._options import Location, OptionValue, text
 from epochal._table_read import load_table
 from epochal._values.auth import AnyAuth
 from epochal._values.http import Http, Limits
@@ -62,7 +62,6 @@ def ingest(
     journal: Journal | None = None,
     schema: str | StructType | None = None,
     limits: Limits | None = None,
-    max_bytes_per_batch: Size | None = None,
     num_partitions: int | None = None,
     fail_on_data_loss: bool | None = None,
     source_id: str | None = None,
@@ -85,8 +84,7 @@ def ingest(
         records: what a record is: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
         journal: what may wait, and how long idempotency keys are known.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
-        limits: how many rows a micro-batch has.
-        max_bytes_per_batch: how many bytes of records a micro-batch has.
+        limits: how large a micro-batch may be.
         num_partitions: partitions of a batch.
         fail_on_data_loss: whether rows that are gone fail the query.
         source_id: the source's name in the offsets.
@@ -172,7 +170,7 @@ def random(
         alphabet: the characters to choose from.
         max_rows: rows in all; a batch read needs it.
         start_timestamp: the timestamp of row 0; a ``datetime`` without a zone is local time.
-        limits: how many rows a micro-batch has.
+        limits: how large a micro-batch may be.
         fail_on_data_loss: whether rows that are gone fail the query.
         source_id: the source's name in the offsets.
         event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress; here
@@ -246,7 +244,7 @@ def rest(
         metadata_columns: columns that say where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         http: time limits, retries, TLS, proxy and budget of requests.
-        limits: how many rows a micro-batch has.
+        limits: how large a micro-batch may be.
         poll: how a stream polls for new records.
         num_partitions: tasks that fetch pages at the same time.
         fail_on_data_loss: whether an API that shrank below the offset fails the query.

@@ -12,7 +12,7 @@ from epochal._values.value import Value, of, option, part
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Limits(Value):
-    """How many rows a micro-batch has.
+    """How large a micro-batch may be.
 
     >>> Limits(rows=10_000)
     Limits(rows=10000)
@@ -21,11 +21,13 @@ class Limits(Value):
         rows: Maximum rows in a micro-batch. Unset: all available ones.
         min_rows: Rows to wait for before a micro-batch starts, at most for ``max_delay``. Unset: any row starts one.
         max_delay: Longest delay by ``min_rows``. Default: ``"15m"``.
+        bytes: Maximum record bytes in a micro-batch. Unset: all available ones. For ``epochal.read.ingest`` only.
     """
 
     rows: int | None = option("maxRowsPerBatch", whole(declared="long"))
     min_rows: int | None = option("minRowsPerBatch", whole(declared="long"))
     max_delay: Duration | None = option("maxBatchDelay", DURATION)
+    bytes: Size | None = option("maxBytesPerBatch", SIZE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

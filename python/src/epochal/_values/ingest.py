@@ -28,15 +28,14 @@ class Tcp(Value):
         port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
         mode: Accept any number of clients, or read from one server as Spark's socket source does. Default:
             ``"listen"``.
-        host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token or,
-            with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
+        host: The address of the driver to listen on, or the server to connect to. An address that other machines can
+            reach needs a token. Default: ``"127.0.0.1"``.
         token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
         ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
             ``False``.
         max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
-        idle_timeout: Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m. Default:
-            ``"1h"``.
-        max_connections: Maximum connections; further ones are closed or, with protocol=http, wait. Default: ``1000``.
+        idle_timeout: How long a connection may send nothing before it is closed; 0s: for ever. Default: ``"1h"``.
+        max_connections: Maximum connections; further ones are closed. Default: ``1000``.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -44,12 +43,23 @@ class Tcp(Value):
 
     port: int = field(kw_only=False, metadata=of("port", whole(0), example="9999"))
     mode: Mode | None = option("mode", one_of(Mode))
-    host: str | None = option("host", TEXT)
+    host: str | None = option(
+        "host",
+        TEXT,
+        doc="The address of the driver to listen on, or the server to connect to. An address that other machines can "
+        'reach needs a token. Default: ``"127.0.0.1"``.',
+    )
     token: Secret | str | None = option("token", SECRET)
     ack: bool | None = option("ack", BOOLEAN)
     max_line_bytes: Size | None = option("maxLineBytes", SIZE)
-    idle_timeout: Duration | None = option("idleTimeout", DURATION)
-    max_connections: int | None = option("maxConnections", whole())
+    idle_timeout: Duration | None = option(
+        "idleTimeout",
+        DURATION,
+        doc='How long a connection may send nothing before it is closed; 0s: for ever. Default: ``"1h"``.',
+    )
+    max_connections: int | None = option(
+        "maxConnections", whole(), doc="Maximum connections; further ones are closed. Default: ``1000``."
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -16,6 +16,36 @@ EndOfList = Literal["proven", "assumed"]
 WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
 
 
+# What these fields say of themselves. The jar has one text for all paginations.
+_COUNTED_KEY = (
+    "JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that "
+    "changes in place then counts as the same. Unset: the whole record."
+)
+_CHAINED_END = (
+    "What the first page means if it has nothing where the next one is named (neither null nor empty): with proven it "
+    'fails the query, until some page has named a next one; with assumed the list ends there. Default: ``"proven"``.'
+)
+
+
+def _first(what: str) -> str:
+    return (
+        f"The {what} that the first page is requested with. Unset: it is requested without one; ``request_body`` with "
+        "a place for it needs it."
+    )
+
+
+_DRIFT = (
+    "What happens when the list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): "
+    "the query fails (fail), goes on from there once there are more again (warn), or reads the list again from its "
+    "first record, so that rows come twice (restart; not with ``partition_params`` or ``journal=True``). Unset: fail, or "
+    "warn with ``fail_on_data_loss=False``."
+)
+_JOURNAL = (
+    "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them "
+    "again. Default: ``False``."
+)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pages(Value):
     """How a list is requested."""
@@ -38,24 +68,29 @@ class NoPages(Pages):
     rest.NoPages(key='/id')
 
     Args:
-        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
-            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
-        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
-            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
-            list. Default: ``"proven"``.
-        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
-            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
-            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
-            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
+        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
+            changes in place then counts as the same. Unset: the whole record.
+        end_of_list: Whether the response is taken to be the whole list: with proven, one that mentions further pages
+            fails the query. Default: ``"proven"``.
+        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
+            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "none"}
 
-    key: str | None = option("keyField", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
-    journal: bool | None = option("journal", BOOLEAN)
+    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
+    end_of_list: EndOfList | None = option(
+        "endOfList",
+        one_of(EndOfList),
+        doc="Whether the response is taken to be the whole list: with proven, one that mentions further pages fails "
+        'the query. Default: ``"proven"``.',
+    )
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
+    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -71,13 +106,14 @@ class Offset(Pages):
         limit_param: Parameter for the page size. Default: ``"_limit"``.
         total: JSON Pointer to the total number of records, which saves the search for the end.
         total_header: Response header with that number, instead of ``total``.
-        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
-            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
-        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
-            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
-            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
-            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
+        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
+            changes in place then counts as the same. Unset: the whole record.
+        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
+            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "offset"}
@@ -87,9 +123,9 @@ class Offset(Pages):
     limit_param: str | None = option("limitParam", TEXT)
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
-    journal: bool | None = option("journal", BOOLEAN)
+    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
+    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -106,13 +142,14 @@ class Page(Pages):
         first: Number of the first page. Default: ``1``.
         total: JSON Pointer to the total number of records, which saves the search for the end.
         total_header: Response header with that number, instead of ``total``.
-        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
-            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
-        on_drift: If a list has fewer records than delivered, or others at their positions (LIST_SHIFTED): fail; warn
-            goes on once there are more; restart reads all again, so rows come twice (not with ``partition_params`` or
-            journal=true). Unset: fail, or warn with ``fail_on_data_loss=False``.
-        journal: Whether undelivered responses are kept in the checkpoint, so that replays do not request them again.
-            Always true with pagination=cursor, keyset, link, next-url and time-window. Default: ``False``.
+        key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
+            changes in place then counts as the same. Unset: the whole record.
+        on_drift: What happens when the list has fewer records than were delivered, or others at their positions
+            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
+            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
+        journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
+            request them again. Default: ``False``.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "page"}
@@ -123,9 +160,9 @@ class Page(Pages):
     first: int | None = option("firstPage", whole(0))
     total: str | None = option("totalCount", POINTER)
     total_header: str | None = option("totalCountHeader", TEXT)
-    key: str | None = option("keyField", POINTER)
-    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift))
-    journal: bool | None = option("journal", BOOLEAN)
+    key: str | None = option("keyField", POINTER, doc=_COUNTED_KEY)
+    on_drift: OnDrift | None = option("onDrift", one_of(OnDrift), doc=_DRIFT)
+    journal: bool | None = option("journal", BOOLEAN, doc=_JOURNAL)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -138,14 +175,15 @@ class Cursor(Pages):
     Args:
         next: JSON Pointer to the next cursor in a response; missing, null or empty on the last page.
         next_header: Response header with the next cursor, instead of ``next``.
-        param: Parameter for the cursor or key. Default: ``"cursor"``.
-        header: Request header for the cursor or key, instead of ``param``.
-        first: Cursor or key of the first page; required with a cursor in ``request_body``. Unset: none is sent.
+        param: Parameter that sends the cursor. Default: ``"cursor"``.
+        header: Header that sends the cursor, in place of ``param``.
+        first: The cursor that the first page is requested with. Unset: it is requested without one; ``request_body``
+            with a place for it needs it.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
-            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
-            list. Default: ``"proven"``.
+        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
+            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
+            Default: ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -154,12 +192,12 @@ class Cursor(Pages):
 
     next: str | None = option("nextCursor", POINTER)
     next_header: str | None = option("nextCursorHeader", TEXT)
-    param: str | None = option("cursorParam", TEXT)
-    header: str | None = option("cursorHeader", TEXT)
-    first: str | None = option("firstCursor", TEXT)
+    param: str | None = option("cursorParam", TEXT, doc='Parameter that sends the cursor. Default: ``"cursor"``.')
+    header: str | None = option("cursorHeader", TEXT, doc="Header that sends the cursor, in place of ``param``.")
+    first: str | None = option("firstCursor", TEXT, doc=_first("cursor"))
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
     max_pages: int | None = option("maxPages", whole())
 
     def __post_init__(self) -> None:
@@ -176,11 +214,12 @@ class Keyset(Pages):
     rest.Keyset(key='/id', param='starting_after')
 
     Args:
-        key: JSON Pointer to a record's key: keyset requests greater keys than the last record's. Where records are
-            counted, it identifies a record, whose other fields may change. Unset there: the whole record.
-        param: Parameter for the cursor or key. Default: ``"cursor"``.
-        header: Request header for the cursor or key, instead of ``param``.
-        first: Cursor or key of the first page; required with a cursor in ``request_body``. Unset: none is sent.
+        key: JSON Pointer within a record to its key: the next page is requested with the key of the last record, and
+            has the records with greater keys.
+        param: Parameter that sends the key. Default: ``"cursor"``.
+        header: Header that sends the key, in place of ``param``.
+        first: The key that the first page is requested with. Unset: it is requested without one; ``request_body`` with
+            a place for it needs it.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
@@ -189,10 +228,17 @@ class Keyset(Pages):
 
     _fixed: ClassVar[Mapping[str, str]] = {"pagination": "keyset"}
 
-    key: str = field(metadata=of("keyField", POINTER))
-    param: str | None = option("cursorParam", TEXT)
-    header: str | None = option("cursorHeader", TEXT)
-    first: str | None = option("firstCursor", TEXT)
+    key: str = field(
+        metadata=of(
+            "keyField",
+            POINTER,
+            doc="JSON Pointer within a record to its key: the next page is requested with the key of the last record, "
+            "and has the records with greater keys.",
+        )
+    )
+    param: str | None = option("cursorParam", TEXT, doc='Parameter that sends the key. Default: ``"cursor"``.')
+    header: str | None = option("cursorHeader", TEXT, doc="Header that sends the key, in place of ``param``.")
+    first: str | None = option("firstCursor", TEXT, doc=_first("key"))
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
     max_pages: int | None = option("maxPages", whole())
@@ -209,9 +255,9 @@ class Link(Pages):
         rel: Relation of the next page's Link header. Default: ``"next"``.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
-            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
-            list. Default: ``"proven"``.
+        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
+            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
+            Default: ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -221,7 +267,7 @@ class Link(Pages):
     rel: str | None = option("linkRel", TEXT)
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
     max_pages: int | None = option("maxPages", whole())
 
 
@@ -236,9 +282,9 @@ class NextUrl(Pages):
         next: JSON Pointer to the next page's URL in a response; missing, null or empty on the last page.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: proven: a first page that names no next page (neither null nor empty) fails the query until some
-            page has named one; so does a response of pagination=none that mentions further pages. assumed: both end the
-            list. Default: ``"proven"``.
+        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
+            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
+            Default: ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -248,7 +294,7 @@ class NextUrl(Pages):
     next: str = field(metadata=of("nextUrl", POINTER))
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)
-    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList))
+    end_of_list: EndOfList | None = option("endOfList", one_of(EndOfList), doc=_CHAINED_END)
     max_pages: int | None = option("maxPages", whole())
 
 
@@ -269,7 +315,7 @@ class TimeWindow(Pages):
         from_param: Parameter for a window's start, inclusive. Default: ``"from"``.
         to_param: Parameter for a window's end, exclusive. Default: ``"to"``.
         format: Format of start and end: 2026-01-01T00:00:00Z, with milliseconds, or Unix time. Default: ``"iso"``.
-        pages: Pagination within a window, with its own options. Default: ``"none"``.
+        pages: How the pages of one window follow each other. Unset: one response has all.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
@@ -287,7 +333,15 @@ class TimeWindow(Pages):
     to_param: str | None = option("windowToParam", TEXT)
     format: WindowFormat | None = option("windowFormat", one_of(WindowFormat))
     pages: NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | None = part(
-        NoPages, Offset, Page, Cursor, Keyset, Link, NextUrl, chooses="windowPagination"
+        NoPages,
+        Offset,
+        Page,
+        Cursor,
+        Keyset,
+        Link,
+        NextUrl,
+        chooses="windowPagination",
+        doc="How the pages of one window follow each other. Unset: one response has all.",
     )
     has_more: str | None = option("hasMore", POINTER)
     last_page: str | None = option("lastPage", POINTER)

@@ -37,7 +37,7 @@ class Body(Value):
         row_template: JSON of a row, in which ${name} is a column's value (within quotes: its text) and ${_row} the
             whole row. Unset: ${_row}.
         template: JSON of the body, with ${_rows} once and optionally ${_key}, the idempotency key. Unset: ${_rows}.
-        content_type: Content-Type. Unset: application/json, or application/x-ndjson with body=ndjson.
+        content_type: Header Content-Type. Unset: application/json, or application/x-ndjson for rows as NDJSON.
         ignore_null_fields: Whether NULLs are left out; if not, they are sent as null. Default: ``False``.
     """
 
@@ -46,7 +46,11 @@ class Body(Value):
     format: BodyFormat | None = option("body", one_of(BodyFormat))
     row_template: str | None = option("rowTemplate", TEXT)
     template: str | None = option("bodyTemplate", TEXT)
-    content_type: str | None = option("contentType", TEXT)
+    content_type: str | None = option(
+        "contentType",
+        TEXT,
+        doc="Header Content-Type. Unset: application/json, or application/x-ndjson for rows as NDJSON.",
+    )
     ignore_null_fields: bool | None = option("ignoreNullFields", BOOLEAN)
 
 

@@ -143,14 +143,16 @@ class Connection(OfTable):
 
     Args:
         driver: JDBC driver class. Unset: the usual one for the URL.
-        properties: Driver properties, as connection.sslmode=verify-full. Secret.
+        properties: Properties for the driver, for example ``{"sslmode": "verify-full"}``. Secret.
         max_connections: Maximum connections per JVM (driver, executor) and login; tasks wait for a free one. Unset: 16
             on PostgreSQL, 2 on SQLite, else 8.
         lock_timeout: Maximum wait of one attempt for a database lock. Default: ``"30s"``.
     """
 
     driver: str | None = option("driver", TEXT)
-    properties: Mapping[str, str] | None = option("connection", FAMILY)
+    properties: Mapping[str, str] | None = option(
+        "connection", FAMILY, doc='Properties for the driver, for example ``{"sslmode": "verify-full"}``. Secret.'
+    )
     max_connections: int | None = option("maxConnections", whole(2))
     lock_timeout: Duration | None = option("lockTimeout", DURATION)
 
@@ -193,8 +195,9 @@ class Transport(OfTable):
             the committing transaction moves rows. prepared (append only): tasks prepare transactions, which the driver
             commits one by one. auto: inline; for tasks beyond their share of ``inline_max_bytes`` staged or, without
             staging, files beside the checkpoint. Default: ``"auto"``.
-        inline_max_bytes: Maximum encoded bytes of an epoch in commit messages. Beyond it transport=inline fails; with
-            auto, tasks over their share use staging, or files without it. Default: ``"64m"``.
+        inline_max_bytes: Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an
+            error, with auto a task whose share they exceed goes on by staging, or by a file where the database has no
+            staging. Default: ``"64m"``.
         spill_directory: Directory, reachable by driver and executors, for rows beyond ``inline_max_bytes`` without
             staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none
             on a cluster.
@@ -207,7 +210,13 @@ class Transport(OfTable):
     """
 
     kind: TransportKind | None = option("transport", one_of(TransportKind))
-    inline_max_bytes: Size | None = option("inlineMaxBytes", SIZE)
+    inline_max_bytes: Size | None = option(
+        "inlineMaxBytes",
+        SIZE,
+        doc="Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an error, with "
+        "auto a task whose share they exceed goes on by staging, or by a file where the database has no staging. "
+        'Default: ``"64m"``.',
+    )
     spill_directory: Location | None = option("spillDirectory", PLACE)
     batch_size: int | None = option("batchSize", whole())
     flush_interval: Duration | None = option("flushInterval", DURATION)

@@ -26,12 +26,14 @@ class Option:
     Attributes:
         secret: whether its value is printed nowhere.
         example: a value as it is written in Python; empty: that of its kind.
+        doc: what it says of itself, where the jar's text speaks of other values too.
     """
 
     name: str
     kind: Kind
     secret: bool = False
     example: str = ""
+    doc: str = ""
 
 
 class Setting(NamedTuple):
@@ -47,19 +49,19 @@ class Setting(NamedTuple):
     secret: bool = False
 
 
-def of(name: str, kind: Kind, *, secret: bool = False, example: str = "") -> Mapping[str, Any]:
+def of(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: str = "") -> Mapping[str, Any]:
     """Metadata of a field that sets an option."""
-    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example)}
+    return {"option": Option(name, kind, secret or kind is SECRET or kind is FAMILY, example, doc)}
 
 
-def option(name: str, kind: Kind, *, secret: bool = False, example: str = "") -> Any:
+def option(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: str = "") -> Any:
     """A field that sets an option, or leaves it unset."""
-    return field(default=None, metadata=of(name, kind, secret=secret, example=example))
+    return field(default=None, metadata=of(name, kind, secret=secret, example=example, doc=doc))
 
 
-def part(*kinds: type[Value], chooses: str | None = None) -> Any:
+def part(*kinds: type[Value], chooses: str | None = None, doc: str = "") -> Any:
     """A field that is a value itself, and may set an option by its class."""
-    return field(default=None, metadata={"part": kinds, "chooses": chooses})
+    return field(default=None, metadata={"part": kinds, "chooses": chooses, "doc": doc})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
