@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from epochal._forms import FORMS
 from epochal._references import spellings
-from epochal._values import auth, http, ingest, pages, records, rows, table
+from epochal._values import auth, http, ingest, ingest_http, pages, records, rows, table
 from epochal._values.kind import FAMILY
 from epochal._values.value import Option, Value, option_of, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
-MODULES = (http, pages, auth, records, rows, table, ingest)
+MODULES = (http, pages, auth, records, rows, table, ingest, ingest_http)
 WIDTH = 120
 #: What a class says by being one.
 _SAID = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")

@@ -25,8 +25,8 @@ class Bearer(Value):
     ingest.Bearer(token=Secret.env('TOKEN'))
 
     Args:
-        token: Bearer token that requests must have. Secret.
-        previous: Bearer token that is still accepted while clients change to ``token``. Secret.
+        token: Bearer token required of requests. Secret.
+        previous: Older bearer token that is still accepted. Secret.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -43,9 +43,9 @@ class Basic(Value):
     ingest.Basic(user='***', password=Secret.file('/run/secrets/password'))
 
     Args:
-        user: Name that requests must have, with the password. Secret.
-        password: Password of ``user``, by basic authorization. Secret.
-        previous: Password that is still accepted while clients change to ``password``. Secret.
+        user: User name required of requests, with password. Secret.
+        password: Password of user, in basic authentication. Secret.
+        previous: Older password that is still accepted. Secret.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -63,16 +63,14 @@ class Signature(Value):
     ingest.Signature(sender='github', secret=Secret.env('WEBHOOK'))
 
     Args:
-        sender: Who signs the requests, with ``secret``: ``"github"``, ``"stripe"``, ``"slack"``, or with ``"header"``
-            any sender that puts an HMAC of the body into a header.
-        secret: Secret that webhooks are signed with. Secret.
-        previous: Secret that is still accepted while the sender changes to ``secret``. Secret.
-        tolerance: How far the time that stripe and slack sign may be from the driver's clock; older requests are
-            refused. Default: ``"5m"``.
-        header: With ``"header"``: the header that has the signature.
-        prefix: With ``"header"``: the text before the signature. Unset: none.
-        algorithm: With ``"header"``: how the body is signed. Default: ``"HmacSHA256"``.
-        encoding: With ``"header"``: how the signature is written. Default: ``"hex"``.
+        sender: Signature scheme of the webhooks; header is any HMAC of the body in a header.
+        secret: Secret that signs the webhooks. Secret.
+        previous: Older signature secret that is still accepted. Secret.
+        tolerance: Maximum distance of the time that stripe and slack sign from the driver's clock. Default: ``"5m"``.
+        header: With signature=header: name of the header.
+        prefix: With signature=header: text before the signature.
+        algorithm: With signature=header: the HMAC algorithm. Default: ``"HmacSHA256"``.
+        encoding: With signature=header: the signature's encoding. Default: ``"hex"``.
     """
 
     _room: ClassVar[str] = "ingest."
@@ -95,11 +93,10 @@ class Tls(Value):
     ingest.Tls(cert_file='/run/secrets/server.pem', key_file='/run/secrets/server-key.pem')
 
     Args:
-        cert_file: File on the driver with the listener's certificate and those that lead to its authority, in PEM.
-        key_file: File on the driver with the listener's private key, PKCS#8 in PEM. Unset: it stands in ``cert_file``.
-        key_password: Password of an encrypted private key. Secret.
-        key_store_file: File on the driver with the listener's private key and certificates, in PKCS#12, in place of
-            ``cert_file``.
+        cert_file: PEM file on the driver: the listener's certificate and its chain.
+        key_file: PEM file on the driver: the listener's private key (PKCS#8). Unset: in ``cert_file``.
+        key_password: Password of the private key. Secret.
+        key_store_file: PKCS#12 file on the driver with the listener's key and certificates, instead of ``cert_file``.
         key_store_password: Password of ``key_store_file`` and its key. Secret.
     """
 
@@ -129,32 +126,29 @@ class Http(Value):
     ingest.Http(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))
 
     Args:
-        port: The port to listen on (0: any that is free; ``epochal.ingest.address`` tells it).
-        host: The address of the driver to listen on. One that is not loopback needs ``auth`` or ``tls``.
-            Default: ``"127.0.0.1"``.
-        auth: Who may write: ``ingest.Bearer``, ``ingest.Basic`` or ``ingest.Signature``. Unset: all on the driver's
-            machine.
-        tls: The listener's certificate. Unset: no TLS.
-        headers: Request headers for the column headers. Those with credentials or signatures are refused. Unset: none.
-        malformed: What becomes of a body that is not what its Content-Type says: ``"refuse"`` answers 400 and keeps
-            nothing of the request; ``"keep"`` stores the whole body as one record, of NDJSON only the lines at fault as
-            they are. Default: ``"refuse"``.
-        trust_forwarded: Whether the last address in X-Forwarded-For is the client's, as a proxy in front sets it.
-            Without a proxy any client could set it. Default: ``False``.
-        open_status: Whether ``GET /health`` and ``GET /metrics`` need no credentials. On loopback they never do.
-            Default: ``False``.
-        max_request_bytes: Largest body of a request, before decompression and after it; up to 1g. Default: ``"8m"``.
-        max_record_bytes: Largest record. Default: ``"1m"``.
-        max_records_per_request: Maximum records of a request. Default: ``100000``.
-        max_buffered_bytes: Memory for the bodies of all requests that are being received or stored; beyond it requests
-            get status 503. Default: ``"64m"``.
-        max_header_bytes: Largest head of a request: its line and its headers; up to 1m. Default: ``"16k"``.
-        head_timeout: How long a client may take for a request's head: from the connection, or from the first byte of a
-            later request. Then the connection is closed. Default: ``"15s"``.
-        min_bytes_per_second: Bytes of a body that must come each second, on average from its first 10 seconds on; the
-            connection of a slower client is closed. Default: ``"1k"``.
-        idle_timeout: How long a connection may send nothing before it is closed; ``"0s"``: for ever. Unset: 1m.
-        max_connections: Maximum connections; further ones wait. Default: ``1000``.
+        port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
+        host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token or,
+            with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
+        auth: Requests need a bearer token.
+        tls: The listener's certificate. Files are on the driver.
+        headers: Request headers to keep in the column headers; ones with credentials or signatures are refused.
+        malformed: For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as
+            one record (of NDJSON, the faulty lines). Default: ``"refuse"``.
+        trust_forwarded: Whether the last X-Forwarded-For address is the client's. Only behind a proxy: any client can
+            set the header. Default: ``False``.
+        open_status: Whether GET /health and GET /metrics need no credentials, as on loopback. Default: ``False``.
+        max_request_bytes: Maximum request body, compressed and decompressed; up to 1g. Default: ``"8m"``.
+        max_record_bytes: Maximum record size. Default: ``"1m"``.
+        max_records_per_request: Maximum records per request. Default: ``100000``.
+        max_buffered_bytes: Memory for the bodies of concurrent requests; beyond it requests get status 503. Default:
+            ``"64m"``.
+        max_header_bytes: Maximum size of request line and headers; up to 1m. Default: ``"16k"``.
+        head_timeout: Time to send a request's line and headers, before the connection is closed. Default: ``"15s"``.
+        min_bytes_per_second: Minimum average rate of a body after its first 10 seconds; slower clients are
+            disconnected. Default: ``"1k"``.
+        idle_timeout: Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m. Default:
+            ``"1h"``.
+        max_connections: Maximum connections; further ones are closed or, with protocol=http, wait. Default: ``1000``.
     """
 
     _room: ClassVar[str] = "ingest."
