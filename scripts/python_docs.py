@@ -118,6 +118,10 @@ def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
 
     keys = [key for key in {*own, *others} if not (key.islower() and key.isalpha())]
     names = "|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True))
+    # A word such as *signature* is an option only where it has a value.
+    for key in own:
+        if key.islower() and key.isalpha():
+            names += f"|{key}(?==)"
     text = _SAID.sub("", option.doc)
     text = re.sub(rf"(?<![\w.])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
     default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "required") else ""

@@ -67,10 +67,10 @@ class Signature(Value):
         secret: Secret that signs the webhooks. Secret.
         previous: Older signature secret that is still accepted. Secret.
         tolerance: Maximum distance of the time that stripe and slack sign from the driver's clock. Default: ``"5m"``.
-        header: With signature=header: name of the header.
-        prefix: With signature=header: text before the signature.
-        algorithm: With signature=header: the HMAC algorithm. Default: ``"HmacSHA256"``.
-        encoding: With signature=header: the signature's encoding. Default: ``"hex"``.
+        header: With ``sender="header"``: name of the header.
+        prefix: With ``sender="header"``: text before the signature.
+        algorithm: With ``sender="header"``: the HMAC algorithm. Default: ``"HmacSHA256"``.
+        encoding: With ``sender="header"``: the signature's encoding. Default: ``"hex"``.
     """
 
     _room: ClassVar[str] = "ingest."
