@@ -15,8 +15,8 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Of each sbt project the Scala files below src/main, and their lines without comments and blank ones. A figure that
 #: went down is lowered here; raising one needs an ADR.
 BUDGETS = {
-    "core": (37, 2310),
-    "kit": (92, 8170),
+    "core": (34, 2300),
+    "kit": (90, 8170),
     "random": (7, 440),
     "rest": (68, 6690),
     "ingest": (31, 2930),

@@ -1,6 +1,8 @@
 package io.epochal.core.journal.acknowledged
 
 import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
+import java.util.zip.CRC32C
 
 import scala.util.Try
 
@@ -78,3 +80,108 @@ private[acknowledged] object OpenSegment {
   /** The mark of a run's frames: clients do not know it, so no payload of theirs looks like a frame. */
   def mark(run: String): Long = ByteBuffer.wrap(java.util.HexFormat.of.parseHex(run.take(16))).getLong
 }
+
+/** The bytes of a segment of the [[AcknowledgedJournal]]. Numbers are big-endian, without sign where they count; u4 has four bytes,
+  * u8 eight.
+  *
+  * {{{
+  * header   "EPOCHALA"                 8 bytes of ASCII
+  *          version                    u4, 1
+  *          first row                  u8
+  *          mark                       8 random bytes, other ones in each run
+  *          source                     u4 bytes, then so many bytes of UTF-8
+  *          crc                        u4, CRC-32C of the header up to here
+  * frame*   mark                       as in the header
+  *          first row                  u8
+  *          length of the payload      u4
+  *          crc                        u4, CRC-32C of rows and payload, as in a segment of the Journal
+  *          rows                       u4
+  *          crc                        u4, CRC-32C of the frame up to here
+  *          payload
+  * }}}
+  *
+  * A frame without rows is the state that the writer carries over from the segments before; it is the first of its segment, if it is
+  * there. A segment has no end mark: it goes on until a frame is not whole, or where the next segment begins.
+  */
+private[acknowledged] object FrameFormat {
+  val Version = 1
+
+  /** Bytes of a frame before its payload. */
+  val HeadLength = 32
+
+  private val Magic = "EPOCHALA".getBytes(US_ASCII)
+  private val FixedHeader = Magic.length + 4 + 8 + 8 + 4
+  private val MaxSource = 1 << 20
+
+  def header(mark: Long, from: Long, source: String): Array[Byte] = {
+    val name = source.getBytes(UTF_8)
+    val bytes = ByteBuffer
+      .allocate(FixedHeader + name.length + 4)
+      .put(Magic)
+      .putInt(Version)
+      .putLong(from)
+      .putLong(mark)
+      .putInt(name.length)
+      .put(name)
+    bytes.putInt(crcOf(bytes.array, bytes.position())).array
+  }
+
+  def head(mark: Long, frame: Frame): Array[Byte] = {
+    val bytes = ByteBuffer
+      .allocate(HeadLength)
+      .putLong(mark)
+      .putLong(frame.first)
+      .putInt(frame.length)
+      .putInt(frame.crc)
+      .putInt(frame.rows)
+    bytes.putInt(crcOf(bytes.array, bytes.position())).array
+  }
+
+  /** The frame whose head this is; None: it is no head of a frame with this mark.
+    *
+    * @param position
+    *   of its payload
+    */
+  def readHead(head: Array[Byte], mark: Long, position: Long): Option[Frame] = {
+    val fields = ByteBuffer.wrap(head)
+    val (ours, first) = (fields.getLong() == mark, fields.getLong())
+    val (length, crc, rows) = (fields.getInt(), fields.getInt(), fields.getInt())
+    Option.when(ours && fields.getInt() == crcOf(head, HeadLength - 4))(Frame(position, length, first, rows, crc))
+  }
+
+  /** The header at the beginning of a file.
+    *
+    * @param read
+    *   gives bytes of the file, from a position on; None where it ends before
+    * @return
+    *   None: it is not whole; Left: it is, and this release must not read on, with the reason
+    */
+  def readHeader(read: (Long, Int) => Option[Array[Byte]], source: String): Option[Either[String, Header]] =
+    for {
+      fixed <- read(0, FixedHeader)
+      if fixed.startsWith(Magic)
+      fields = ByteBuffer.wrap(fixed, Magic.length, FixedHeader - Magic.length)
+      version = fields.getInt()
+      from = fields.getLong()
+      mark = fields.getLong()
+      length = fields.getInt()
+      if from >= 0 && length >= 0 && length <= MaxSource
+      whole <- read(0, FixedHeader + length + 4)
+      if ByteBuffer.wrap(whole).getInt(whole.length - 4) == crcOf(whole, whole.length - 4)
+      owner = new String(whole, FixedHeader, length, UTF_8)
+    } yield
+      if (version != Version) Left(s"it has version $version, and this release reads version $Version")
+      else if (owner != source) Left(s"it belongs to the source '$owner'")
+      else Right(Header(from, mark, whole.length))
+
+  private def crcOf(bytes: Array[Byte], length: Int): Int = {
+    val crc = new CRC32C
+    crc.update(bytes, 0, length)
+    crc.getValue.toInt
+  }
+}
+
+/** @param length
+  *   in bytes: the first frame begins there
+  */
+final private[acknowledged] case class Header(from: Long, mark: Long, length: Int)
