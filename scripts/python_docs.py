@@ -86,7 +86,7 @@ def described(kind: type[Value]) -> str:
     for one in fields(kind):
         option = option_of(one)
         if option is None and not one.metadata["chooses"]:
-            said = str(one.metadata["part"][0].__doc__).partition("\n")[0]
+            said = one.metadata["doc"] or str(one.metadata["part"][0].__doc__).partition("\n")[0]
         else:
             key = one.metadata["chooses"] if option is None else option.name
             key = f"{key}.*" if option and option.kind is FAMILY else key

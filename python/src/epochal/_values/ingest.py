@@ -28,13 +28,13 @@ class Tcp(Value):
         port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
         mode: Accept any number of clients, or read from one server as Spark's socket source does. Default:
             ``"listen"``.
-        host: The address of the driver to listen on, or the server to connect to. An address that other machines can
-            reach needs a token. Default: ``"127.0.0.1"``.
+        host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token.
+            Default: ``"127.0.0.1"``.
         token: Token required in each connection's first line: TOKEN, a space, the token. Secret.
         ack: Whether clients receive OK and the number of their connection's lines that are stored and synced. Default:
             ``False``.
         max_line_bytes: Maximum line size; a longer line closes its connection with an error. Default: ``"1m"``.
-        idle_timeout: How long a connection may send nothing before it is closed; 0s: for ever. Default: ``"1h"``.
+        idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1h"``.
         max_connections: Maximum connections; further ones are closed. Default: ``1000``.
     """
 
@@ -46,8 +46,8 @@ class Tcp(Value):
     host: str | None = option(
         "host",
         TEXT,
-        doc="The address of the driver to listen on, or the server to connect to. An address that other machines can "
-        'reach needs a token. Default: ``"127.0.0.1"``.',
+        doc="The driver's address to listen on, or the server to read from. Any address but loopback needs a token. "
+        'Default: ``"127.0.0.1"``.',
     )
     token: Secret | str | None = option("token", SECRET)
     ack: bool | None = option("ack", BOOLEAN)
@@ -55,7 +55,7 @@ class Tcp(Value):
     idle_timeout: Duration | None = option(
         "idleTimeout",
         DURATION,
-        doc='How long a connection may send nothing before it is closed; 0s: for ever. Default: ``"1h"``.',
+        doc='Silence after which a connection is closed; 0s: never. Default: ``"1h"``.',
     )
     max_connections: int | None = option(
         "maxConnections", whole(), doc="Maximum connections; further ones are closed. Default: ``1000``."

@@ -126,11 +126,12 @@ class Http(Value):
     ingest.Http(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))
 
     Args:
-        port: Port to listen on (0: any free one, reported in the query's progress), or of the server.
-        host: The driver's address to listen on, or the server to read from. Any address but loopback needs a token or,
-            with protocol=http, a credential or TLS. Default: ``"127.0.0.1"``.
-        auth: Requests need a bearer token.
-        tls: The listener's certificate. Files are on the driver.
+        port: Port to listen on (0: any free one, which ``epochal.ingest.address`` returns).
+        host: The driver's address to listen on. Any address but loopback needs ``auth`` or ``tls``. Default:
+            ``"127.0.0.1"``.
+        auth: Who may write: ``ingest.Bearer``, ``ingest.Basic`` or ``ingest.Signature``. Unset: all on the driver's
+            machine.
+        tls: The listener's certificate. Unset: no TLS.
         headers: Request headers to keep in the column headers; ones with credentials or signatures are refused.
         malformed: For a body that does not match its Content-Type: respond with 400 and store nothing, or keep it as
             one record (of NDJSON, the faulty lines). Default: ``"refuse"``.
@@ -146,18 +147,36 @@ class Http(Value):
         head_timeout: Time to send a request's line and headers, before the connection is closed. Default: ``"15s"``.
         min_bytes_per_second: Minimum average rate of a body after its first 10 seconds; slower clients are
             disconnected. Default: ``"1k"``.
-        idle_timeout: Silence after which a connection is closed; 0s: never. Default with protocol=http: 1m. Default:
-            ``"1h"``.
-        max_connections: Maximum connections; further ones are closed or, with protocol=http, wait. Default: ``1000``.
+        idle_timeout: Silence after which a connection is closed; 0s: never. Default: ``"1m"``.
+        max_connections: Maximum connections; further ones wait. Default: ``1000``.
     """
 
     _room: ClassVar[str] = "ingest."
     _fixed: ClassVar[Mapping[str, str]] = {"protocol": "http"}
 
-    port: int = field(kw_only=False, metadata=of("port", whole(0), example="9080"))
-    host: str | None = option("host", TEXT)
-    auth: Bearer | Basic | Signature | None = part(Bearer, Basic, Signature)
-    tls: Tls | None = part(Tls)
+    port: int = field(
+        kw_only=False,
+        metadata=of(
+            "port",
+            whole(0),
+            example="9080",
+            doc="Port to listen on (0: any free one, which ``epochal.ingest.address`` returns).",
+        ),
+    )
+    host: str | None = option(
+        "host",
+        TEXT,
+        doc="The driver's address to listen on. Any address but loopback needs ``auth`` or ``tls``. "
+        'Default: ``"127.0.0.1"``.',
+    )
+    auth: Bearer | Basic | Signature | None = part(
+        Bearer,
+        Basic,
+        Signature,
+        doc="Who may write: ``ingest.Bearer``, ``ingest.Basic`` or ``ingest.Signature``. Unset: all on the driver's "
+        "machine.",
+    )
+    tls: Tls | None = part(Tls, doc="The listener's certificate. Unset: no TLS.")
     headers: Sequence[str] | None = option("headers", NAMES, example='["User-Agent"]')
     malformed: Malformed | None = option("malformed", one_of(Malformed))
     trust_forwarded: bool | None = option("trustForwarded", BOOLEAN)
@@ -169,5 +188,9 @@ class Http(Value):
     max_header_bytes: Size | None = option("maxHeaderBytes", SIZE)
     head_timeout: Duration | None = option("headTimeout", DURATION)
     min_bytes_per_second: Size | None = option("minBytesPerSecond", SIZE)
-    idle_timeout: Duration | None = option("idleTimeout", DURATION)
-    max_connections: int | None = option("maxConnections", whole())
+    idle_timeout: Duration | None = option(
+        "idleTimeout", DURATION, doc='Silence after which a connection is closed; 0s: never. Default: ``"1m"``.'
+    )
+    max_connections: int | None = option(
+        "maxConnections", whole(), doc="Maximum connections; further ones wait. Default: ``1000``."
+    )

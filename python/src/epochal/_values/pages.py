@@ -37,8 +37,8 @@ def _first(what: str) -> str:
 _DRIFT = (
     "What happens when the list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): "
     "the query fails (fail), goes on from there once there are more again (warn), or reads the list again from its "
-    "first record, so that rows come twice (restart; not with ``partition_params`` or ``journal=True``). Unset: fail, or "
-    "warn with ``fail_on_data_loss=False``."
+    "first record, so that rows come twice (restart; not with ``partition_params`` or ``journal=True``). Unset: fail, "
+    "or warn with ``fail_on_data_loss=False``."
 )
 _JOURNAL = (
     "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them "
