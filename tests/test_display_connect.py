@@ -82,5 +82,5 @@ live._poller.join(60)
 says(left=os.listdir("{server.checkpoints}"), state=live._snapshot.status.state, text=repr(live).splitlines()[0])
 """)
     assert facts["state"] == "failed"
-    assert "strings · failed · the session does not answer" in facts["text"]
+    assert "strings · failed · the session does not respond" in facts["text"]
     until(lambda: not list(server.checkpoints.iterdir()), "the end of the temporary checkpoint")

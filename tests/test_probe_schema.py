@@ -69,7 +69,7 @@ def test_moments_as_numbers_are_doubted(name: str, values: list[int], doubt: str
 def test_names_that_spark_does_not_tell_apart_have_one_column() -> None:
     found = schema.infer([{"id": 1, "ID": 2}], texts=False)
     assert found.ddl == "id BIGINT"
-    assert "Spark does not tell its name from 'id'" in found.doubts[0]
+    assert "Spark does not distinguish its name from 'id'" in found.doubts[0]
 
 
 @pytest.mark.parametrize(

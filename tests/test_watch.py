@@ -219,7 +219,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     text = "\n".join(lines)
-    stopped = re.search(r"^strings: stopped at epoch (\d+), ([\d,]+) rows; start again to go on$", text, re.MULTILINE)
+    stopped = re.search(r"^strings: stopped at epoch (\d+), ([\d,]+) rows; start again to resume$", text, re.MULTILINE)
     assert stopped, text
     epochs, rows = int(stopped[1]) + 1, int(stopped[2].replace(",", ""))
     assert rows == 100 * epochs
@@ -325,7 +325,7 @@ def test_a_notebook_has_one_output_that_is_updated_and_its_interrupt_button_stop
     (none,) = book.cells[3].outputs
     assert none.data["text/plain"] == "No query is active."
     (stopped,) = book.cells[5].outputs
-    assert re.search(r"endless: stopped at epoch \d+, [\d,]+ rows; start again to go on", stopped.data["text/plain"])
+    assert re.search(r"endless: stopped at epoch \d+, [\d,]+ rows; start again to resume", stopped.data["text/plain"])
     (gone,) = book.cells[6].outputs
     assert gone.data["text/plain"]
 

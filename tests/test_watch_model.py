@@ -191,7 +191,7 @@ def test_the_summary_has_the_name_of_a_query_that_has_one() -> None:
 
 def test_a_stopped_query_says_where_and_that_it_can_go_on() -> None:
     stopped = state(*(progress(n, 40, at=n, sink=epoch(n, 40)) for n in range(1, 13)), phase="stopped")
-    assert words.summary(stopped) == "strings: stopped at epoch 12, 480 rows; start again to go on"
+    assert words.summary(stopped) == "strings: stopped at epoch 12, 480 rows; start again to resume"
 
 
 def test_a_stopped_query_into_another_sink_promises_nothing() -> None:

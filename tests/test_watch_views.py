@@ -72,7 +72,7 @@ def test_ctrl_c_stops_the_query_and_says_where() -> None:
     thread.join()
     assert query.stops == 1
     last = file.getvalue().splitlines()[-1]
-    assert re.fullmatch(r"strings: stopped at epoch \d+, [\d,]+ rows; start again to go on", last)
+    assert re.fullmatch(r"strings: stopped at epoch \d+, [\d,]+ rows; start again to resume", last)
 
 
 def test_a_second_ctrl_c_does_not_wait_for_a_query_that_does_not_stop() -> None:
@@ -120,7 +120,7 @@ def test_a_driver_that_ctrl_c_has_ended_as_well_is_no_error() -> None:
     thread = interrupt_soon()
     run([Gone([progress(3, 100, sink=epoch(3, 100))])], views.Plain(file), 0.01)
     thread.join()
-    assert file.getvalue().splitlines()[-1] == "strings: stopped at epoch 3, 100 rows; start again to go on"
+    assert file.getvalue().splitlines()[-1] == "strings: stopped at epoch 3, 100 rows; start again to resume"
 
 
 def test_afterwards_ctrl_c_is_what_it_was() -> None:

@@ -69,7 +69,7 @@ __all__ = [
 __all__ += _errors.__all__
 
 
-#: Where the tools are, which are imported when they are used.
+#: Modules of the tools, which are imported on first use.
 _TOOLS = {
     "Checkpoint": "checkpoint",
     "Display": "display",

@@ -1,4 +1,4 @@
-"""Where a running query listens."""
+"""The address on which a running query listens."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _PAUSE = 0.05
 
 
 def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
-    """Host and port that a query's ``epochal-ingest`` source listens on, as the query's progress names them.
+    """Host and port on which a query's ``epochal-ingest`` source listens, from the query's progress.
 
     Waits for the first progress. Works on classic and on Connect sessions.
 
     Args:
-        query: a query that was started.
-        timeout: seconds to wait at the most.
+        query: a started query.
+        timeout: maximum wait, in seconds.
 
     Returns:
-        The first such source's host and port, for ``socket.create_connection`` and URLs on the driver's machine:
-        ``"127.0.0.1"`` where it listens on all addresses.
+        Host and port of the first such source, for ``socket.create_connection`` and URLs on the driver's machine:
+        the host is ``"127.0.0.1"`` if it listens on all addresses.
 
     Raises:
-        ModeError: the query has no such source, or did not say where it listens in time (``MODE_UNSUPPORTED``).
-        EpochalError: why the query failed, such as ``PORT_UNAVAILABLE``.
+        ModeError: the query has no such source, or reported no address within the timeout (``MODE_UNSUPPORTED``).
+        EpochalError: the query failed, for example with ``PORT_UNAVAILABLE``.
     """
     _hooks.install()
     end = time.monotonic() + timeout
@@ -59,7 +59,7 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
 
 
 def _reachable(host: str) -> str:
-    """An address to connect to, for one to listen on."""
+    """A host to connect to, given the host that a listener is bound to."""
     try:
         return "127.0.0.1" if ipaddress.ip_address(host).is_unspecified else host
     except ValueError:

@@ -1,7 +1,7 @@
-"""Where a JVM that is yet to be launched will find its ``spark.jars``.
+"""Finds and sets the ``spark.jars`` of a JVM that is not yet launched.
 
-``spark-submit``, which pyspark uses to launch it, takes ``--jars`` before ``--conf spark.jars`` before
-``spark-defaults.conf``, and the last of equal ones; it never joins them.
+pyspark launches the JVM through ``spark-submit``, where ``--jars`` overrides ``--conf spark.jars``, which overrides
+``spark-defaults.conf``. Of repeated settings the last one applies; they are never joined.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def split(jars: str | None) -> list[str]:
 
 
 def submit_jars() -> list[str] | None:
-    """The jars that the environment's arguments for ``spark-submit`` name; None when they do not."""
+    """The jars in ``PYSPARK_SUBMIT_ARGS``; None if it sets no jars."""
     named = list(_positions(shlex.split(os.environ.get(_SUBMIT_ARGS, ""))))
     return split(named[-1][2]) if named else None
 
 
 def set_submit_jars(jars: list[str]) -> None:
-    """Puts ``jars`` in place of those that the environment's arguments name."""
+    """Replaces the jars in ``PYSPARK_SUBMIT_ARGS``."""
     args = shlex.split(os.environ[_SUBMIT_ARGS])
     for index, before, _ in _positions(args):
         args[index] = before + ",".join(jars)
@@ -34,7 +34,7 @@ def set_submit_jars(jars: list[str]) -> None:
 
 
 def submit_value(key: str) -> str | None:
-    """What the environment's arguments for ``spark-submit`` set a key to; None when they do not."""
+    """The value of a key in ``PYSPARK_SUBMIT_ARGS``; None if it is not set."""
     args = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
     found = None
     for index, arg in enumerate(args):
@@ -50,7 +50,7 @@ def default_jars() -> list[str]:
 
 
 def default_value(wanted: str) -> str | None:
-    """What ``spark-defaults.conf`` sets a key to; None when it does not."""
+    """The value of a key in ``spark-defaults.conf``; None if it is not set."""
     home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_spark_home(), "conf")
     path = Path(home) / "spark-defaults.conf"
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
@@ -69,7 +69,7 @@ def _spark_home() -> str:
 
 
 def _positions(args: list[str]) -> Iterator[tuple[int, str, str]]:
-    """(index, text before the jars, jars) of every argument that sets the jars, in order of rising precedence."""
+    """(index, text before the jars, jars) of every argument that sets the jars, in ascending precedence."""
     found: list[tuple[int, int, str, str]] = []
     for index, arg in enumerate(args):
         previous = args[index - 1] if index else ""

@@ -1,4 +1,4 @@
-"""How a source becomes a DataFrame."""
+"""Loads a source as a DataFrame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from epochal._form import Form
 from epochal._options import OptionValue
 from epochal.errors import named
 
-#: How Spark refuses to analyse a DataFrame in the function of a pipeline's flow.
+#: Spark's condition when the function of a pipeline's flow analyses a DataFrame.
 _IN_A_FLOW = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 
 if TYPE_CHECKING:
@@ -28,14 +28,15 @@ def load(
 ) -> DataFrame:
     """A plain ``DataStreamReader`` call, or with ``streaming=False`` a ``DataFrameReader`` one.
 
-    Options are checked before it returns, on a Connect session too, which asks its server with the first action only.
+    Options are checked before it returns, also on a Connect session, which otherwise contacts its server only with the
+    first action.
 
     Args:
-        given: the arguments of the helper that are options.
-        more: options by the jar's own names.
+        given: the helper's arguments that are options.
+        more: options by the names that the jar gives them.
 
     Raises:
-        EpochalError: what the source refuses, by its condition.
+        EpochalError: the source rejects the options.
     """
     _hooks.install()
     options = form.options(given, more)
@@ -45,7 +46,7 @@ def load(
         try:
             _ = frame.schema
         except Exception as error:
-            # A pipeline asks for no schema before all its flows are known; then it checks the options itself.
+            # A pipeline analyses a flow once all flows are known, and then checks the options itself.
             if _IN_A_FLOW not in str(error):
                 raise
         return frame

@@ -1,4 +1,4 @@
-"""How Python's values become option texts."""
+"""Converts Python values to the texts of options."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
 
-#: A length of time: ``timedelta``, or a text such as ``"500ms"`` or ``"30 seconds"``.
+#: A duration: ``timedelta``, or a text such as ``"500ms"`` or ``"30 seconds"``.
 Duration = timedelta | str
 
 #: A size: bytes, or a text such as ``"64m"`` (powers of 1024).
 Size = int | str
 
-#: A place in a file system, local or any that Spark knows.
+#: A path or URI, on the local file system or any that Spark supports.
 Location = str | os.PathLike[str]
 
-#: Statuses of HTTP responses: numbers and classes, ``[429, "5xx"]``, or the text that lists them.
+#: HTTP statuses: numbers and classes such as ``[429, "5xx"]``, or the same as a comma-separated text.
 Statuses = Iterable[int | str] | str
 
-#: What `options={…}` takes.
+#: Values of ``options={…}``.
 OptionValue = (
     str
     | bool
@@ -35,7 +35,7 @@ OptionValue = (
 
 
 def text(value: OptionValue) -> str:
-    """The text that the jar reads for a value of Python."""
+    """The option text for a Python value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -56,16 +56,16 @@ def text(value: OptionValue) -> str:
 
 
 def _name(name: str, separators: str) -> str:
-    """As it is, or in double quotes where it would be read as something else."""
+    """Quotes a name if it contains a separator or could be read as quoted."""
     plain = name and name == name.strip() and not name.startswith('"') and not any(c in name for c in separators)
     return name if plain else '"{}"'.format(name.replace('"', '""'))
 
 
 def milliseconds(value: timedelta) -> int:
-    """Whole milliseconds; what is shorter counts as one.
+    """Whole milliseconds, rounded up.
 
     Raises:
-        ValueError: the length is negative.
+        ValueError: the duration is negative.
     """
     if value < timedelta(0):
         raise ValueError(f"a length of time cannot be negative: {value}")

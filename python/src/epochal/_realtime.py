@@ -1,4 +1,4 @@
-"""Real-time mode: the trigger on each line of Spark, and what Spark asks for beside it."""
+"""Real-time mode: the trigger in each version of Spark, and the settings that Spark requires with it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-#: How long a batch is where the trigger does not say: Spark's own default.
+#: Batch duration of a trigger without one: Spark's default.
 DEFAULT = "5 minutes"
 
-#: Settings of the session that a real-time query is started with. The list of sinks that Spark allows has only its own.
+#: Session settings while a real-time query starts: Spark's list of allowed sinks contains only its own.
 _SETTINGS = {"spark.sql.streaming.realTimeMode.allowlistCheck": "false"}
-#: From Spark 4.3 on a real-time query logs its progress asynchronously, which an exactly-once sink must refuse.
+#: Since Spark 4.3 a real-time query tracks its progress asynchronously, which an exactly-once sink must refuse.
 _ASYNCHRONOUS = "asyncProgressTrackingEnabled"
 
 _STARTING = Lock()
 
 
 def set_trigger(writer: DataStreamWriter, spark: SparkSession, interval: str, options: frozenset[str]) -> None:
-    """Sets the trigger, the output mode that goes with it, and what Spark asks for of the writer.
+    """Sets the trigger of a writer, its output mode, and the options that Spark requires.
 
     Args:
-        interval: how long a batch is, as Spark spells it.
-        options: those that the writer has already, in lower case.
+        interval: batch duration, in Spark's spelling.
+        options: names of the options that are already set, in lower case.
 
     Raises:
         ModeError: this Spark has no real-time mode (``MODE_UNSUPPORTED``).
@@ -58,7 +58,7 @@ def set_trigger(writer: DataStreamWriter, spark: SparkSession, interval: str, op
 
 
 def check_output_mode(output_mode: str) -> None:
-    """Refuses what Spark does not do in real time.
+    """Rejects output modes that Spark does not support in real time.
 
     Raises:
         OptionError: the output mode is ``"complete"`` (``OPTION_CONFLICT``).
@@ -73,9 +73,9 @@ def check_output_mode(output_mode: str) -> None:
 
 @contextmanager
 def settings(spark: SparkSession) -> Iterator[None]:
-    """Sets what Spark asks of the session while a query starts. The query keeps it, the session does not.
+    """Changes session settings while a query starts, and restores them afterwards. The query keeps a copy.
 
-    One start at a time, so that each finds what the user has set.
+    Starts are serialised, so that each restores the user's settings.
     """
     with _STARTING:
         before = {name: spark.conf.get(name, None) for name in _SETTINGS}

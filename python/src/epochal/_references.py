@@ -1,7 +1,7 @@
-"""Options in the texts of errors, as the helpers name them.
+"""Replaces references to options in error texts by the arguments of the Python helpers.
 
-The jar's texts refer to options, ``{option:pageSize=10}``; a message shows them by the jar's own names. Whoever called
-a helper reads ``pages=rest.Offset(size=10)``.
+The jar's texts refer to options as ``{option:pageSize=10}``. A message shows the name of the option; for a query that a
+helper started it shows ``pages=rest.Offset(size=10)``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from epochal._values.value import Value, option_of, shown
 
 
 class Call(NamedTuple):
-    """What a helper was called with, or could have been.
+    """A call of a helper, or one that would have the same effect.
 
     Attributes:
-        kinds: the classes of its values: of several that have an option, these are meant.
+        kinds: classes of the values that were passed; they take precedence where several classes have an option.
     """
 
     form: Form
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
 
 _current: ContextVar[tuple[Call, ...]] = ContextVar("current", default=())
-#: The sink and the sources of each run that a helper started.
+#: Calls for the sink and the sources of each run, by run id.
 _runs: dict[str, tuple[Call, ...]] = {}
 _RUN = re.compile(r"runId = ([0-9a-f-]{36})")
 _REFERENCE = re.compile(r"\{(option|schema|trigger):([^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*|[^}]*)\}")
@@ -39,7 +39,7 @@ _REFERENCE = re.compile(r"\{(option|schema|trigger):([^{}]*(?:\{[^{}]*(?:\{[^{}]
 
 @contextmanager
 def calling(calls: Sequence[Call]) -> Iterator[None]:
-    """Errors within come of these calls of helpers."""
+    """Attributes errors within the block to these calls."""
     token = _current.set(tuple(calls))
     try:
         yield
@@ -48,12 +48,12 @@ def calling(calls: Sequence[Call]) -> Iterator[None]:
 
 
 def started(run_id: object, calls: Sequence[Call]) -> None:
-    """Errors of this query come of them, too."""
+    """Attributes errors of a query run to these calls."""
     _runs[str(run_id)] = tuple(calls)
 
 
 def calls(message: str) -> Sequence[Call]:
-    """The calls that an error comes of, by its message; none, where no helper was called."""
+    """The calls that an error belongs to, by the run id in its message; empty if no helper was called."""
     match = _RUN.search(message)
     return _current.get() or (_runs.get(match[1], ()) if match else ())
 
@@ -62,7 +62,7 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
     """``Set {option:pageSize=10}`` → ``Set pages=rest.Offset(size=10)``.
 
     Args:
-        calls: the first one that has an option says how it is written; one that none has keeps the jar's name.
+        calls: the first call that has an option decides how it is written; an option of no call keeps its own name.
     """
     if not calls:
         return text
@@ -86,13 +86,13 @@ def in_python(text: str, calls: Sequence[Call]) -> str:
 
 
 class Spelling(NamedTuple):
-    """How an option is written.
+    """How an option is written in Python.
 
     Attributes:
-        name: without its value.
-        argument: with its value, which stands for ``{}``.
-        kind: None where the value is a class.
-        classes: by the option's text, where that is chosen by a class.
+        name: the argument without its value.
+        argument: the argument, with ``{}`` in place of its value.
+        kind: type of the value; None where a class chooses the option's text.
+        classes: that class, by the option's text.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Spelling(NamedTuple):
     classes: Mapping[str, str] | None = None
 
     def with_value(self, value: str) -> str:
-        """With the value as Python writes it; of several choices, as in ``link or next-url``, each."""
+        """The argument with a value as Python writes it; ``link or next-url`` is converted choice by choice."""
         if self.classes is not None:
             written = [self.classes.get(one.lower(), f'"{one}"') for one in value.split(" or ")]
         elif self.kind is not None:
@@ -112,10 +112,10 @@ class Spelling(NamedTuple):
 
 
 def spellings(form: Form, given: Sequence[type[Value]] = ()) -> dict[str, Spelling]:
-    """By option, how a helper's user writes it.
+    """The spelling of each option of a helper.
 
     Args:
-        given: classes of values that come before others that have the option, too.
+        given: classes of values that take precedence over others with the same option.
     """
     found: dict[str, Spelling] = {}
     for name, option in form.plain.items():

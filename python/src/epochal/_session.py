@@ -19,7 +19,7 @@ from epochal.errors import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Names a jar to be used in place of the package's own, for work on Epochal itself.
+#: Environment variable with the path of a jar to use instead of the package's own, for development of Epochal.
 JAR_VARIABLE = "EPOCHAL_JAR"
 
 _PREFIX = f"epochal-spark_{SCALA}-"
@@ -27,19 +27,19 @@ _NAME = re.compile(r"epochal-spark_2\.\d+-(?P<version>.+)\.jar")
 _COORDINATES = re.compile(r"io\.epochal:epochal-spark_2\.\d+:(?P<version>[^,\s]+)")
 _ENTRY = "io.epochal.formats.Epochal"
 
-#: Masks secrets in SQL before they are in an event.
+#: The extension that masks secrets in SQL before Spark logs them.
 _EXTENSIONS = "spark.sql.extensions"
 _EXTENSION = "io.epochal.formats.EpochalExtensions"
 
 
 def jar_path() -> Path:
-    """The jar that belongs to this package: what to give to ``spark-submit --jars`` or to a Spark Connect server.
+    """The path of this package's jar, for ``spark-submit --jars`` or a Spark Connect server.
 
-    It is inside the installed package; a source tree has it in ``dist``. The environment variable ``EPOCHAL_JAR`` names
-    another one.
+    The jar is inside the installed package, or in ``dist`` of a source tree. The environment variable ``EPOCHAL_JAR``
+    overrides the path.
 
     Raises:
-        ConfigurationError: there is no such file (``JAR_MISSING``).
+        ConfigurationError: the file does not exist (``JAR_MISSING``).
     """
     override = os.environ.get(JAR_VARIABLE)
     package, name = Path(__file__).resolve().parent, f"{_PREFIX}{VERSION}.jar"
@@ -58,21 +58,21 @@ def jar_path() -> Path:
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Adds Epochal's jar to the sessions that ``builder`` makes, beside the jars that are configured already.
+    """Adds Epochal's jar to the sessions of a builder, next to the jars that are already configured.
 
-    The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept (a ``--jars`` in that
-    variable gets the jar too, since Spark reads nothing else then). A jar that is there already is not added again,
-    and neither is one in a job that ``spark-submit`` has started with the jar, however it was given.
+    The jars of the builder, of ``spark-defaults.conf`` and of ``PYSPARK_SUBMIT_ARGS`` are kept. If that variable has
+    ``--jars``, the jar is added there too, since Spark then ignores all other settings. A jar that is already
+    configured is not added again; neither is one in a job that ``spark-submit`` has started with the jar.
 
-    ``spark.sql.extensions`` gets ``io.epochal.formats.EpochalExtensions`` beside what is there: it keeps secrets in SQL
-    (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and pages.
+    ``io.epochal.formats.EpochalExtensions`` is added to ``spark.sql.extensions``: it keeps secrets in SQL
+    (``CREATE TEMPORARY VIEW … USING epochal-rest OPTIONS (…)``) out of Spark's event log and UI.
 
-    It also changes this process, once: PySpark raises Epochal's errors (``epochal.errors``), an uncaught one ends a
-    script with a short traceback, and IPython shows a ``StreamingQuery`` as what it does. ``import epochal`` changes
-    nothing; the functions that take a session, a DataFrame or a query do the same.
+    It also installs hooks in this process, once: PySpark raises Epochal's errors (``epochal.errors``), an uncaught one
+    ends a script with a short traceback, and IPython shows the state of a ``StreamingQuery``. Functions that take a
+    session, a DataFrame or a query install them too; ``import epochal`` alone does not.
 
-    On a Spark Connect client (``builder.remote("sc://…")``) the builder stays as it is: the jar belongs to
-    the server, which is started with ``--jars`` and the path that :func:`jar_path` gives.
+    On a Spark Connect client (``builder.remote("sc://…")``) the builder is returned unchanged: start the server with
+    ``--jars`` and the path that :func:`jar_path` returns.
 
     >>> spark = epochal.configure(SparkSession.builder.appName("comments")).getOrCreate()  # doctest: +SKIP
 
@@ -80,9 +80,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         The same builder.
 
     Raises:
-        SessionWithoutJarError: this process's JVM runs without the jar. A JVM cannot take it later: Spark would show it
-            in the session's configuration and not find the formats.
-        VersionMismatchError: the jar that is there is of another release than this package; pyspark is older than 4.0.
+        SessionWithoutJarError: this process's JVM runs without the jar. It cannot be added later: Spark would show it
+            in the session's configuration but not find the formats.
+        VersionMismatchError: the configured jar is of another release than this package, or pyspark is older than 4.0.
         ConfigurationError: this package's jar is missing.
     """
     _check_spark()
@@ -107,15 +107,15 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def check_version(spark: SparkSession) -> str:
-    """Asks the driver's JVM for the version of the jar that it runs with.
+    """Checks that the session runs with this package's jar.
 
     Returns:
-        The version, which is the package's own (``epochal.__version__``).
+        The version of the jar, which equals ``epochal.__version__``.
 
     Raises:
         SessionWithoutJarError: the session runs without the jar.
-        VersionMismatchError: the jar is of another release than this package.
-        ConnectUnsupportedError: ``spark`` is a Spark Connect session, where there is no JVM to ask.
+        VersionMismatchError: the jar is from another release than this package.
+        ConnectUnsupportedError: ``spark`` is a Spark Connect session, which has no access to the JVM.
     """
     _hooks.install()
     jvm = getattr(spark, "_jvm", None)
@@ -141,7 +141,7 @@ def _check_spark() -> None:
 
 
 def _is_remote(options: dict[str, Any]) -> bool:
-    """Whether the session will live in a server that this process does not start."""
+    """Whether the session belongs to a server that this process does not start."""
     from pyspark.util import is_remote_only
 
     url = options.get("spark.remote") or os.environ.get("SPARK_REMOTE") or ""
@@ -149,7 +149,7 @@ def _is_remote(options: dict[str, Any]) -> bool:
 
 
 def _running_jvm() -> Any:
-    """The JVM of this process, when it was started; a JVM outlives the sessions that are stopped."""
+    """The JVM of this process; None before it is started. It outlives the sessions that are stopped."""
     from pyspark import SparkContext
 
     if _is_submitted():
@@ -158,8 +158,8 @@ def _running_jvm() -> Any:
 
 
 def _is_submitted() -> bool:
-    """Whether ``spark-submit`` has started this process, and its JVM with the jars that it was given. Where those stand
-    in the configuration depends on the cluster: ``spark.jars``, ``spark.yarn.dist.jars``, or nowhere."""
+    """Whether ``spark-submit`` has started this process and its JVM. Where the configuration has the jars of
+    ``spark-submit`` depends on the cluster: in ``spark.jars``, ``spark.yarn.dist.jars``, or nowhere."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -170,7 +170,7 @@ def _is_running() -> bool:
 
 
 def _check_jvm(jvm: Any) -> str:
-    """Asks the JVM itself: the conf of a session shows any jar that was set too late."""
+    """Checks the class path of the JVM: a session's configuration also shows jars that were set too late."""
     version = _jar_version(jvm)
     if version is None:
         raise SessionWithoutJarError.told()

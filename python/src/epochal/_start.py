@@ -1,4 +1,4 @@
-"""How a DataFrame is written: started as a query, or written as a batch."""
+"""Starts a streaming DataFrame as a query, or writes a batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OutputMode = Literal["append", "update", "complete"]
 
 @dataclass(frozen=True)
 class Stream:
-    """What only a streaming write has."""
+    """The arguments that only a streaming write has."""
 
     checkpoint: Location | None
     trigger: Trigger | None
@@ -49,14 +49,14 @@ def start(
     """Starts the query, or writes the batch.
 
     Args:
-        given: the arguments of the helper that are options.
-        more: options by the jar's own names.
+        given: the helper's arguments that are options.
+        more: options by the names that the jar gives them.
 
     Returns:
         The query; None for a batch.
 
     Raises:
-        OptionError: what only a stream has was given for a batch, or a stream has no checkpoint.
+        OptionError: a batch was given an argument of a stream, or a stream has no checkpoint.
     """
     _hooks.install()
     options = form.options(given, more)
@@ -100,12 +100,12 @@ _Read = tuple[str, Callable[[str], str | None]]
 
 
 def _sources(df: Any) -> list[_references.Call]:
-    """Calls that would have read what the plan of a DataFrame reads; empty where that cannot be seen."""
+    """Calls equivalent to the reads in a DataFrame's plan; empty where the plan cannot be inspected."""
     try:
         reads = [*(_of_jvm(df._jdf.queryExecution().logical()) if hasattr(df, "_jdf") else _of_client(df._plan))]
         forms = [(form, get) for name, get in reads if (form := FORMS.get(name)) is not None and form.is_source]
         return [_references.Call(form, form.kinds(get)) for form, get in forms]
-    except Exception:  # of another Spark: errors then name the options of the jar
+    except Exception:  # another Spark version: errors then name the options themselves
         return []
 
 

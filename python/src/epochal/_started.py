@@ -1,4 +1,4 @@
-"""The queries that helpers have started: Spark forgets those that have failed."""
+"""Remembers the queries that helpers have started, since Spark forgets failed ones."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-#: Failed queries that are remembered. Each keeps what the driver has of it.
-_MOST = 16
+#: Maximum number of remembered queries. Each keeps the driver's objects of its query alive.
+_MAX_QUERIES = 16
 _known: list[Started] = []
 
 
 @dataclass(frozen=True)
 class Started:
-    """A query of a helper.
+    """A query that a helper started.
 
     Attributes:
-        session: where it runs; weak, so that it can be forgotten.
-        table: what it writes into, where it is a table.
+        session: weak reference to its session.
+        table: target table; None for other sinks.
     """
 
     session: weakref.ref[Any]
@@ -30,14 +30,14 @@ class Started:
 
 
 def remember(session: Any, query: StreamingQuery, table: str | None) -> None:
-    """Remembers a query until it has ended well, or is started again."""
+    """Remembers a query until it ends successfully or is restarted."""
     _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
     _known.append(Started(weakref.ref(session), query, str(query.runId), table))
-    del _known[:-_MOST]
+    del _known[:-_MAX_QUERIES]
 
 
 def failed(session: Any) -> list[StreamingQuery]:
-    """Queries of a session that have failed, and were not started again."""
+    """Queries of a session that have failed and were not restarted."""
     if session is None:
         return []
     found = [one.query for one in _known if one.session() is session]
@@ -45,12 +45,12 @@ def failed(session: Any) -> list[StreamingQuery]:
 
 
 def table_of(run_id: str) -> str | None:
-    """The table that a run writes into, where a helper has started it and it is remembered."""
+    """The target table of a run; None if the run is not remembered or writes to no table."""
     return next((one.table for one in _known if one.run_id == run_id), None)
 
 
 def _is_of_interest(query: StreamingQuery) -> bool:
     try:
         return query.isActive or query.exception() is not None
-    except Exception:  # its session, or its server, is gone
+    except Exception:  # the session or its server has ended
         return False

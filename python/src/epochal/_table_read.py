@@ -1,4 +1,4 @@
-"""A table or a query as a batch, by Spark's own ``jdbc`` format."""
+"""Reads a table or a query as a batch, with Spark's ``jdbc`` format."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from epochal.errors import DatabaseError, EpochalError, OptionError, SessionWith
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Spark finds no driver in a jar that came with ``--jars`` unless it is told the class.
+#: Spark finds a driver in a jar of ``--jars`` only by its class name.
 _DRIVERS = {
     "postgresql": "org.postgresql.Driver",
     "sqlite": "org.sqlite.JDBC",
     "mariadb": "org.mariadb.jdbc.Driver",
     "mysql": "com.mysql.cj.jdbc.Driver",
 }
-#: Those in Epochal's own jar.
+#: Drivers in Epochal's jar.
 _OURS = ("org.postgresql.Driver", "org.sqlite.JDBC")
-#: Rows that the driver fetches at once: without a limit, PostgreSQL's reads a whole table into memory.
+#: Rows per fetch: without a limit, PostgreSQL's driver reads the whole table into memory.
 _FETCHED_ROWS = "1000"
-#: What SQLite keeps in 64 bits, whatever it is declared as, by how Spark reads it.
+#: The 64-bit type for each narrower type that Spark infers: SQLite stores 64 bits under any declared type.
 _WIDER = {"tinyint": "BIGINT", "smallint": "BIGINT", "int": "BIGINT", "float": "DOUBLE"}
 
 
 def load_table(
     spark: SparkSession, form: Form, given: Mapping[str, Any], more: Mapping[str, OptionValue] | None
 ) -> DataFrame:
-    """A plain ``DataFrameReader`` call, for which the database is asked for the columns.
+    """A plain ``DataFrameReader`` call, which reads the columns from the database.
 
     Args:
-        given: the arguments of the helper that are options.
+        given: the helper's arguments that are options.
         more: options of Spark's format.
 
     Raises:
-        OptionError: what to read is not said once, or a secret cannot be read.
-        DatabaseError: what the driver says.
+        OptionError: neither or both of table and query are set, or a secret cannot be read.
+        DatabaseError: the driver reports an error.
     """
     _hooks.install()
     password: Secret | None = given["password"]
     secret = None if password is None else password.here()
     options = dict(form.options({**given, "password": secret}, more))
-    _check_what(form, options)
+    _check_input(form, options)
     lowered = {name.lower() for name in options}
     kind = given["url"].removeprefix("jdbc:").partition(":")[0]
     if "driver" not in lowered and kind in _DRIVERS:
@@ -74,21 +74,21 @@ def _loaded(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     return frame
 
 
-def _check_what(form: Form, options: Mapping[str, str]) -> None:
-    said = {name.lower() for name in options} & {"dbtable", "query"}
-    if not said:
+def _check_input(form: Form, options: Mapping[str, str]) -> None:
+    inputs = {name.lower() for name in options} & {"dbtable", "query"}
+    if not inputs:
         raise OptionError(
             "OPTION_REQUIRED",
             f"{form.caller} needs 'table' or 'query' (what to read).",
             'Set it like this: table="comments".',
         )
-    if len(said) > 1:
+    if len(inputs) > 1:
         raise OptionError(
             "OPTION_CONFLICT",
             f"{form.caller} was given arguments that exclude each other: table, query.",
             "Keep one of them.",
         )
-    if "query" in said and "partitionColumn" in options:
+    if "query" in inputs and "partitionColumn" in options:
         raise OptionError(
             "OPTION_CONFLICT",
             f"{form.caller} was given arguments that exclude each other: query, partitions.",
@@ -97,7 +97,7 @@ def _check_what(form: Form, options: Mapping[str, str]) -> None:
 
 
 def _for_spark(url: str) -> str:
-    """Spark quotes names as MariaDB wants them only where the URL says that it is MySQL."""
+    """Rewrites a MariaDB URL as a MySQL one: only for those does Spark quote names as MariaDB needs."""
     if not url.startswith("jdbc:mariadb:"):
         return url
     separator = "&" if "?" in url else "?"
@@ -105,7 +105,7 @@ def _for_spark(url: str) -> str:
 
 
 def _widened(frame: DataFrame) -> str:
-    """The columns whose values have more bits in SQLite than Spark would read, as Spark writes names and types."""
+    """The columns to read with a wider type than Spark infers, as a ``customSchema``."""
     columns = [(one.name, _WIDER.get(one.dataType.simpleString())) for one in frame.schema.fields]
     return ", ".join("`{}` {}".format(name.replace("`", "``"), wider) for name, wider in columns if wider)
 
@@ -115,7 +115,7 @@ _MISSING = ("ClassNotFoundException", "No suitable driver")
 
 
 def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) -> EpochalError | None:
-    """What the driver says, without the password; None where the error is Spark's own."""
+    """The driver's error, without the password; None for an error of Spark itself."""
     if isinstance(error, EpochalError):
         return None
     traces = (getattr(error, name, None) for name in ("_stackTrace", "_stacktrace"))
@@ -133,10 +133,10 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
             ),
             error,
         )
-    said = _of_driver(message)
-    if said is None:
+    reason = _of_driver(message)
+    if reason is None:
         return None
-    text = said if secret is None else said.replace(secret.value, MASK)
+    text = reason if secret is None else reason.replace(secret.value, MASK)
     return _of(
         DatabaseError(
             "DATABASE_ERROR",
@@ -148,7 +148,7 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
 
 
 def _of_driver(message: str) -> str | None:
-    """Of an error and its causes the first that a driver has raised; what Spark says instead, where it hides that."""
+    """The message of the first driver exception in a chain of causes; Spark's own message where it hides the cause."""
     for name, text in _JAVA.findall(message):
         if "sql" in name.lower() and not name.startswith(("org.apache.", "py4j.", "pyspark.")):
             return str(text)

@@ -1,4 +1,4 @@
-"""Errors of Epochal as a script or a notebook shows them: the frames of the user's own code, and the message."""
+"""Short tracebacks for errors of Epochal: the frames of the user's own code, and the message."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LIBRARIES = ("pyspark", "py4j", "grpc", "IPython", "ipykernel")
 
 
 def lines(error: BaseException) -> list[str]:
-    """As ``traceback.format_exception``, a line each."""
+    """The lines of ``traceback.format_exception``, without the libraries' frames."""
     shown = traceback.format_exception(type(error), error, users_frames(error.__traceback__))
     return "".join(shown).rstrip("\n").split("\n")
 
 
 def users_frames(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of Epochal, PySpark and what they call; the whole one if it has no other."""
+    """The traceback without frames of Epochal, PySpark and the libraries below; unchanged if no other frame is left."""
     if os.environ.get("EPOCHAL_TRACEBACK") == "full":
         return tb
     kept: list[TracebackType] = []

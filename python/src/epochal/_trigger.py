@@ -1,4 +1,4 @@
-"""When a query's micro-batches run, or in which other way it runs, in one argument."""
+"""The argument ``trigger``: micro-batches, continuous processing or real-time mode."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _REAL_TIME = "realTime"
 
 
 def real_time(trigger: Trigger | None) -> str | None:
-    """How long a batch of a real-time query is, as Spark spells it; None for other triggers.
+    """The batch duration of a real-time trigger, in Spark's spelling; None for other triggers.
 
     Raises:
-        OptionError: what follows ``realTime`` is no interval.
+        OptionError: the text after ``realTime`` is not an interval.
     """
     if not isinstance(trigger, str) or trigger.split(maxsplit=1)[:1] != [_REAL_TIME]:
         return None
@@ -39,10 +39,10 @@ def real_time(trigger: Trigger | None) -> str | None:
 
 
 def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
-    """The writer with the trigger.
+    """Sets the trigger of a writer.
 
     Raises:
-        OptionError: the text is none of a trigger.
+        OptionError: the text is not a trigger.
     """
     if trigger == "availableNow":
         return writer.trigger(availableNow=True)
@@ -59,7 +59,7 @@ def triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
 
 
 def _sparks(interval: str) -> str:
-    """``5s`` as Spark writes it."""
+    """An interval such as ``5s`` in Spark's spelling, ``5 seconds``."""
     return re.sub(r"(\d+)\s*([a-zA-Z]+)", lambda m: f"{m[1]} {_UNITS.get(m[2].lower(), m[2])}", interval)
 
 

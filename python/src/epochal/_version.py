@@ -1,4 +1,4 @@
-"""The version of this package, and which Spark it is made for."""
+"""The version of this package, and the versions of Spark, Scala and Java that it supports."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-#: The Scala line of the jar's name.
+#: Scala version in the jar's name.
 SCALA: Final = "2.13"
 
-#: The Spark lines that the jar is tested on, oldest first.
+#: Spark versions that the jar is tested with, oldest first.
 SPARK_LINES: Final = ("4.0", "4.1", "4.2", "4.3")
 
-#: The oldest Java that the jar runs on.
+#: Minimum Java version.
 JAVA: Final = 17
 
 

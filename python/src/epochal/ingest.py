@@ -1,7 +1,7 @@
-"""What belongs together of records that clients send, for ``epochal.read.ingest``.
+"""Settings of ``epochal.read.ingest``, the source of records that clients send.
 
-Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
-the jar holds.
+Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
+default applies.
 
 ================  ==============================
 ``protocol=``     ``Tcp``, ``Http``
@@ -11,7 +11,7 @@ the jar holds.
 ``Http(tls=)``    ``Tls``
 ================  ==============================
 
-``address`` tells where a running query listens.
+``address`` returns the host and port on which a running query listens.
 
 >>> from epochal import ingest
 >>> ingest.Tcp(0, ack=True)

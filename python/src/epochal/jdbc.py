@@ -1,7 +1,7 @@
-"""What belongs together of a database table, for ``epochal.write.jdbc`` and ``epochal.read.jdbc``.
+"""Settings of ``epochal.write.jdbc`` and ``epochal.read.jdbc``.
 
-Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
-the jar holds.
+Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
+default applies.
 
 >>> from epochal import jdbc
 >>> jdbc.Upsert(key_columns=["id"], order_column="updatedAt")

@@ -1,7 +1,7 @@
 """Sources as DataFrames: plain ``DataStreamReader`` calls with typed arguments.
 
-Every argument but the session (and ``url``) is keyword-only. ``None`` means "not set": the default of the jar holds
-(``docs/OPTIONS.md``). They work on classic and on Connect sessions.
+All arguments except the session and ``url`` are keyword-only. ``None`` means "not set": the jar's default applies
+(``docs/OPTIONS.md``). The functions work on classic and on Connect sessions.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def __dir__() -> list[str]:
 
 
 def checkpoint(spark: SparkSession, path: Location, *, options: Mapping[str, OptionValue] | None = None) -> DataFrame:
-    """What Spark has logged in a checkpoint, of any query and any sink: a row for each source of each epoch.
+    """The logs of a checkpoint, of any query and any sink: one row for each source of each epoch.
 
-    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` gives the same as a value that explains itself.
+    ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` returns the same logs as a value with a summary.
 
     Args:
         spark: the session.
-        path: the directory that the query has as ``checkpointLocation``, on any file system that Spark reaches.
-        options: options by the jar's own names.
+        path: the query's ``checkpointLocation``, on any file system that Spark can read.
+        options: options by the names that the jar gives them.
 
     Returns:
-        A batch. A file that cannot be read is a row with a ``problem``.
+        A batch DataFrame. A file that cannot be read is a row with a ``problem``.
 
     Raises:
-        CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``), when the rows are asked for.
-        OptionError: this driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
+        CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``). Raised by the first action.
+        OptionError: the driver serves several users, and its owner has not allowed the path (``OPTION_NOT_ALLOWED``).
     """
     return load(spark, CHECKPOINT, {"path": text(path)}, options, None, streaming=False)
 
@@ -68,11 +68,11 @@ def ingest(
     event_time_column: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """Records that clients send to the driver: a stream. None is acknowledged before it is safe in the checkpoint.
+    """A stream of the records that clients send to the driver. A record is acknowledged once the checkpoint holds it.
 
     Columns: ``value STRING``, or with ``records`` those of ``schema``; then ``receivedAt TIMESTAMP``,
-    ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``. ``docs/ingest.md`` says what clients can
-    rely on.
+    ``remote STRING``, ``stream STRING``, ``headers MAP<STRING, STRING>``. ``docs/ingest.md`` describes the guarantees
+    to clients.
 
     >>> lines = epochal.read.ingest(spark, protocol=ingest.Tcp(9999, ack=True))  # doctest: +SKIP
     >>> ingest.address(query)  # doctest: +SKIP
@@ -80,9 +80,9 @@ def ingest(
 
     Args:
         spark: the session.
-        protocol: how records come: a value of ``epochal.ingest``. Needed.
-        records: what a record is: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
-        journal: what may wait, and how long idempotency keys are known.
+        protocol: how clients send records: ``ingest.Tcp`` or ``ingest.Http``. Required.
+        records: format of a record: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
+        journal: size of the journal, and how long idempotency keys are remembered.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
         limits: how large a micro-batch may be.
         num_partitions: partitions of a batch.
@@ -90,11 +90,11 @@ def ingest(
         source_id: the source's name in the offsets.
         event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress, such as
             ``"receivedAt"``.
-        options: options by the jar's own names, such as ``{"port": 9999}``.
+        options: options by the names that the jar gives them, such as ``{"port": 9999}``.
 
     Raises:
-        OptionError: a value that the source refuses, or a listener that everybody could write to.
-        SchemaError: a schema that does not fit.
+        OptionError: the source rejects a value, or the listener is reachable from other machines without credentials.
+        SchemaError: the schema does not fit.
     """
     return load(spark, INGEST, INGEST.given(locals()), options, schema, streaming=True)
 
@@ -110,27 +110,27 @@ def jdbc(
     partitions: Partitions | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """A table of a database, or the rows of a query in it, as a batch: what ``epochal.write.jdbc`` has written.
+    """A database table, or the result of a query, as a batch DataFrame.
 
-    This is Spark's own ``jdbc`` format, with the driver's class found by the URL, and whole numbers and floating-point
-    numbers of SQLite read with all their 64 bits. It reads no stream.
+    This is Spark's ``jdbc`` format; the driver class follows from the URL, and SQLite's integers and floating-point
+    numbers are read with all 64 bits. There is no streaming read.
 
     >>> strings = epochal.read.jdbc(spark, "jdbc:sqlite:strings.db", table="strings")  # doctest: +SKIP
 
     Args:
         spark: the session.
         url: JDBC URL.
-        table: the table, with its schema where it needs one, as the database spells it.
-        query: a SELECT, in place of ``table``.
-        user: name to log in with.
-        password: its password; secret. Spark takes the password itself: ``Secret.env`` and ``Secret.file`` are read in
-            this process, which on Spark Connect is the client.
-        partitions: tasks that read at the same time; unset, one reads all. Not with ``query``.
-        options: options of Spark's ``jdbc`` format, and properties of the driver, such as ``{"sslmode": "require"}``.
+        table: name of the table, qualified with its schema if needed, as the database spells it.
+        query: a SELECT, instead of ``table``.
+        user: database user.
+        password: password of the user; secret. Spark's format needs the password itself: ``Secret.env`` and
+            ``Secret.file`` are read in this process, which on Spark Connect is the client.
+        partitions: how to split the read into parallel tasks; unset, one task reads all. Not with ``query``.
+        options: options of Spark's ``jdbc`` format and driver properties, such as ``{"sslmode": "require"}``.
 
     Raises:
-        OptionError: neither or both of ``table`` and ``query`` are given, or a secret cannot be read.
-        DatabaseError: there is no driver, or the database cannot be reached, or says no.
+        OptionError: neither or both of ``table`` and ``query`` are set, or a secret cannot be read.
+        DatabaseError: the driver is missing, or the database cannot be reached or reports an error.
     """
     password = Secret(password) if isinstance(password, str) else password
     return load_table(spark, JDBC_SOURCE, JDBC_SOURCE.given(locals()), options)
@@ -155,7 +155,7 @@ def random(
     streaming: bool = True,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """Random strings: a row is a pure function of (seed, id), so that a replay gives the same rows.
+    """Random strings. A row is a pure function of (seed, id), so a replay delivers the same rows.
 
     Columns: ``id BIGINT`` (0, 1, …), ``value STRING``, ``length BIGINT``, ``timestamp TIMESTAMP``.
 
@@ -175,11 +175,11 @@ def random(
         source_id: the source's name in the offsets.
         event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress; here
             ``"timestamp"``.
-        streaming: False reads once, as a batch.
-        options: options by the jar's own names, such as ``{"maxRows": 10}``.
+        streaming: False returns a batch DataFrame.
+        options: options by the names that the jar gives them, such as ``{"maxRows": 10}``.
 
     Raises:
-        OptionError: a value that the source refuses, or options that exclude each other.
+        OptionError: the source rejects a value, or options exclude each other.
     """
     return load(spark, RANDOM, RANDOM.given(locals()), options, None, streaming)
 
@@ -207,10 +207,10 @@ def rest(
     streaming: bool = True,
     options: Mapping[str, OptionValue] | None = None,
 ) -> DataFrame:
-    """The records of an API, in the order in which it lists them.
+    """The records of a REST API, in the order of its list.
 
-    Columns: those of ``schema``, then those that ``records`` and ``metadata_columns`` add. The API must keep its order
-    and may only grow at its end (windows of time: within their ``lag`` and ``overlap``).
+    Columns: those of ``schema``, then those that ``records`` and ``metadata_columns`` add. The list must keep its order
+    and may grow only at its end (``rest.TimeWindow``: within its ``lag`` and ``overlap``).
 
     >>> comments = epochal.read.rest(  # doctest: +SKIP
     ...     spark,
@@ -225,36 +225,36 @@ def rest(
 
     Args:
         spark: the session.
-        url: what to GET (to POST, with ``request_body``), with a query or without.
+        url: address of the list, with or without query parameters.
         schema: DDL such as ``"id INT, name STRING"``, or a ``StructType``.
-        infer_schema: whether Spark infers the schema from the first page; a query keeps the one that it began with.
-        pages: how the pages of the list follow each other: ``rest.Offset``, ``rest.Page``, ``rest.Cursor``,
-            ``rest.Keyset``, ``rest.Link``, ``rest.NextUrl``, ``rest.TimeWindow``; unset, one response is all.
-        records: how a response holds records: ``rest.Json``, ``rest.Ndjson``, ``rest.Csv``; unset, it is an array of
-            JSON.
-        auth: who asks: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``, ``rest.Signer``; a list
-            where a key or a signer goes with another one.
+        infer_schema: whether to infer the schema from the first page; a query keeps the schema that it started with.
+        pages: the pagination: ``rest.Offset``, ``rest.Page``, ``rest.Cursor``, ``rest.Keyset``, ``rest.Link``,
+            ``rest.NextUrl``, ``rest.TimeWindow``; unset, one response holds all records.
+        records: format of a response: ``rest.Json``, ``rest.Ndjson``, ``rest.Csv``; unset, a JSON array.
+        auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
+            ``rest.Signer``; a list to combine a key or a signer with another one.
         headers: request headers; secret.
-        params: query parameters that stay the same; secret.
-        request_body: body of every request, which is then a POST; ``${offset}`` and ``${limit}``, ``${page}`` and
-            ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` in it select the page; secret.
-        partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or that as JSON: each
-            has a sequence of requests and a position of its own; ``${repo}`` in ``url``, ``params`` and
-            ``request_body`` is its value.
-        metadata_columns: columns that say where a record came from: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
+        params: query parameters of every request; secret.
+        request_body: body of every request, which is then a POST; its placeholders ``${offset}`` and ``${limit}``,
+            ``${page}`` and ``${pageSize}``, ``${cursor}``, ``${windowFrom}`` and ``${windowTo}`` select the page;
+            secret.
+        partition_params: rows of names and values, such as ``[{"repo": "a"}, {"repo": "b"}]``, or the same as JSON.
+            Each row is a list of its own with its own position; ``${repo}`` in ``url``, ``params`` and
+            ``request_body`` stands for its value.
+        metadata_columns: columns with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
         http: time limits, retries, TLS, proxy and budget of requests.
         limits: how large a micro-batch may be.
         poll: how a stream polls for new records.
-        num_partitions: tasks that fetch pages at the same time.
-        fail_on_data_loss: whether an API that shrank below the offset fails the query.
-        source_id: the source's name in the offsets; without one it is made from what selects the records.
-        streaming: False reads once, as a batch.
-        options: options by the jar's own names, such as ``{"pageSize": 10}``.
+        num_partitions: number of tasks that fetch pages in parallel.
+        fail_on_data_loss: whether the query fails when the list has become shorter than the offset.
+        source_id: name of the source in the offsets; unset, it is derived from the options that select the records.
+        streaming: False returns a batch DataFrame.
+        options: options by the names that the jar gives them, such as ``{"pageSize": 10}``.
 
     Raises:
-        OptionError: a value that the source refuses, or options that exclude each other.
-        SchemaError: there is no schema, or it cannot be read or inferred.
+        OptionError: the source rejects a value, or options exclude each other.
+        SchemaError: the schema is missing, or cannot be parsed or inferred.
     """
     partition_params = _table(partition_params)
     return load(spark, REST, REST.given(locals()), options, schema, streaming)

@@ -1,7 +1,7 @@
-"""What belongs together of a REST API, for ``epochal.read.rest`` and ``epochal.write.rest``.
+"""Settings of ``epochal.read.rest`` and ``epochal.write.rest``.
 
-Every value is frozen, checked when it is made, and printed without secrets. ``None`` means "not set": the default of
-the jar holds.
+Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
+default applies.
 
 ============================  ==================================================================================
 ``pages=``                    ``NoPages``, ``Offset``, ``Page``, ``Cursor``, ``Keyset``, ``Link``, ``NextUrl``,
@@ -12,7 +12,7 @@ the jar holds.
 ``body=``, ``batch=``, …      ``Body``, ``Batch``, ``Results``, ``DeadLetters`` of ``epochal.write.rest``
 ============================  ==================================================================================
 
-``probe`` finds out by a few requests which of them an API needs; it returns a ``Probe`` with a ``Finding`` for each.
+``probe`` finds out with a few requests which of them an API needs; it returns a ``Probe`` with a list of ``Finding``.
 
 >>> from epochal import Secret, rest
 >>> rest.Bearer(Secret("hunter2")), rest.Cursor(next="/paging/next", param="after")
@@ -60,7 +60,7 @@ __all__ = [
 if not TYPE_CHECKING:  # for a type checker, the import above
 
     def __getattr__(name: str) -> Any:
-        """What probes, which is imported when it is used."""
+        """Imports the probe on first use."""
         if name not in ("Finding", "Probe", "probe"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found = getattr(import_module("epochal.tools.probe"), name)

@@ -1,4 +1,4 @@
-"""Which promises of exactly-once reading a source keeps: for the tests of those who write one in Python.
+"""Checks whether a streaming source keeps the promises of exactly-once reading, for tests of sources in Python.
 
 >>> from epochal import testing
 >>> report = testing.check_source(spark, MyDataSource, options={"path": path}, add=append_rows)  # doctest: +SKIP

@@ -1,10 +1,10 @@
 """Sinks: plain ``DataStreamWriter`` and ``DataFrameWriter`` calls with typed arguments.
 
-Every argument but the DataFrame and ``url`` is keyword-only. ``None`` means "not set": the default of the jar holds.
-With a ``checkpoint`` the DataFrame is a stream, and the started query is returned; without one it is a batch.
+All arguments except the DataFrame and ``url`` are keyword-only. ``None`` means "not set": the jar's default applies.
+With a ``checkpoint`` the DataFrame is a stream, and the call returns the started query; without one it is a batch.
 
-``jdbc_options`` and ``rest_options`` give the options that ``jdbc`` and ``rest`` would set, where something else of
-Spark's starts the query: a pipeline's sink, or a writer of your own.
+``jdbc_options`` and ``rest_options`` return the options that ``jdbc`` and ``rest`` set, for a query that is started in
+another way: by a pipeline's sink or by your own writer.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def jdbc(
     retry: Retry | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> StreamingQuery | None:
-    """Writes a DataFrame into a database table: a streaming one exactly once, a batch in one transaction.
+    """Writes a DataFrame into a database table: a stream exactly once, a batch in one transaction.
 
     >>> query = epochal.write.jdbc(  # doctest: +SKIP
     ...     comments,
@@ -111,40 +111,40 @@ def jdbc(
     ... )
 
     Args:
-        df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
-            stay unset).
-        url: JDBC URL. PostgreSQL and SQLite have their drivers in the jar; for others put the driver's jar on Spark's
-            class path.
-        table: the table, with its schema where it needs one.
-        checkpoint: directory of the query's state. Exactly-once needs the same one after a restart.
-        trigger: ``"availableNow"`` writes what there is now, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
+        df: a streaming DataFrame, which requires ``checkpoint``, or a batch, which takes none of the arguments of a
+            stream.
+        url: JDBC URL. The jar contains the drivers of PostgreSQL and SQLite; for another database, add its driver to
+            Spark's class path.
+        table: name of the table, qualified with its schema if needed.
+        checkpoint: directory of the query's state. Exactly-once requires the same directory after a restart.
+        trigger: ``"availableNow"`` writes the available rows, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
             is the time from the start of one micro-batch to the next; unset, as fast as possible.
-            ``"continuous 1 second"`` and ``"realTime 5 minutes"`` (Spark 4.1 and newer; ``"realTime"`` alone is that,
-            too) run Spark's other modes, where an epoch takes that long. For a real-time query what Spark asks for is
-            set: output mode ``"update"``, synchronous progress, and no check of its list of sinks.
-        output_mode: ``"update"`` upserts by the keys of ``mode``; ``"complete"`` replaces the table's rows every time.
-        query_name: the query's name in Spark's UI and in ``spark.streams``.
-        sink_id: the sink's name in the ledger; unset, the query's id, which lives in the checkpoint.
-        mode: what rows do: ``jdbc.Append``, ``jdbc.Upsert``, ``jdbc.Changes``; unset, they are added.
-        create_table: whether to make a missing table from the DataFrame's schema.
-        columns: how the query's columns become the table's.
-        dead_letters: where rows go that cannot be stored; unset, such a row fails its epoch.
-        user: name to log in with.
-        password: its password; secret. The driver reads a ``Secret.file`` for every connection.
-        connection: how the database is connected to.
-        ledger: what is accepted that the ledger refuses.
-        transport: how rows travel from the tasks to the database.
-        retry: how often what failed for a while is tried again.
-        options: options by the jar's own names, such as ``{"batchSize": 500}``.
+            ``"continuous 1 second"`` and ``"realTime 5 minutes"`` (Spark 4.1 and newer; the same as ``"realTime"``)
+            run Spark's other modes, where an epoch takes that long. A real-time query gets the settings that Spark
+            requires: output mode ``"update"``, synchronous progress, and no check of Spark's list of allowed sinks.
+        output_mode: ``"update"`` upserts by the keys of ``mode``; ``"complete"`` replaces all rows in every epoch.
+        query_name: name of the query in Spark's UI and in ``spark.streams``.
+        sink_id: name of the sink in the ledger; unset, the query's id, which is stored in the checkpoint.
+        mode: how rows are applied: ``jdbc.Append``, ``jdbc.Upsert``, ``jdbc.Changes``; unset, they are appended.
+        create_table: whether to create a missing table from the DataFrame's schema.
+        columns: mapping of the query's columns to those of the table.
+        dead_letters: table for rows that cannot be stored; unset, such a row fails its epoch.
+        user: database user.
+        password: password of the user; secret. The driver reads a ``Secret.file`` for every connection.
+        connection: driver, connection properties, number of connections and lock timeout.
+        ledger: exceptions to the ledger's checks, for one start.
+        transport: how rows get from the tasks to the database.
+        retry: retry policy for transient database errors.
+        options: options by the names that the jar gives them, such as ``{"batchSize": 500}``.
 
     Returns:
-        The started query; None for a batch, which is then written.
+        The started query; None for a batch, which has been written.
 
     Raises:
-        OptionError: an option is missing, wrong, or does not go with a batch.
+        OptionError: an option is missing, invalid, or not allowed for a batch.
         TableError: the table does not fit the DataFrame.
         DatabaseError: the database cannot be reached.
-        SinkError: the ledger refuses the query. See ``epochal.errors`` for all of them.
+        SinkError: the ledger refuses the query. ``epochal.errors`` lists all errors.
     """
     password = Secret(password) if isinstance(password, str) else password
     stream = Stream(checkpoint, trigger, output_mode, query_name)
@@ -168,7 +168,7 @@ def jdbc_options(
     retry: Retry | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> dict[str, str]:
-    """The options that ``epochal.write.jdbc`` would set, with the same checks.
+    """The options that ``epochal.write.jdbc`` sets, with the same checks.
 
     >>> dp.create_sink(  # doctest: +SKIP
     ...     "comments", "epochal-jdbc", epochal.write.jdbc_options("jdbc:sqlite:comments.db", table="comments")
@@ -176,14 +176,14 @@ def jdbc_options(
 
     Args:
         url, table, sink_id, mode, create_table, columns, dead_letters, user, password, connection, ledger, transport,
-            retry, options: as of ``epochal.write.jdbc``. Spark logs the options of a pipeline's sink: give the password
-            by ``Secret.env`` or ``Secret.file``, which the driver reads.
+            retry, options: as in ``epochal.write.jdbc``. Spark logs the options of a pipeline's sink: pass the password
+            as ``Secret.env`` or ``Secret.file``, which the driver reads.
 
     Returns:
-        Options of the format ``epochal-jdbc``; printed without secrets.
+        Options of the format ``epochal-jdbc``; secrets are masked when printed.
 
     Raises:
-        OptionError: an argument is no value of the right kind, or two of them set the same option.
+        OptionError: an argument has the wrong type, or two arguments set the same option.
     """
     password = Secret(password) if isinstance(password, str) else password
     return JDBC.options(JDBC.given(locals()), options)
@@ -254,7 +254,7 @@ def rest(
     http: Http | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> StreamingQuery | None:
-    """Sends the rows of a DataFrame to an API, at least once: once, where it honours idempotency keys.
+    """Sends the rows of a DataFrame to an API: at least once, and exactly once if the API honours idempotency keys.
 
     >>> query = epochal.write.rest(  # doctest: +SKIP
     ...     orders,
@@ -266,36 +266,37 @@ def rest(
     ... )
 
     Args:
-        df: a streaming DataFrame (``checkpoint`` is needed), or a batch (``checkpoint`` and what belongs to a stream
-            stay unset).
-        url: where rows are sent. ``{name}`` stands for a column's value, encoded (one row a request).
-        checkpoint: directory of the query's state; keep it over restarts.
-        trigger: ``"availableNow"`` sends what there is now, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
+        df: a streaming DataFrame, which requires ``checkpoint``, or a batch, which takes none of the arguments of a
+            stream.
+        url: address of the requests. ``{name}`` stands for a column's value, percent-encoded (only with one row per
+            request).
+        checkpoint: directory of the query's state; keep it across restarts.
+        trigger: ``"availableNow"`` sends the available rows, in batches, and ends; ``"5 seconds"`` or a ``timedelta``
             is the time from the start of one micro-batch to the next; unset, as fast as possible.
-        output_mode: ``"update"`` sends the rows that have changed, ``"complete"`` all of them.
-        query_name: the query's name in Spark's UI and in ``spark.streams``.
-        sink_id: the sink's name in its keys; unset, the query's id, which lives in the checkpoint.
-        method: ``"POST"`` unless given.
-        body: what a request holds; unset, a row as a JSON object, or with ``batch`` its rows as an array.
-        batch: requests of several rows; unset, a request has one.
-        key_columns: columns that identify a row: idempotency keys are made of their values, and not of its place.
-        idempotency_header: the header that carries the key, or ``"none"``.
-        results: where a response says of each row whether it was accepted; unset, its status counts for all.
-        dead_letters: where rows go that the server refuses; unset, such a row fails its epoch.
-        auth: who asks: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``, ``rest.Signer``; a list
-            where a key or a signer goes with another one.
+        output_mode: ``"update"`` sends the rows that have changed, ``"complete"`` all rows.
+        query_name: name of the query in Spark's UI and in ``spark.streams``.
+        sink_id: name of the sink in idempotency keys; unset, the query's id, which is stored in the checkpoint.
+        method: HTTP method; unset, ``"POST"``.
+        body: format of the request body; unset, a row as a JSON object, or with ``batch`` its rows as an array.
+        batch: how many rows a request has; unset, one.
+        key_columns: columns that identify a row; unset, idempotency keys derive from the row's position in its epoch.
+        idempotency_header: header with the idempotency key, or ``"none"``.
+        results: where a response reports the result of each row; unset, its status applies to all rows.
+        dead_letters: directory for rows that the server rejects; unset, such a row fails its epoch.
+        auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.OAuth2``, ``rest.ApiKey``,
+            ``rest.Signer``; a list to combine a key or a signer with another one.
         headers: request headers; secret.
-        params: query parameters that stay the same; secret.
-        http: time limits, retries, TLS, proxy and budget of requests.
-        options: options by the jar's own names, such as ``{"batchSize": 500}``.
+        params: query parameters of every request; secret.
+        http: timeouts, retries, TLS, proxy and rate limits of requests.
+        options: options by the names that the jar gives them, such as ``{"batchSize": 500}``.
 
     Returns:
-        The started query; None for a batch, which is then sent.
+        The started query; None for a batch, which has been sent.
 
     Raises:
-        OptionError: an option is missing, wrong, or does not go with a batch.
-        HttpError: the API cannot be reached, or says no.
-        RowError: a row cannot be sent, or the API refuses it. See ``epochal.errors`` for all of them.
+        OptionError: an option is missing, invalid, or not allowed for a batch.
+        HttpError: the API cannot be reached, or responds with an error.
+        RowError: a row cannot be sent, or the API rejects it. ``epochal.errors`` lists all errors.
     """
     return start(
         df, REST_SINK, REST_SINK.given(locals()), options, Stream(checkpoint, trigger, output_mode, query_name)
@@ -319,16 +320,16 @@ def rest_options(
     http: Http | None = None,
     options: Mapping[str, OptionValue] | None = None,
 ) -> dict[str, str]:
-    """The options that ``epochal.write.rest`` would set, with the same checks.
+    """The options that ``epochal.write.rest`` sets, with the same checks.
 
     Args:
         url, sink_id, method, body, batch, key_columns, idempotency_header, results, dead_letters, auth, headers,
-            params, http, options: as of ``epochal.write.rest``.
+            params, http, options: as in ``epochal.write.rest``.
 
     Returns:
-        Options of the format ``epochal-rest``; printed without secrets.
+        Options of the format ``epochal-rest``; secrets are masked when printed.
 
     Raises:
-        OptionError: an argument is no value of the right kind, or two of them set the same option.
+        OptionError: an argument has the wrong type, or two arguments set the same option.
     """
     return REST_SINK.options(REST_SINK.given(locals()), options)

@@ -1,1 +1,1 @@
-"""The values that say what belongs together. Public names are in ``epochal``, ``epochal.rest`` and ``epochal.jdbc``."""
+"""Values that group related options. The public names are in ``epochal``, ``epochal.rest`` and ``epochal.jdbc``."""

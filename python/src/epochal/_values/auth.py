@@ -1,4 +1,4 @@
-"""Who asks: values of ``epochal.rest``."""
+"""Credentials of requests: values of ``epochal.rest``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ClientAuth = Literal["basic", "body"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Auth(Value):
-    """Who asks."""
+    """Credentials of requests."""
 
     _room: ClassVar[str] = "rest."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bearer(Auth):
-    """A bearer token.
+    """Authorization with a bearer token.
 
     >>> Bearer(Secret.env("TOKEN"))
     rest.Bearer(token=Secret.env('TOKEN'))
@@ -36,7 +36,7 @@ class Bearer(Auth):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Basic(Auth):
-    """Basic authorization.
+    """Basic authorization: a user name and a password.
 
     >>> Basic(user="me", password=Secret.file("/run/secrets/api"))
     rest.Basic(user='***', password=Secret.file('/run/secrets/api'))
@@ -52,7 +52,7 @@ class Basic(Auth):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ApiKey(Auth):
-    """A key in a header or a parameter; it goes with any other one: ``auth=[rest.Bearer(…), rest.ApiKey(…)]``.
+    """An API key in a header or a query parameter, also with another one: ``auth=[rest.Bearer(…), rest.ApiKey(…)]``.
 
     >>> ApiKey(Secret.env("KEY"), header="X-Auth-Key")
     rest.ApiKey(key=Secret.env('KEY'), header='X-Auth-Key')
@@ -74,7 +74,7 @@ class ApiKey(Auth):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OAuth2(Auth):
-    """Access tokens of an OAuth 2 server, by the client's credentials or by a refresh token.
+    """Access tokens from an OAuth 2 server, obtained with client credentials or a refresh token.
 
     >>> OAuth2(token_url="https://login.example.com/token", client_id="reports", client_secret=Secret.env("CLIENT"))
     rest.OAuth2(token_url='https://login.example.com/token', client_id='reports', client_secret=Secret.env('CLIENT'))
@@ -105,7 +105,7 @@ class OAuth2(Auth):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Signer(Auth):
-    """A class that signs each request; it goes with any other authorization.
+    """A class that signs each request, also with another authorization.
 
     >>> Signer(class_name="com.example.HmacSigner", settings={"key": "hunter2"})
     rest.Signer(class_name='com.example.HmacSigner', settings={'key': '***'})
@@ -119,5 +119,5 @@ class Signer(Auth):
     settings: Mapping[str, str] | None = option("signer", FAMILY)
 
 
-#: Everything that ``auth`` can be, or be a list of.
+#: Values of ``auth``, alone or in a list.
 AnyAuth = Bearer | Basic | ApiKey | OAuth2 | Signer

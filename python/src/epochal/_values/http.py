@@ -1,4 +1,4 @@
-"""How requests are made, tried again and limited: values of ``epochal``."""
+"""HTTP settings, retries and limits: values of ``epochal``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Limits(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Retry(Value):
-    """How often what failed for a while is tried again.
+    """Retry policy for transient errors.
 
     >>> Retry(attempts=5, deadline="10m")
     Retry(attempts=5, deadline='10m')
@@ -59,7 +59,7 @@ class Retry(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Budget(Value):
-    """How many requests are made, by driver and tasks together.
+    """Rate and concurrency limits of requests, for driver and tasks together.
 
     >>> Budget(requests_per_second=5)
     Budget(requests_per_second=5)
@@ -78,7 +78,7 @@ class Budget(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Tls(Value):
-    """Which servers are trusted, and the client's own certificate. Files are on the driver.
+    """Trusted certificate authorities, and the client's certificate. Files are on the driver.
 
     >>> Tls(ca_file="/etc/ssl/company.pem")
     Tls(ca_file='/etc/ssl/company.pem')
@@ -103,7 +103,7 @@ class Tls(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Proxy(Value):
-    """The HTTP proxy that all requests go through.
+    """The HTTP proxy for all requests.
 
     >>> Proxy(url="http://proxy:3128", user="me", password=Secret.env("PROXY_PASSWORD"))
     Proxy(url='http://proxy:3128', user='***', password=Secret.env('PROXY_PASSWORD'))
@@ -125,7 +125,7 @@ class Proxy(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Http(Value):
-    """How requests are made.
+    """Timeouts, retries, limits, TLS and proxy of requests.
 
     >>> Http(timeout="20s", retry=Retry(attempts=5), budget=Budget(requests_per_second=5))
     Http(timeout='20s', retry=Retry(attempts=5), budget=Budget(requests_per_second=5))

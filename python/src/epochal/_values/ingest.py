@@ -1,4 +1,4 @@
-"""What clients send, and how: values of ``epochal.ingest``."""
+"""Listeners, journal and record formats: values of ``epochal.ingest``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ InvalidUtf8 = Literal["replace", "keep"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Tcp(Value):
-    """Lines over TCP.
+    """A listener for lines over TCP.
 
     >>> Tcp(9999, ack=True)
     ingest.Tcp(port=9999, ack=True)
@@ -64,7 +64,7 @@ class Tcp(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Journal(Value):
-    """What waits in the checkpoint for the query.
+    """The journal: acknowledged records that wait in the checkpoint for the query.
 
     >>> Journal(max_bytes="4g")
     ingest.Journal(max_bytes='4g')
@@ -84,7 +84,7 @@ class Journal(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Text(Value):
-    """Each record is a text, in the column ``value``. This is the default.
+    """A record is a text, in the column ``value``. This is the default.
 
     >>> Text(invalid_utf8="keep")
     ingest.Text(invalid_utf8='keep')
@@ -101,7 +101,7 @@ class Text(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Parsed(Value):
-    """Each record has the schema's columns."""
+    """A record that is parsed into the schema's columns."""
 
     _room: ClassVar[str] = "ingest."
 
@@ -112,7 +112,7 @@ class Parsed(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Json(Parsed):
-    """Each record is a JSON object.
+    """A record is a JSON object.
 
     >>> Json(rescued_column="more")
     ingest.Json(rescued_column='more')
@@ -131,7 +131,7 @@ class Json(Parsed):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Csv(Parsed):
-    """Each record is a line of CSV, without a header.
+    """A record is a line of CSV, without a header.
 
     >>> Csv(sep=";")
     ingest.Csv(sep=';')
@@ -151,7 +151,7 @@ class Csv(Parsed):
     sep: str | None = option("sep", TEXT)
 
 
-#: Everything that ``protocol`` of ``epochal.read.ingest`` can be.
+#: Values of ``protocol`` of ``epochal.read.ingest``.
 AnyProtocol = Tcp | Http
-#: Everything that ``records`` of it can be.
+#: Values of ``records`` of ``epochal.read.ingest``.
 AnyReceived = Text | Json | Csv

@@ -1,4 +1,4 @@
-"""Records that clients send over HTTP, and who may: values of ``epochal.ingest``."""
+"""The HTTP listener and the credentials of its clients: values of ``epochal.ingest``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Malformed = Literal["refuse", "keep"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bearer(Value):
-    """Requests need a bearer token.
+    """Requests must carry a bearer token.
 
     >>> Bearer(Secret.env("TOKEN"))
     ingest.Bearer(token=Secret.env('TOKEN'))
@@ -37,7 +37,7 @@ class Bearer(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Basic(Value):
-    """Requests need a name and a password.
+    """Requests must carry a user name and a password.
 
     >>> Basic(user="me", password=Secret.file("/run/secrets/password"))
     ingest.Basic(user='***', password=Secret.file('/run/secrets/password'))
@@ -57,7 +57,7 @@ class Basic(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Signature(Value):
-    """Requests need the signature of a sender of webhooks.
+    """Requests must carry the signature of a webhook sender.
 
     >>> Signature("github", secret=Secret.env("WEBHOOK"))
     ingest.Signature(sender='github', secret=Secret.env('WEBHOOK'))
@@ -120,7 +120,7 @@ class Tls(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Http(Value):
-    """Records by POST: lines, NDJSON, JSON, forms.
+    """A listener for records in POST requests: lines, NDJSON, JSON, forms.
 
     >>> Http(8080, auth=Bearer(Secret.env("TOKEN")), headers=["X-GitHub-Event"])
     ingest.Http(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))

@@ -1,4 +1,4 @@
-"""What a field takes, as the jar declares the type of its option."""
+"""Types of fields, as the jar declares them for its options."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _STATUS = re.compile(r"[3-5](?:\d\d|xx)")
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of values.
+    """The type of a field.
 
     Attributes:
-        declared: the type in the jar's declaration of the option.
-        expected: completes "which is not …".
-        example: a value as it is written in Python.
-        choices: all values, where they are few.
+        declared: name of the type in the jar's declaration of the option.
+        expected: description that completes "which is not …".
+        example: a value, as Python source.
+        choices: the valid values of an enumeration; empty for other types.
     """
 
     declared: str
@@ -36,7 +36,7 @@ class Kind:
     choices: tuple[str, ...] = ()
 
     def nearest(self, value: object) -> str:
-        """The example, or the choice that a misspelt value is nearest to."""
+        """The choice closest to a misspelt value, else the example."""
         if self.choices and isinstance(value, str):
             found = difflib.get_close_matches(value.lower(), [choice.lower() for choice in self.choices], 1)
             if found:
@@ -44,7 +44,7 @@ class Kind:
         return self.example
 
     def literal(self, text: str) -> str:
-        """An option's text as Python writes it."""
+        """An option's text as a Python literal."""
         if self.declared == "boolean" and text in ("true", "false"):
             return text.capitalize()
         if self.declared in ("int", "long", "number"):
@@ -67,7 +67,7 @@ def whole(least: int = 1, declared: str = "int") -> Kind:
 
 
 def one_of(literal: Any) -> Kind:
-    """One of the words of a ``Literal``."""
+    """One of the values of a ``Literal``."""
     words = get_args(literal)
     return Kind("string", f"one of {', '.join(words)}", f'"{words[0]}"', lambda value: value in words, words)
 

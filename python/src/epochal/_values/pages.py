@@ -1,4 +1,4 @@
-"""How the pages of a list follow each other: values of ``epochal.rest``."""
+"""Pagination: values of ``epochal.rest``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _JOURNAL = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pages(Value):
-    """How a list is requested."""
+    """Base class of paginations."""
 
     _room: ClassVar[str] = "rest."
 
@@ -62,7 +62,7 @@ class Pages(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NoPages(Pages):
-    """One response has all records. This is the default.
+    """No pagination: one response has all records. This is the default.
 
     >>> NoPages(key="/id")
     rest.NoPages(key='/id')
@@ -95,7 +95,7 @@ class NoPages(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Offset(Pages):
-    """A number of records to skip, and a number of records to give: ``?_start=200&_limit=100``.
+    """Pages by offset and limit: ``?_start=200&_limit=100``.
 
     >>> Offset(size=100)
     rest.Offset(size=100)
@@ -130,7 +130,7 @@ class Offset(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Page(Pages):
-    """Numbered pages: ``?page=3&per_page=100``.
+    """Pages by number: ``?page=3&per_page=100``.
 
     >>> Page(size=50, size_param="limit")
     rest.Page(size=50, size_param='limit')
@@ -167,7 +167,7 @@ class Page(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Cursor(Pages):
-    """A response has the cursor of the next page.
+    """Pages by cursor: a response contains the cursor of the next page.
 
     >>> Cursor(next="/paging/next", param="after")
     rest.Cursor(next='/paging/next', param='after')
@@ -208,7 +208,7 @@ class Cursor(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Keyset(Pages):
-    """The next page is requested by the key of the last record of the page before.
+    """Pages by key: the next page starts after the key of the last record.
 
     >>> Keyset(key="/id", param="starting_after")
     rest.Keyset(key='/id', param='starting_after')
@@ -246,7 +246,7 @@ class Keyset(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Link(Pages):
-    """The header ``Link`` of a response has the address of the next page (RFC 8288).
+    """The ``Link`` header of a response has the address of the next page (RFC 8288).
 
     >>> Link(end_of_list="assumed")
     rest.Link(end_of_list='assumed')
@@ -273,7 +273,7 @@ class Link(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NextUrl(Pages):
-    """A response has the address of the next page in its body.
+    """The body of a response has the address of the next page.
 
     >>> NextUrl(next="/links/next")
     rest.NextUrl(next='/links/next')
@@ -300,7 +300,7 @@ class NextUrl(Pages):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TimeWindow(Pages):
-    """One stretch of time is requested after the other.
+    """Windows of time that are requested one after another.
 
     >>> TimeWindow(start="2026-01-01T00:00:00Z", length="15m", pages=Page(size=100))
     rest.TimeWindow(start='2026-01-01T00:00:00Z', length='15m', pages=rest.Page(size=100))
@@ -372,5 +372,5 @@ class TimeWindow(Pages):
             yield one._replace(option="windowPagination") if inner else one
 
 
-#: Everything that ``pages`` of ``epochal.read.rest`` can be.
+#: Values of ``pages`` of ``epochal.read.rest``.
 AnyPages = NoPages | Offset | Page | Cursor | Keyset | Link | NextUrl | TimeWindow

@@ -1,4 +1,4 @@
-"""How records are found in a response, and when it is polled again: values of ``epochal.rest``."""
+"""Response formats and polling: values of ``epochal.rest``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Missing = Literal["fail", "empty"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Records(Value):
-    """How a response holds records."""
+    """Base class of response formats."""
 
     _room: ClassVar[str] = "rest."
 
@@ -35,7 +35,7 @@ class Records(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Json(Records):
-    """An array of JSON. This is the default.
+    """A JSON array. This is the default.
 
     >>> Json("/data/items", mode="PERMISSIVE")
     rest.Json(mode='PERMISSIVE', pointer='/data/items')
@@ -62,7 +62,7 @@ class Json(Records):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ndjson(Records):
-    """JSON with one record a line.
+    """JSON with one record per line.
 
     >>> Ndjson()
     rest.Ndjson()
@@ -84,7 +84,7 @@ class Ndjson(Records):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Csv(Records):
-    """CSV, with a header line or without.
+    """CSV, with or without a header line.
 
     >>> Csv(sep=";", header=False)
     rest.Csv(sep=';', header=False)
@@ -114,7 +114,7 @@ class Csv(Records):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Poll(Value):
-    """How a stream polls for new records, and how much one poll takes.
+    """Interval and size of a stream's polls for new records.
 
     >>> Poll(interval="30s")
     rest.Poll(interval='30s')
@@ -137,5 +137,5 @@ class Poll(Value):
     max_bytes: Size | None = option("maxPollBytes", SIZE)
 
 
-#: Everything that ``records`` of ``epochal.read.rest`` can be.
+#: Values of ``records`` of ``epochal.read.rest``.
 AnyRecords = Json | Ndjson | Csv

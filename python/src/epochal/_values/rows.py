@@ -1,4 +1,4 @@
-"""How rows become requests: values of ``epochal.rest`` for ``epochal.write.rest``."""
+"""Requests of the sink: values of ``epochal.rest`` for ``epochal.write.rest``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BodyFormat = Literal["object", "array", "ndjson"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Body(Value):
-    """What a request holds.
+    """The body of a request.
 
     >>> Body(format="array", template='{"records": ${_rows}}')
     rest.Body(format='array', template='{"records": ${_rows}}')
@@ -56,7 +56,7 @@ class Body(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Batch(Value):
-    """Requests of several rows.
+    """Several rows per request.
 
     >>> Batch(rows=500, bytes="1m")
     rest.Batch(rows=500, bytes='1m')
@@ -79,7 +79,7 @@ class Batch(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Results(Value):
-    """A response says of each row whether it was accepted.
+    """Where a response reports whether each row was accepted.
 
     >>> Results(pointer="/items", reason="/error/reason")
     rest.Results(pointer='/items', reason='/error/reason')
@@ -101,7 +101,7 @@ class Results(Value):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DeadLetters(Value):
-    """Rows that the server refuses are put aside, and the query goes on.
+    """Stores rows that the server rejects in a directory instead of failing the epoch.
 
     >>> DeadLetters(path="/data/orders-refused")
     rest.DeadLetters(path='/data/orders-refused')

@@ -1,4 +1,4 @@
-"""Where a secret comes from."""
+"""Secrets, by value or by the place where the driver reads them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MASK = "***"
 
 @dataclass(frozen=True, repr=False)
 class Secret:
-    """A password, token or key: by its value, or by where the driver reads it. It is printed without its value.
+    """A password, token or key, by value or by the place where the driver reads it. Its value is never printed.
 
-    A plain text in its place is the value. A file, or a variable of the environment, is read on the driver, whenever
-    the secret is needed; it stays out of the code and out of notebooks.
+    Wherever a ``Secret`` is accepted, a plain string is the value. A file or an environment variable is read on the
+    driver each time the secret is needed, which keeps the secret out of code and notebooks.
 
     >>> Secret("hunter2"), Secret.env("TOKEN"), Secret.file("/run/secrets/token")
     (Secret('***'), Secret.env('TOKEN'), Secret.file('/run/secrets/token'))
@@ -39,12 +39,12 @@ class Secret:
 
     @classmethod
     def env(cls, name: str) -> Secret:
-        """In an environment variable of the driver."""
+        """A secret in an environment variable of the driver."""
         return cls(name, "Env")
 
     @classmethod
     def file(cls, path: str | os.PathLike[str]) -> Secret:
-        """In a file that the driver reads; a line break at its end does not count."""
+        """A secret in a file that the driver reads; a line break at its end is ignored."""
         return cls(os.fspath(path), "File")
 
     def __repr__(self) -> str:
@@ -52,14 +52,14 @@ class Secret:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is the secret itself, and not the place where it is."""
+        """Whether this is the secret itself instead of its place."""
         return not self._suffix
 
     def here(self) -> Secret:
-        """By its value, read in this process.
+        """The secret by value, read in this process.
 
         Raises:
-            OptionError: there is no such variable or file (``SECRET_UNREADABLE``).
+            OptionError: the variable or file does not exist or cannot be read (``SECRET_UNREADABLE``).
         """
         if self.is_value:
             return self
@@ -75,7 +75,7 @@ class Secret:
         return Secret(found)
 
     def option(self, name: str) -> tuple[str, str]:
-        """The option that says where it is, and that option's text."""
+        """Name and text of the option that passes the secret to the jar."""
         return f"{name}{self._suffix}", self.value
 
 
@@ -84,5 +84,5 @@ def _content(path: str) -> str:
 
 
 _METHODS = {"": "", "Env": ".env", "File": ".file"}
-#: By the suffix of the option, how a secret is written.
+#: How a secret is written in Python, by the suffix of its option.
 SPELLED = {"": 'Secret("…")', "Env": 'Secret.env("…")', "File": 'Secret.file("…")'}

@@ -1,4 +1,4 @@
-"""How rows get into a table: values of ``epochal.jdbc``."""
+"""Settings of tables: values of ``epochal.jdbc``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ TransportKind = Literal["auto", "inline", "staged", "prepared"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OfTable(Value):
-    """A value of ``epochal.jdbc``."""
+    """Base class of the values of ``epochal.jdbc``."""
 
     _room: ClassVar[str] = "jdbc."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Append(OfTable):
-    """Rows are added. This is the default.
+    """Appends rows. This is the default.
 
     >>> Append()
     jdbc.Append()
@@ -50,7 +50,7 @@ class Append(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Upsert(OfTable):
-    """Rows replace those of the same key.
+    """Rows replace the rows with the same key.
 
     >>> Upsert(key_columns=["id"], order_column="updatedAt")
     jdbc.Upsert(key_columns=('id',), order_column='updatedAt')
@@ -73,7 +73,7 @@ class Upsert(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Changes(OfTable):
-    """Rows replace those of the same key, or delete them: the table is a replica.
+    """Rows replace or delete the rows with the same key, so that the table is a replica.
 
     >>> Changes(key_columns=["id"], op_column="op", order_column="position")
     jdbc.Changes(key_columns=('id',), op_column='op', order_column='position')
@@ -99,7 +99,7 @@ class Changes(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Columns(OfTable):
-    """How the query's columns become the table's.
+    """Mapping of the query's columns to those of the table.
 
     >>> Columns(map={"id": "comment_id"}, add=True)
     jdbc.Columns(map={'id': 'comment_id'}, add=True)
@@ -119,7 +119,7 @@ class Columns(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DeadLetters(OfTable):
-    """Rows that cannot be stored are put aside, and the query goes on.
+    """Stores rows that the table rejects in another table instead of failing the epoch.
 
     >>> DeadLetters(table="comments_bad")
     jdbc.DeadLetters(table='comments_bad')
@@ -136,7 +136,7 @@ class DeadLetters(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Connection(OfTable):
-    """How the database is connected to, beside its URL and login.
+    """Connection settings besides URL and login.
 
     >>> Connection(properties={"sslmode": "verify-full"}, max_connections=4)
     jdbc.Connection(properties={'sslmode': '***'}, max_connections=4)
@@ -159,7 +159,7 @@ class Connection(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ledger(OfTable):
-    """What is accepted that the ledger refuses. An error says what to set here, for one start.
+    """Exceptions to the ledger's checks. An error names the argument to set, for one start.
 
     >>> Ledger(on_empty="skip:17")
     jdbc.Ledger(on_empty='skip:17')
@@ -185,7 +185,7 @@ class Ledger(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Transport(OfTable):
-    """How rows travel from the tasks to the database.
+    """How rows get from the tasks to the database.
 
     >>> Transport(kind="staged")
     jdbc.Transport(kind='staged')
@@ -225,16 +225,16 @@ class Transport(OfTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Partitions(OfTable):
-    """Tasks that read a table at the same time, for ``epochal.read.jdbc``: each reads a range of a column's values.
+    """Parallel read of a table, for ``epochal.read.jdbc``: each task reads a range of a column's values.
 
     >>> Partitions(column="id", lower=0, upper=1_000_000, count=8)
     jdbc.Partitions(column='id', lower=0, upper=1000000, count=8)
 
     Args:
         column: A column of numbers, dates or timestamps, best with an index.
-        lower: Where the second range begins, less one range: it decides how rows are divided, and leaves none out.
-        upper: Where the last range would end: it leaves no row out either.
-        count: Number of ranges, and of connections at the same time.
+        lower: Start of the first range. It only divides the rows: smaller values are read too.
+        upper: End of the last range. It only divides the rows: larger values are read too.
+        count: Number of ranges, and of parallel connections.
     """
 
     column: str = field(metadata=of("partitionColumn", TEXT))
@@ -243,5 +243,5 @@ class Partitions(OfTable):
     count: int = field(metadata=of("numPartitions", whole()))
 
 
-#: Everything that ``mode`` of ``epochal.write.jdbc`` can be.
+#: Values of ``mode`` of ``epochal.write.jdbc``.
 AnyMode = Append | Upsert | Changes

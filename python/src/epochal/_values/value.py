@@ -1,4 +1,4 @@
-"""What all values have in common: they are checked when they are made, and hide their secrets when they are printed."""
+"""Base class of the values: they are validated when created, and mask their secrets when printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from epochal._options import text
 from epochal._values.kind import FAMILY, NAMES, SECRET, Kind
 from epochal._values.secret import Secret
 
-#: Stands for a secret where something is printed.
+#: Printed in place of a secret.
 MASK = "***"
 _LOGIN = re.compile(r"//[^/@'\"]*@")
 _PASSWORD = re.compile(r"(?i)(password=)[^&;'\"\s]*")
@@ -37,10 +37,11 @@ class Option:
 
 
 class Setting(NamedTuple):
-    """An option, its text, and how Python says it.
+    """An option with its text, and the Python argument that set it.
 
     Attributes:
-        secret: whether the text is printed nowhere.
+        place: the argument, such as ``rest.Offset(size=…)``.
+        secret: whether the text is masked when printed.
     """
 
     option: str
@@ -66,11 +67,11 @@ def part(*kinds: type[Value], chooses: str | None = None, doc: str = "") -> Any:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Value:
-    """A value of options that belong together."""
+    """A group of related options."""
 
-    #: The public module that it is in, with a dot.
+    #: Public module of the class, with a dot.
     _room: ClassVar[str] = ""
-    #: Options that it sets by being given at all.
+    #: Options that every instance sets.
     _fixed: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ class Value:
             raise self._invalid(name, f"{what}, which is not {kind.expected}", declared.example or kind.nearest(given))
 
     def _keep(self, name: str, given: Any, kind: Kind) -> None:
-        """A copy of what the caller could change later; a secret as such."""
+        """Replaces a mutable argument with a copy, and a secret text with a ``Secret``."""
         if kind is SECRET and isinstance(given, str):
             object.__setattr__(self, name, Secret(given))
         elif kind is NAMES:
@@ -106,28 +107,28 @@ class Value:
             object.__setattr__(self, name, dict(given))
 
     def _invalid(self, name: str, wrong: str, example: str) -> OptionError:
-        """What is wrong with a field."""
+        """The error for an invalid field."""
         problem = f"The argument '{name}' of {shown(type(self))} {wrong}."
         return OptionError("OPTION_INVALID", problem, f"Set it like this: {name}={example}.")
 
     def _conflict(self, names: str, suggestion: str) -> OptionError:
-        """What is wrong with fields that were given together."""
+        """The error for fields that exclude each other."""
         problem = f"{shown(type(self))} was given arguments that exclude each other: {names}."
         return OptionError("OPTION_CONFLICT", problem, suggestion)
 
     def _exclusive(self, suggestion: str, *names: str) -> None:
-        """Refuses more than one of these fields."""
+        """Rejects more than one of these fields."""
         given = [name for name in names if getattr(self, name, None) is not None]
         if len(given) > 1:
             raise self._conflict(", ".join(given), suggestion)
 
     def _needs(self, name: str, needed: str) -> None:
-        """Refuses a field without another one that it says something about."""
+        """Rejects a field without another one that it depends on."""
         if getattr(self, name) is not None and getattr(self, needed) is None:
             raise self._conflict(f"{name} without {needed}", f"Set {needed} too, or leave {name} out.")
 
     def _options(self) -> Iterator[Setting]:
-        """The options that it sets."""
+        """The options that this value sets."""
         for name, fixed in self._fixed.items():
             yield Setting(name, fixed, shown(type(self)))
         for one in fields(self):
@@ -151,17 +152,17 @@ def settings_of(declared: Option, given: Any, place: str) -> Iterator[Setting]:
 
 
 def without_login(text: str) -> str:
-    """Hides user and password in what may contain a URL."""
+    """Masks user and password in a text that may contain a URL."""
     return _PASSWORD.sub(rf"\1{MASK}", _LOGIN.sub(f"//{MASK}@", text))
 
 
 def shown(kind: type[Value]) -> str:
-    """As a user writes it: ``rest.Offset``."""
+    """The public name of a class, such as ``rest.Offset``."""
     return f"{kind._room}{kind.__name__}"
 
 
 def option_of(one: Field[Any]) -> Option | None:
-    """The option that a field sets; None where it is a value itself."""
+    """The option that a field sets; None if the field is a value itself."""
     return one.metadata.get("option")
 
 

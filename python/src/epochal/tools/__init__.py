@@ -1,11 +1,11 @@
-"""What looks at queries, checkpoints, ledgers, APIs and sources; it imports the rest of the package, which does not
-import it.
+"""Tools that inspect queries, checkpoints, ledgers, APIs and sources. They import the rest of the package, which does
+not import them.
 
 ==============  ==============================================================================
 ``watch``       ``epochal.watch``, ``queries``, ``await_all``, ``stop_all``; IPython's formatters
 ``display``     ``epochal.display``
-``checkpoint``  ``epochal.checkpoint``, and repairs of one
-``ledger``      ``epochal.ledger``, and repairs of one
+``checkpoint``  ``epochal.checkpoint``, and repairs of a checkpoint
+``ledger``      ``epochal.ledger``, and repairs of a ledger
 ``probe``       ``epochal.rest.probe``
 ``testing``     ``epochal.testing``
 ``demo``        ``python -m epochal demo``

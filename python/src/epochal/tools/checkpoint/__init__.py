@@ -1,4 +1,4 @@
-"""``epochal.checkpoint``: what Spark has logged in a checkpoint."""
+"""``epochal.checkpoint``: the logs of a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ __all__ = ["Checkpoint", "Epoch", "NextStart", "SourceOffset", "checkpoint"]
 
 
 def checkpoint(path: Location, *, spark: SparkSession | None = None) -> Checkpoint:
-    """Reads the logs of a checkpoint, of any query and any sink; nothing is changed.
+    """Reads the logs of a checkpoint, of any query and any sink, without changing it.
 
     >>> found = epochal.checkpoint("/data/checkpoints/comments")  # doctest: +SKIP
     >>> print(found)  # doctest: +SKIP
     >>> found.compare(epochal.ledger("jdbc:sqlite:comments.db").find(found.query_id))  # doctest: +SKIP
 
     Args:
-        path: the directory that the query has as ``checkpointLocation``. A local one is read without Spark and without
-            a JVM.
-        spark: the session that reaches any other file system (``s3a://…``, ``hdfs://…``), classic or Connect. With a
-            session a path without a scheme is of Spark's default file system, too.
+        path: the query's ``checkpointLocation``. A local directory is read without Spark and without a JVM.
+        spark: a classic or Connect session, required for other file systems (``s3a://…``, ``hdfs://…``). With a
+            session, a path without a scheme is on Spark's default file system.
 
     Returns:
         A frozen value that prints as a summary.
 
     Raises:
-        CheckpointError: there is no checkpoint at this path (``CHECKPOINT_NOT_FOUND``). A file in it that cannot be
-            read is no error: ``Epoch.problem`` tells of it.
-        OptionError: the path is not local, and there is no session.
+        CheckpointError: there is no checkpoint at this path (``CHECKPOINT_NOT_FOUND``). A file that cannot be read
+            raises no error: ``Epoch.problem`` describes it.
+        OptionError: the path is not local and no session was passed.
     """
     location = os.fspath(path)
     local = local_path(location)

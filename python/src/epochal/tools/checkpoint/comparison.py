@@ -1,4 +1,4 @@
-"""What lies between two epochs, and whether a checkpoint and a ledger fit each other."""
+"""Differences between two epochs, and the comparison of a checkpoint with a ledger."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from epochal.tools.checkpoint.model import Checkpoint, Epoch, SourceOffset
     from epochal.tools.ledger.model import LedgerRow
 
-#: How a checkpoint and a ledger stand to each other. The first two need nothing.
+#: Results of the comparison of a checkpoint with a ledger. The first two need no action.
 State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
 
-#: The states in which a start goes on by itself.
+#: States in which the query can be started without a repair.
 HEALTHY: frozenset[State] = frozenset({"in step", "sink ahead"})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Difference:
-    """What was delivered between the ends of two epochs. Prints as a summary.
+    """The rows delivered between the ends of two epochs. Prints as a summary.
 
     Attributes:
         first, second: numbers of the epochs.
-        sources: by source, where it stood at the end of each; None where it was not part of the epoch.
-        watermark: of the second less that of the first, milliseconds; None where one has none.
+        sources: by source, its offsets at the two ends; None if the source was not part of the epoch.
+        watermark: advance of the watermark from the first to the second, in milliseconds; None if one has none.
     """
 
     first: int
@@ -32,7 +32,7 @@ class Difference:
     watermark: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The value as JSON types."""
         return {
             "first": self.first,
             "second": self.second,
@@ -78,7 +78,7 @@ def difference(first: Epoch, second: Epoch) -> Difference:
 
 
 def delivered(first: SourceOffset | None, second: SourceOffset | None) -> int | None:
-    """Rows or records between two offsets; None where they do not tell."""
+    """Number of rows or records between two offsets; None if the offsets do not count them."""
     if first is None or second is None or first.position is None or second.position is None:
         return None
     return second.position - first.position
@@ -89,11 +89,11 @@ class Comparison:
     """Whether a checkpoint and the sink's row in the ledger fit each other. Prints as a summary.
 
     Attributes:
-        state: in one or two words; ``in step`` and ``sink ahead`` need nothing.
-        explanation: what it means, with the epochs.
-        next_start: what the next start of the query will do.
-        remedy: what to do; empty where nothing is to be done.
-        row: the row that was compared; None where there is none.
+        state: the result; ``in step`` and ``sink ahead`` need no action.
+        explanation: the state in a sentence, with the epochs.
+        next_start: effect of the next start of the query.
+        remedy: the repair; empty if none is needed.
+        row: the row that was compared; None if the ledger has none.
     """
 
     state: State
@@ -104,11 +104,11 @@ class Comparison:
 
     @property
     def healthy(self) -> bool:
-        """Whether the next start goes on by itself, with each row once."""
+        """Whether the query can be started without a repair, with each row once."""
         return self.state in HEALTHY
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The value as JSON types."""
         return {
             "state": self.state,
             "healthy": self.healthy,
@@ -127,12 +127,12 @@ class Comparison:
 
 
 def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
-    """What the sink will decide about the next epoch, by the rules of a commit in ``docs/PROTOCOL.md``."""
+    """Predicts the sink's decision about the next epoch, by the commit rules in ``docs/PROTOCOL.md``."""
     start = checkpoint.next_start
     if start.epoch is None:
         return Comparison(
             state="broken",
-            explanation="the checkpoint has a file that Spark cannot go on from.",
+            explanation="the checkpoint has a file from which Spark cannot resume.",
             next_start=start.explanation,
             remedy=_broken(checkpoint, row),
             row=row,
@@ -178,10 +178,10 @@ def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> C
             remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
             row=row,
         )
-    said = f"epoch {last} is the last one in both."
+    explanation = f"epoch {last} is the last one in both."
     if checkpoint.last_logged == epoch:
-        said = f"epoch {epoch} was begun, and nothing of it is in the table."
-    return _fits(row, said, checkpoint.next_start.explanation)
+        explanation = f"epoch {epoch} was begun, and none of its rows are in the table."
+    return _fits(row, explanation, checkpoint.next_start.explanation)
 
 
 def _ahead(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int, *, replay: bool) -> Comparison:
@@ -227,19 +227,19 @@ def _unknown(epoch: int) -> Comparison:
         state="not in the ledger",
         explanation=f"the ledger has no epoch of this query, whose next epoch is {epoch}.",
         next_start="The sink refuses it: LEDGER_EMPTY.",
-        remedy=f"Look whether the rows of epoch {epoch} are in the table. If they are: onLedgerEmpty=skip:{epoch}. "
+        remedy=f"Check whether the rows of epoch {epoch} are in the table. If they are: onLedgerEmpty=skip:{epoch}. "
         f"If only earlier ones are: onLedgerEmpty=write:{epoch}.",
     )
 
 
 def _broken(checkpoint: Checkpoint, row: LedgerRow | None) -> str:
-    """A damaged last epoch can be planned anew where nothing of it is written."""
+    """The remedy for a damaged file: Spark can plan the last epoch again if the sink has not written it."""
     restore = "Restore the file from a backup of the checkpoint."
     whole = checkpoint.last_whole
     if whole is None or (row is not None and row.last_epoch != whole):
         return restore
     unless = "Or " if row else f"Or, if the sink has nothing after epoch {whole}, "
-    return f"{restore} {unless}let Spark plan the epoch anew: epochal checkpoint rewind {checkpoint.path} --to {whole}"
+    return f"{restore} {unless}let Spark plan the epoch again: epochal checkpoint rewind {checkpoint.path} --to {whole}"
 
 
 def _epochs(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What an offset says, in plain words: by its shape, since Spark does not log which source wrote it."""
+"""Descriptions of offsets. The source is recognised by the shape of an offset, since Spark does not log it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LONGEST = 100
 
 
 def kind_of(offset: str) -> str:
-    """The kind of source that writes such offsets; ``unknown`` where none is recognised."""
+    """The kind of source that writes such offsets; ``unknown`` if none is recognised."""
     if offset == VOID:
         return "no offset yet"
     return _kind(_parsed(offset))
 
 
 def words(offset: str) -> str:
-    """What is delivered up to this offset."""
+    """Describes what is delivered up to an offset."""
     if offset == VOID:
         return "nothing yet"
     value = _parsed(offset)
@@ -44,14 +44,14 @@ def words(offset: str) -> str:
 
 
 def identity(offset: str) -> str | None:
-    """The identity of an Epochal source, which its offsets carry; None for other sources."""
+    """The identity of an Epochal source, from its offset; None for other sources."""
     value = _parsed(offset)
     source = value.get("source") if _kind(value).startswith("epochal-") else None
     return source if isinstance(source, str) else None
 
 
 def position(offset: str) -> int | None:
-    """How many rows or records are delivered up to this offset; None where it does not say."""
+    """Number of rows or records delivered up to an offset; None if the offset does not count them."""
     value = _parsed(offset)
     found: Any = None
     match _kind(value):
@@ -69,17 +69,17 @@ def position(offset: str) -> int | None:
 
 
 def event_time(offset: str) -> datetime | None:
-    """The highest event time of the rows before this offset, where its source keeps it (``eventTimeColumn``)."""
+    """The highest event time of the rows before an offset; None without ``eventTimeColumn``."""
     value = _parsed(offset)
     found = value.get("eventTime") if _kind(value).startswith("epochal-") else None
     try:
         return datetime.fromisoformat(found.replace("Z", "+00:00")) if isinstance(found, str) else None
-    except ValueError:  # a year that a datetime cannot have
+    except ValueError:  # a year that datetime does not support
         return None
 
 
 def unfinished_segments(offset: str) -> list[str]:
-    """Files of the journal that hold records after this offset, which the next epoch reads there."""
+    """Journal files with records after an offset, which the next epoch reads from there."""
     value = _parsed(offset)
     if _kind(value) != "epochal-rest":
         return []
@@ -89,7 +89,7 @@ def unfinished_segments(offset: str) -> list[str]:
 
 def _kind(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
-        return "a counter"  # rate, socket and memory write the same
+        return "a counter"  # the sources rate, socket and memory write the same offsets
     if not isinstance(value, dict):
         return "unknown"
     own = value.get("format")
@@ -125,14 +125,14 @@ def _parsed(offset: str) -> Any:
 
 
 def _rest(value: dict[str, Any]) -> str:
-    said = [_counted(value["records"], "record")]
+    facts = [_counted(value["records"], "record")]
     if crawl := value.get("crawl"):
-        said.append(f"since the list was restarted ({crawl}×)")
+        facts.append(f"since the list was restarted ({crawl}×)")
     if members := value.get("members"):
-        said.append(f"of {_counted(len(members), 'row')} of parameters")
+        facts.append(f"of {_counted(len(members), 'row')} of parameters")
     if segments := value.get("segments"):
-        said.append(f"the last in {_counted(len(segments), 'segment')} of the journal")
-    return ", ".join(said)
+        facts.append(f"the last in {_counted(len(segments), 'segment')} of the journal")
+    return ", ".join(facts)
 
 
 def _topic(name: str, partitions: dict[str, int]) -> str:

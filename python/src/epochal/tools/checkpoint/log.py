@@ -1,4 +1,4 @@
-"""The files of Spark's offset log and commit log, as texts."""
+"""Parses the files of Spark's offset log and commit log."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-#: In place of an offset: the source had none yet.
+#: Logged in place of an offset if the source had none yet.
 VOID = "-"
 
 
 class UnreadableError(ValueError):
-    """A file is torn, empty, or of a version that is not known; the text says which."""
+    """A file is torn, empty, or of an unknown version."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OffsetLog:
-    """What ``offsets/<epoch>`` holds.
+    """The contents of ``offsets/<epoch>``.
 
     Attributes:
-        version: of the file: ``v1`` lists the sources by their place in the plan, ``v2`` by their names.
+        version: version of the file: ``v1`` lists the sources by their position in the plan, ``v2`` by their names.
         settings: the second line, as written: watermark, time and Spark's settings of the epoch, as JSON.
-        sources: name and offset of each source. In ``v1`` a source's name is its place: ``"0"``, ``"1"`` …
-        watermark: the watermark of the epoch, milliseconds since 1970; None where the file has none.
-        timestamp: when the epoch was planned, milliseconds since 1970; None where the file has none.
+        sources: name and offset of each source. In ``v1`` the name is the position: ``"0"``, ``"1"`` …
+        watermark: watermark of the epoch, in milliseconds since 1970; None if the file has none.
+        timestamp: when the epoch was planned, in milliseconds since 1970; None if the file has none.
         offsets_hash: as in the ledger's column ``offsets_hash``.
     """
 
@@ -40,7 +40,7 @@ def read_offsets(text: str) -> OffsetLog:
     """Reads an ``offsets`` file.
 
     Raises:
-        UnreadableError: Spark could not go on from this file either.
+        UnreadableError: Spark could not resume from this file either.
     """
     version, *rest = _lines(text)
     if version not in ("v1", "v2"):
@@ -66,10 +66,10 @@ def read_commit(text: str) -> int | None:
     """Reads a ``commits`` file.
 
     Returns:
-        The watermark of the next epoch, milliseconds since 1970; None where the file has none.
+        The watermark of the next epoch, in milliseconds since 1970; None if the file has none.
 
     Raises:
-        UnreadableError: Spark could not go on from this file either.
+        UnreadableError: Spark could not resume from this file either.
     """
     version, *rest = _lines(text)
     if version not in ("v1", "v2"):
@@ -78,7 +78,7 @@ def read_commit(text: str) -> int | None:
 
 
 def _lines(text: str) -> list[str]:
-    """Without the empty ones at the end: Spark ignores these too."""
+    """The lines without empty ones at the end, which Spark ignores too."""
     lines = text.split("\n")
     while lines and not lines[-1]:
         del lines[-1]
@@ -115,7 +115,7 @@ def _order(source: tuple[str, str]) -> tuple[bool, int, str]:
 
 
 def _check_offset(name: str, offset: str) -> None:
-    """A source may write any text; one that begins as JSON does and is not JSON is torn."""
+    """Rejects a torn offset: one that begins like JSON but is not JSON. Any other text is valid."""
     if offset[:1] in ("{", "["):
         try:
             json.loads(offset)
@@ -129,6 +129,6 @@ def _number(values: dict[str, Any], name: str) -> int | None:
 
 
 def _hash(version: str, sources: list[str]) -> str:
-    """SHA-256 over what decides which rows the epoch has, as the sink computes it (``docs/PROTOCOL.md``)."""
+    """SHA-256 over what determines the epoch's rows, as the sink computes it (``docs/PROTOCOL.md``)."""
     ordered = sorted(sources, key=lambda line: line.encode("utf-16-be")) if version == "v2" else sources
     return hashlib.sha256("\n".join([version, *ordered]).encode()).hexdigest()[:32]

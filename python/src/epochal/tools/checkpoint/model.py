@@ -1,4 +1,4 @@
-"""A checkpoint as a value: what Spark has logged, and what its next start will do."""
+"""A checkpoint as a value: Spark's logs, and the effect of the next start."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOffset:
-    """How far a source is delivered at the end of an epoch.
+    """The position of a source at the end of an epoch.
 
     Attributes:
-        name: its place in the plan (``"0"``), or its name where the log has names.
-        offset: as Spark logged it, mostly JSON; ``-`` where the source had none yet.
-        event_time: the highest event time of the rows before the offset, in UTC, of an Epochal source with an
-            ``event_time_column``; None for others, and before its first row. A micro-batch's offset has that of the
-            rows before its own, since Spark logs it before they are read; the last one of a run that has ended has
-            that of all rows.
+        name: position in the plan (``"0"``), or the name if the log has names.
+        offset: as Spark logged it, usually JSON; ``-`` if the source had none yet.
+        event_time: highest event time of the rows before the offset, in UTC, for an Epochal source with an
+            ``event_time_column``; None for others, and before the first row. It does not cover the rows of its own
+            micro-batch, since Spark logs offsets before the rows are read; only the last offset of a finished run
+            covers all rows.
     """
 
     name: str
@@ -34,7 +34,7 @@ class SourceOffset:
 
     @property
     def kind(self) -> str:
-        """The source's format as far as its offset tells: ``epochal-rest``, ``Kafka``, ``files``, ``unknown`` …"""
+        """The source's format, recognised by its offset: ``epochal-rest``, ``Kafka``, ``files``, ``unknown`` …"""
         return kinds.kind_of(self.offset)
 
     @property
@@ -44,7 +44,7 @@ class SourceOffset:
 
     @property
     def position(self) -> int | None:
-        """Rows or records delivered so far; None where the offset does not count them."""
+        """Number of rows or records delivered so far; None if the offset does not count them."""
         return kinds.position(self.offset)
 
     def __str__(self) -> str:
@@ -57,16 +57,16 @@ class Epoch:
 
     Attributes:
         number: counts from 0.
-        logged: whether ``offsets/<number>`` is there.
-        committed: whether ``commits/<number>`` is there and can be read.
-        sources: how far each source is delivered at its end; empty where the file is missing or cannot be read.
-        watermark: during this epoch, milliseconds since 1970; 0 before the first event, None where it is not logged.
-        timestamp: when Spark planned it, milliseconds since 1970.
-        next_watermark: after this epoch, milliseconds since 1970; None before the commit.
-        offsets_hash: as in the ledger; None where the offsets cannot be read.
-        logged_at: when the file of offsets was written, in UTC.
-        committed_at: when the file of the commit was written, in UTC.
-        problem: which file cannot be read, and why; None where all is well.
+        logged: whether ``offsets/<number>`` exists.
+        committed: whether ``commits/<number>`` exists and can be read.
+        sources: position of each source at its end; empty if the file is missing or cannot be read.
+        watermark: during this epoch, in milliseconds since 1970; 0 before the first event, None if not logged.
+        timestamp: when Spark planned it, in milliseconds since 1970.
+        next_watermark: after this epoch, in milliseconds since 1970; None before the commit.
+        offsets_hash: as in the ledger; None if the offsets cannot be read.
+        logged_at: modification time of the offsets file, in UTC.
+        committed_at: modification time of the commit file, in UTC.
+        problem: which file cannot be read, and why; None if there is none.
     """
 
     number: int
@@ -84,11 +84,11 @@ class Epoch:
 
 @dataclass(frozen=True, kw_only=True)
 class NextStart:
-    """What Spark will do first when the query is started again.
+    """The first epoch that Spark runs when the query is restarted.
 
     Attributes:
-        epoch: the epoch that will run; None where the query cannot start.
-        replay: whether it runs with the offsets that are logged for it; otherwise it is planned anew.
+        epoch: number of the epoch; None if the query cannot start.
+        replay: whether it runs with its logged offsets; otherwise Spark plans it again.
         explanation: one sentence.
     """
 
@@ -99,14 +99,14 @@ class NextStart:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Checkpoint:
-    """The logs of a query's checkpoint, as they were when they were read. Prints as a summary.
+    """The logs of a query's checkpoint at the time of reading. Prints as a summary.
 
     Attributes:
-        path: its directory.
-        query_id: stays the same over restarts; None where ``metadata`` is missing or cannot be read.
-        epochs: those that Spark keeps (the last hundred or so), ascending.
+        path: directory of the checkpoint.
+        query_id: the same across restarts; None if ``metadata`` is missing or cannot be read.
+        epochs: the epochs that Spark keeps (about the last hundred), ascending.
         has_state: whether it holds state stores (of aggregations, joins, deduplication).
-        problems: what is wrong besides single epochs.
+        problems: problems that do not belong to an epoch.
     """
 
     path: str
@@ -117,17 +117,17 @@ class Checkpoint:
 
     @property
     def last_logged(self) -> int | None:
-        """The last epoch whose offsets are logged."""
+        """The last epoch with logged offsets."""
         return max((epoch.number for epoch in self.epochs if epoch.logged), default=None)
 
     @property
     def last_committed(self) -> int | None:
-        """The last epoch that Spark has marked as done."""
+        """The last epoch that Spark has committed."""
         return max((epoch.number for epoch in self.epochs if epoch.committed), default=None)
 
     @property
     def last_whole(self) -> int | None:
-        """The last epoch from whose end Spark could plan the next one: committed, and its files can be read."""
+        """The last epoch after which Spark can plan the next one: committed, with readable files."""
         whole = {epoch.number for epoch in self.epochs if epoch.logged and not epoch.problem}
         done = {epoch.number for epoch in self.epochs if epoch.committed}
         return max((number for number in whole & done if number == 0 or number - 1 in whole), default=None)
@@ -136,7 +136,7 @@ class Checkpoint:
         """One epoch.
 
         Raises:
-            CheckpointError: it is not there (``EPOCH_NOT_FOUND``).
+            CheckpointError: it is not in the logs (``EPOCH_NOT_FOUND``).
         """
         for epoch in self.epochs:
             if epoch.number == number:
@@ -150,7 +150,7 @@ class Checkpoint:
 
     @property
     def next_start(self) -> NextStart:
-        """What Spark will do first when the query is started again, whatever the sink."""
+        """The first epoch that Spark runs when the query is restarted, independent of the sink."""
         known: Mapping[int, Epoch] = {epoch.number: epoch for epoch in self.epochs}
         last = self.last_logged
         if last is None:
@@ -177,19 +177,19 @@ class Checkpoint:
         )
 
     def diff(self, first: int, second: int) -> Difference:
-        """What was delivered between the ends of two epochs.
+        """The rows delivered between the ends of two epochs.
 
         Raises:
-            CheckpointError: one of them is not there (``EPOCH_NOT_FOUND``).
+            CheckpointError: one of them is not in the logs (``EPOCH_NOT_FOUND``).
         """
         return difference(self.epoch(first), self.epoch(second))
 
     def compare(self, row: LedgerRow | None) -> Comparison:
-        """Compares with the sink's row in the ledger; None stands for a ledger without one."""
+        """Compares the checkpoint with the sink's row in the ledger; pass None if the ledger has no row."""
         return comparison(self, row)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: numbers, texts, lists, and times as ISO 8601."""
+        """The value as JSON types; times are ISO 8601."""
         start = self.next_start
         return {
             "path": self.path,

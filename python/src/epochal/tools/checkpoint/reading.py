@@ -1,4 +1,4 @@
-"""Reads the logs of a checkpoint: from a local directory by itself, from other file systems through Spark."""
+"""Reads the logs of a checkpoint: local directories directly, other file systems through Spark."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _WHOLE = re.compile(r"-?\d+")
 
 
 def local_path(location: str) -> Path | None:
-    """The directory, where it is on this machine: a path, or a URI with ``file:``."""
+    """The local directory of a path or ``file:`` URI; None for other file systems."""
     parts = urlsplit(location)
-    if not parts.scheme or len(parts.scheme) == 1:  # one letter is a drive
+    if not parts.scheme or len(parts.scheme) == 1:  # a single letter is a drive
         return Path(location)
     return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
 def read_local(directory: Path) -> Checkpoint:
-    """Reads a directory of this machine, without Spark.
+    """Reads a local directory, without Spark.
 
     Raises:
         CheckpointError: there is no checkpoint (``CHECKPOINT_NOT_FOUND``).
@@ -60,7 +60,7 @@ def read_local(directory: Path) -> Checkpoint:
 
 
 def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
-    """The epochs, the last one with the event times that its run has left where it ended."""
+    """Adds to the last epoch the event times that its run stored when it ended."""
     if not epochs:
         return ()
     *before, last = epochs
@@ -72,22 +72,22 @@ def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
 
 
 def _mark(directory: Path, source: str) -> datetime | None:
-    """The highest event time of a source: the name of an empty file, in microseconds since 1970."""
+    """The highest event time of a source, from the name of an empty file: microseconds since 1970."""
     kept = directory / "sources" / source / "event-time"
     names = [int(file.name) for file in kept.iterdir() if _WHOLE.fullmatch(file.name)] if kept.is_dir() else []
     try:
         return _EPOCH + timedelta(microseconds=max(names)) if names else None
-    except OverflowError:  # a year that a datetime cannot have
+    except OverflowError:  # a year that datetime does not support
         return None
 
 
 def unfinished(directory: Path) -> list[Path]:
-    """Files of the logs that Spark was writing when it was killed. It reads them nowhere."""
+    """Temporary files that Spark was writing when it was killed, and never reads."""
     return [file for log in (_OFFSETS, _COMMITS) for file in (directory / log).glob(".*.tmp")]
 
 
 def read_remote(location: str, spark: SparkSession) -> Checkpoint:
-    """Reads a checkpoint on any file system of Hadoop's, by ``format("epochal-checkpoint")``."""
+    """Reads a checkpoint on any Hadoop file system, through ``format("epochal-checkpoint")``."""
     from epochal import read
 
     rows = [row.asDict() for row in read.checkpoint(spark, location).collect()]
@@ -121,7 +121,7 @@ _TORN = (
 
 
 def _numbered(directory: Path) -> dict[int, Path]:
-    """The files of a log by epoch; unfinished ones have other names."""
+    """The files of a log by epoch, without unfinished ones, whose names are not numbers."""
     if not directory.is_dir():
         return {}
     return {int(file.name): file for file in directory.iterdir() if file.name.isdigit()}
@@ -188,7 +188,7 @@ def _text(file: Path) -> str:
 def _modified(file: Path | None) -> datetime | None:
     try:
         return datetime.fromtimestamp(file.stat().st_mtime, timezone.utc) if file else None
-    except OSError:  # Spark has removed it meanwhile
+    except OSError:  # Spark has removed it in the meantime
         return None
 
 
@@ -218,5 +218,5 @@ def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> Epoch:
 
 
 def _in_utc(when: datetime | None) -> datetime | None:
-    """PySpark gives a moment as a ``datetime`` without a zone, in the local one."""
+    """Converts PySpark's timestamps, which are local and without a zone, to UTC."""
     return when.astimezone(timezone.utc) if when else None

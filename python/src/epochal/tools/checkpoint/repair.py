@@ -1,8 +1,9 @@
-"""Repairs of a checkpoint on this machine: back to an earlier epoch, and a copy of it.
+"""Repairs of a local checkpoint: rewinds to an earlier epoch, and copies.
 
-A rewind removes epochs from the last one down, and of each first the commit, then the offsets. So the directory is a
-checkpoint at every moment: without ``commits/n``, Spark replays epoch n; without both, it plans epoch n anew. A file's
-checksum (``.n.crc``) goes before the file: one that is left behind would condemn the file that Spark writes next.
+A rewind removes epochs from the last one down, and of each epoch first the commit, then the offsets. The directory is a
+valid checkpoint at every moment: without ``commits/n``, Spark replays epoch n; without both, it plans epoch n again. A
+file's checksum (``.n.crc``) is removed before the file: a leftover checksum would invalidate the file that Spark writes
+next.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from epochal.tools.checkpoint.kinds import unfinished_segments
 from epochal.tools.checkpoint.model import Checkpoint, Epoch
 from epochal.tools.checkpoint.reading import local_path, read_local, unfinished
 
-#: The logs of a checkpoint that have a file for each epoch, in the order in which an epoch's files are removed. The one
-#: in the middle is of the REST sink: what the requests of an epoch follow from, which a new plan would contradict.
+#: Logs with a file for each epoch, in the order of removal. The REST sink's log holds what determines the requests of
+#: an epoch, and would contradict a new plan of that epoch.
 LOGS = ("commits", "epochal-rest", "offsets")
 
-#: In place of an epoch: before the first one.
+#: The position before the first epoch.
 START = -1
 
-#: A query whose logs are younger than this may be running.
+#: A query whose logs have changed within this time may be running.
 QUIET = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """A repair that was checked, and not begun.
+    """A repair that is checked but not started.
 
     Attributes:
-        steps: what it will do, a line each.
-        warnings: what the one who does it must know.
+        steps: the steps, one line each.
+        warnings: consequences that the operator must know.
     """
 
     checkpoint: Checkpoint
@@ -49,11 +50,11 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewind(Repair):
-    """Removes the epochs after one.
+    """Removes all epochs after a given one.
 
     Attributes:
-        epoch: the last one that stays.
-        backup: where the logs are copied to first.
+        epoch: the last epoch to keep.
+        backup: directory to which the logs are copied first.
     """
 
     epoch: int
@@ -63,7 +64,7 @@ class Rewind(Repair):
         """Makes the backup, then removes the epochs.
 
         Raises:
-            RepairError: the checkpoint has changed since it was read; nothing is removed.
+            RepairError: the checkpoint has changed since it was read. Nothing is removed.
         """
         _copy(self.directory, self.backup, only=("metadata", *LOGS))
         if _positions(read_local(self.directory)) != _positions(self.checkpoint):
@@ -82,17 +83,17 @@ class Fork(Repair):
 
     Attributes:
         copy: the new directory.
-        query_id: of the copy.
+        query_id: query id of the copy.
     """
 
     copy: Path
     query_id: str
 
     def run(self) -> None:
-        """Makes the copy under another name, and gives it its own when it is complete.
+        """Copies under a temporary name, and renames the copy when it is complete.
 
         Raises:
-            RepairError: the checkpoint has changed while it was copied; there is no copy.
+            RepairError: the checkpoint has changed during the copy. The copy is removed.
         """
 
         def complete(partial: Path) -> None:
@@ -109,14 +110,14 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
     """Checks whether the checkpoint can go back to the end of an epoch.
 
     Args:
-        epoch: the last one that stays; Spark then plans the next one anew, from the offsets at its end. ``START``
-            removes all of them.
+        epoch: the last epoch to keep; Spark then plans the next one again, from the offsets at its end. ``START``
+            removes all epochs.
         stopped: the caller knows that no query uses the checkpoint.
 
     Raises:
         RepairError: it cannot (``REPAIR_REFUSED``): the query seems to run, there are state stores, or Spark could not
-            go on from there.
-        CheckpointError: there is no such epoch (``EPOCH_NOT_FOUND``).
+            resume from there.
+        CheckpointError: the epoch is not in the logs (``EPOCH_NOT_FOUND``).
     """
     directory = _local(checkpoint)
     known = None if epoch == START else checkpoint.epoch(epoch)
@@ -128,7 +129,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         )
     if known and (not known.committed or epoch not in whole or (epoch > 0 and epoch - 1 not in whole)):
         raise _refused(
-            f"Spark could not go on from epoch {epoch} of {checkpoint.path}: it needs the files offsets/{epoch}, "
+            f"Spark could not resume from epoch {epoch} of {checkpoint.path}: it needs the files offsets/{epoch}, "
             f"commits/{epoch}" + (f" and offsets/{epoch - 1}" if epoch else ""),
             "Name another epoch: epochal checkpoint show lists them.",
         )
@@ -165,8 +166,8 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
 
     Args:
         copy: the new directory, which must not exist.
-        same_query: the copy keeps the query's id: it is the same query for every sink, so only one of them may be
-            started. Otherwise the copy is a query of its own.
+        same_query: whether the copy keeps the query's id. Sinks then treat both as the same query, so only one of them
+            may be started. Otherwise the copy is a separate query.
         stopped: the caller knows that no query uses the checkpoint.
 
     Raises:
@@ -207,7 +208,7 @@ def _removal(epochs: list[int]) -> str:
 
 
 def _check_journal(directory: Path, epoch: Epoch) -> None:
-    """A batch that ended within a segment needs the rest of it, which later epochs may have released."""
+    """Checks the journal: after a batch that ended within a segment, later epochs may have deleted the rest of it."""
     there = {file.name for file in directory.glob("sources/*/journal/*")}
     gone = [name for source in epoch.sources for name in unfinished_segments(source.offset) if name not in there]
     if gone:
@@ -218,7 +219,7 @@ def _check_journal(directory: Path, epoch: Epoch) -> None:
 
 
 def _check_quiet(checkpoint: Checkpoint, stopped: bool) -> None:
-    """Of a query that runs somewhere else, its files are all that can be seen."""
+    """Refuses if the query seems to run. A query on another machine is recognised only by its files."""
     times = [when for epoch in checkpoint.epochs for when in (epoch.logged_at, epoch.committed_at) if when]
     newest = max(times, default=None)
     if stopped or newest is None:
@@ -275,7 +276,7 @@ def _remove(log: Path, name: str) -> None:
 def _copy(
     source: Path, target: Path, *, only: tuple[str, ...] = (), complete: Callable[[Path], None] | None = None
 ) -> None:
-    """Copies files and directories; ``target`` is there only once it is complete and on disk."""
+    """Copies files and directories; ``target`` appears only when it is complete and synced."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     partial.mkdir(parents=True)
     try:
@@ -298,7 +299,7 @@ def _copy(
 
 
 def _sync(path: Path) -> None:
-    """Makes a file, or the names in a directory, survive a failure of the machine, where the system can do that."""
+    """Syncs a file or a directory to disk, if the system supports it."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""The command line: the commands and their arguments, and which function runs each."""
+"""The command line: commands, their arguments, and the functions that run them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from epochal.tools.cli.shared import Command
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their arguments."""
+    """The parser with all commands."""
     parser = argparse.ArgumentParser(prog="epochal", description="Exactly-once connectors for Spark.")
     parser.add_argument("--version", action="version", version=f"epochal {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _with_rich(name: str) -> Command:
-    """A command of ``terminal``, which is imported when it runs."""
+    """A command of ``terminal``, imported when it runs."""
 
     def run(options: argparse.Namespace) -> int:
         try:

@@ -1,4 +1,4 @@
-"""The commands ``status`` and ``checkpoint show|diff|rewind|fork``. For local files they need no JVM."""
+"""The commands ``status`` and ``checkpoint show|diff|rewind|fork``. Local files are read without a JVM."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
     differing.add_argument("checkpoint")
     differing.add_argument("first", type=int)
     differing.add_argument("second", type=int)
-    back = shared.command(inner, "rewind", "go back to the end of an epoch: later ones are planned anew", _rewind)
+    back = shared.command(inner, "rewind", "go back to the end of an epoch: later ones are planned again", _rewind)
     back.add_argument("checkpoint")
     back.add_argument(
         "--to", type=_epoch, required=True, metavar="EPOCH", help="the last epoch that stays, or: start (none stays)"
@@ -50,7 +50,7 @@ def _epoch(text: str) -> int:
 
 
 def _read(options: argparse.Namespace) -> Checkpoint:
-    """By Spark where the path is not of this machine."""
+    """Reads the checkpoint; through Spark if the path is not local."""
     local = local_path(options.checkpoint)
     return checkpoint(options.checkpoint, spark=shared.session() if local is None else None)
 
@@ -76,8 +76,8 @@ def _show(options: argparse.Namespace) -> int:
         lines = [str(found), ""]
         for epoch in found.epochs:
             state = "committed" if epoch.committed else "logged"
-            said = epoch.problem or "; ".join(str(source) for source in epoch.sources)
-            lines.append(f"  {epoch.number:>8}  {state:<9}  {said}")
+            text = epoch.problem or "; ".join(str(source) for source in epoch.sources)
+            lines.append(f"  {epoch.number:>8}  {state:<9}  {text}")
         shared.show(options, "\n".join(lines), found.to_dict())
         return shared.FINE
     epoch = found.epoch(options.epoch)
@@ -110,7 +110,7 @@ def _rewind(options: argparse.Namespace) -> int:
 
 
 def _check_ledger(options: argparse.Namespace, found: Checkpoint) -> None:
-    """Refuses to go back behind what the sink has."""
+    """Refuses a rewind to before the last epoch of the sink."""
     row = shared.read_ledger(options).find(found.query_id)
     last = row.last_epoch if row else None
     if row and last is not None and last > options.to:

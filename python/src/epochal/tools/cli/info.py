@@ -1,4 +1,4 @@
-"""``python -m epochal info``: what is installed here, and what is missing."""
+"""``python -m epochal info``: installed and missing dependencies."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that Epochal needs.
+    """A dependency of Epochal, and whether it is installed.
 
     Attributes:
-        remedy: how to get it; empty when all is well.
-        needed: whether nothing runs without it.
+        remedy: how to install it; empty if it is installed.
+        needed: whether it is required.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Everything that is needed, in the order in which one would install it."""
+    """All dependencies, in the order of installation."""
     return [
         Finding("Python", platform.python_version()),
         java(),
@@ -51,22 +51,22 @@ def findings() -> list[Finding]:
 
 
 def runs(found: list[Finding]) -> bool:
-    """Whether nothing that is needed is missing."""
+    """Whether all required dependencies are installed."""
     return all(finding.ok for finding in found if finding.needed)
 
 
 def java() -> Finding:
-    """The Java that pyspark would start."""
+    """The Java that pyspark starts."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else shutil.which("java")
     remedy = f"Install a JDK, {JAVA} or newer, and set JAVA_HOME or put java on the PATH."
     if program is None:
         return Finding("Java", "not found", remedy)
     try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError) as error:
         return Finding("Java", f"{program} does not run: {error}", remedy)
-    match = _JAVA_VERSION.search(said)
+    match = _JAVA_VERSION.search(output)
     if match is None:
         return Finding("Java", f"{program}, of unknown version", remedy)
     version = f"{match[1]}{match[2]} ({program})"
@@ -74,7 +74,7 @@ def java() -> Finding:
 
 
 def spark(version: str | None) -> Finding:
-    """Whether a version of pyspark is one of the lines that the jar is tested on."""
+    """Whether the jar is tested with a version of pyspark."""
     newest = SPARK_LINES[-1]
     if version is None:
         remote = _installed("pyspark-client") or _installed("pyspark-connect")
@@ -89,7 +89,7 @@ def spark(version: str | None) -> Finding:
 
 
 def jar() -> Finding:
-    """The jar, and whether it is of the package's release."""
+    """The jar, and whether it is from the package's release."""
     try:
         path = jar_path()
     except ConfigurationError as error:
@@ -101,7 +101,7 @@ def jar() -> Finding:
 
 
 def _jar_version(path: Path) -> str:
-    """What the jar's manifest says."""
+    """The version in the jar's manifest."""
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = archive.read("META-INF/MANIFEST.MF").decode("utf-8")

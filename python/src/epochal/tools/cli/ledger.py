@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     inner = group.add_subparsers(dest="ledger_command", required=True)
     listed = shared.command(inner, "list", "list the sinks of a ledger", _list)
     shown = shared.command(inner, "show", "show what the ledger knows of a sink", _show)
-    forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query begins anew", _forget)
+    forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query starts over", _forget)
     corrected = shared.command(inner, "set", "say which epoch is the last one in the table", _set)
     corrected.add_argument("--epoch", type=int, required=True, help="the last epoch whose rows are in the table")
     corrected.add_argument("--checkpoint", required=True, help="the query's checkpoint, which has that epoch")
@@ -63,7 +63,7 @@ def _forget(options: argparse.Namespace) -> int:
     ]
     warnings = [
         f"The table {row.target} keeps its rows. Empty it first, if the next query is to load everything again.",
-        "A query that goes on from its checkpoint is refused afterwards: LEDGER_EMPTY.",
+        "A query that resumes from its checkpoint is refused afterwards: LEDGER_EMPTY.",
         _FENCED,
     ]
     return _repair(options, Change(row=row, applied=None), steps, warnings)
@@ -99,7 +99,7 @@ def _set(options: argparse.Namespace) -> int:
 
 
 def _row(options: argparse.Namespace) -> LedgerRow:
-    """Refuses a sink that was written a moment ago: its query seems to run."""
+    """The sink's row; refuses a row that was written a moment ago, since its query seems to run."""
     row = shared.read_ledger(options).sink(options.sink)
     age = datetime.now(timezone.utc) - row.updated_at
     if abs(age) < QUIET and not options.stopped:

@@ -1,4 +1,4 @@
-"""``python -m epochal probe``: its arguments, and what it prints. It needs neither Spark nor rich."""
+"""``python -m epochal probe``: arguments and output. It needs neither Spark nor rich."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from epochal.errors import EpochalError, OptionError
 from epochal.tools.cli.shared import as_values
 from epochal.tools.probe import DELAY, REQUESTS, probe
 
-#: Exit code where the printed program does not read the whole list, or it cannot be seen whether it does.
+#: Exit code if the printed program does not read the whole list, or may not.
 INCOMPLETE = 3
 
 _AUTH = (
@@ -22,11 +22,11 @@ _AUTH = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Adds the arguments of the command."""
     parser.add_argument("url", help="address of a list of records")
     parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="a request header")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a query parameter")
-    parser.add_argument("--auth", action="append", default=[], metavar="SCHEME", help=f"who asks: {_AUTH}")
+    parser.add_argument("--auth", action="append", default=[], metavar="SCHEME", help=f"credentials: {_AUTH}")
     parser.add_argument("--requests", type=int, default=REQUESTS, help=f"maximum requests (default: {REQUESTS})")
     parser.add_argument("--delay", type=float, default=DELAY, help=f"seconds between requests (default: {DELAY})")
     parser.add_argument("--timeout", help="how long to wait for the server's next bytes (default: 20s)")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Probes, and prints; returns the exit code: 0, 1 after an error, or ``INCOMPLETE``."""
+    """Probes the API and prints the result; returns the exit code: 0, 1 after an error, or ``INCOMPLETE``."""
     try:
         found = probe(
             options.url,

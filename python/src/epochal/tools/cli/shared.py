@@ -1,4 +1,4 @@
-"""What the commands that look and repair have in common: arguments, output, the question before a repair."""
+"""Arguments, output and confirmations that several commands share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from epochal.tools.ledger import sqlite as _sqlite
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Exit codes: all is well; an error, or a repair that was refused; something needs a person. 2 is a wrong command line.
+#: Exit codes: success; an error or a refused repair; a state that needs a repair. 2 is an invalid command line.
 FINE, FAILED, ATTENTION = 0, 1, 3
 
-#: For a command of seconds: no UI, and a JVM that starts fast instead of running long.
+#: Settings for a short-lived session: no UI, and a JVM tuned for a fast start.
 _QUICK: dict[str, Any] = {
     "spark.ui.enabled": False,
     "spark.ui.showConsoleProgress": False,
@@ -32,7 +32,7 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def command(commands: Any, name: str, help: str, run: Command) -> argparse.ArgumentParser:
-    """Adds a command, which can answer in JSON."""
+    """Adds a command with the option for JSON output."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -40,7 +40,7 @@ def command(commands: Any, name: str, help: str, run: Command) -> argparse.Argum
 
 
 def database_arguments(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Where the ledger is. A password is never an argument: other users of the machine can see those."""
+    """Arguments for the database of the ledger. There is none for the password: other users can see arguments."""
     parser.add_argument("--url", required=required, help="JDBC URL of the sink's database")
     parser.add_argument("--schema", help="schema of the table that the sink writes")
     parser.add_argument("--user", default=os.environ.get("PGUSER"), help="name to log in with (default: PGUSER)")
@@ -55,7 +55,7 @@ def repair_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs a command; an error becomes a message and an exit code."""
+    """Runs a command; converts an error to a message and an exit code."""
     try:
         code: int = options.run(options)
         return code
@@ -69,12 +69,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def as_values(error: EpochalError) -> dict[str, Any]:
-    """An error, ready for JSON."""
+    """An error as JSON types."""
     return {"error": {"condition": error.condition, "problem": error.problem, "hint": error.hint}}
 
 
 def show(options: argparse.Namespace, text: object, values: Any) -> None:
-    """Prints for people, or as JSON."""
+    """Prints text or JSON."""
     if options.json:
         print_json(values)
     else:
@@ -86,10 +86,10 @@ def print_json(values: Any) -> None:
 
 
 def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequence[str] = ()) -> None:
-    """Says what will be done, and waits for a yes.
+    """Prints the steps and asks for confirmation.
 
     Raises:
-        RepairError: nobody has said yes.
+        RepairError: the repair was not confirmed.
     """
     out = sys.stderr if options.json else sys.stdout
     for step in steps:
@@ -106,7 +106,7 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
 
 
 def read_ledger(options: argparse.Namespace) -> Ledger:
-    """The ledger that the arguments name."""
+    """Reads the ledger that the arguments name."""
     return ledger(options.url, **_login(options))
 
 
@@ -127,7 +127,7 @@ def _login(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def session() -> SparkSession:
-    """A small session of this process's own."""
+    """A small local session."""
     from pyspark.sql import SparkSession
 
     from epochal._session import configure

@@ -14,12 +14,12 @@ from epochal.tools.cli import info as installed
 
 
 def info(options: argparse.Namespace) -> int:
-    """What is installed here; 1 when Epochal cannot run."""
+    """Prints the dependencies; returns 1 if a required one is missing."""
     return _show(_console())
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Plays the demo; 0 only if every comment is in the table once and as it was served."""
+    """Runs the demo; returns 0 only if every comment is in the table once and as served."""
     console = _console()
     found = installed.findings()
     if not installed.runs(found):

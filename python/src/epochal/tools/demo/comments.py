@@ -1,13 +1,13 @@
-"""The comments that the API serves: the same ones on every machine."""
+"""The comments that the API serves: the same on every machine."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
-#: The columns of a comment, as DDL for Spark.
+#: Columns of a comment, as Spark DDL.
 SCHEMA = "postId INT, id INT, name STRING, email STRING, body STRING"
 
-#: Their names, in that order.
+#: Names of the columns, in the same order.
 COLUMNS = ("postId", "id", "name", "email", "body")
 
 _SUBJECTS = (

@@ -1,4 +1,4 @@
-"""The target seen from outside: plain SQL over a connection that has nothing to do with Spark."""
+"""Queries the target database over a connection that is independent of Spark."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from epochal.errors import ConfigurationError
 from epochal.tools.demo.comments import COLUMNS
 
-#: The PostgreSQL schema that the demo keeps to itself; it is dropped when a demo starts.
+#: PostgreSQL schema of the demo; dropped when a demo starts.
 SCHEMA = "epochal_demo"
 
 Row = tuple[Any, ...]
 
 
 class Target(Protocol):
-    """A database that the demo writes to."""
+    """The database that the demo writes to."""
 
     @property
     @abstractmethod
@@ -33,16 +33,16 @@ class Target(Protocol):
     def password(self) -> str | None: ...
 
     def clear(self) -> None:
-        """Removes what earlier demos left."""
+        """Removes the tables of earlier demos."""
 
     @abstractmethod
     def query(self, sql: str) -> list[Row]:
-        """All rows; none when the table does not exist yet."""
+        """All rows; empty if the table does not exist yet."""
 
 
 @dataclass(frozen=True)
 class SqliteTarget:
-    """A file; ``clear`` removes it."""
+    """An SQLite file; ``clear`` removes it."""
 
     path: Path
 
@@ -73,7 +73,7 @@ class SqliteTarget:
 
 @dataclass(frozen=True)
 class PostgresTarget:
-    """A database of a PostgreSQL server; everything lives in the schema ``epochal_demo``."""
+    """A PostgreSQL database; the demo uses only the schema ``epochal_demo``."""
 
     host: str
     port: int
@@ -121,7 +121,7 @@ def target(url: str, user: str | None, password: str | None) -> Target:
     """The database that a URL names: ``jdbc:sqlite:…``, ``jdbc:postgresql://…`` or ``postgresql://…``.
 
     Raises:
-        ConfigurationError: another kind of database, or no driver to look into it from Python.
+        ConfigurationError: the database is not supported, or its Python driver is missing.
     """
     plain = url.removeprefix("jdbc:")
     if plain.startswith("sqlite:"):
@@ -155,7 +155,7 @@ def target(url: str, user: str | None, password: str | None) -> Target:
 
 
 def rows(target: Target, table: str) -> list[Row]:
-    """The rows of the table in the order of their ids, with the columns of a comment."""
+    """The rows of the table ordered by id, with the columns of a comment."""
     names = ", ".join(f'"{name}"' for name in COLUMNS)
     return target.query(f'SELECT {names} FROM "{table}" ORDER BY "id"')
 

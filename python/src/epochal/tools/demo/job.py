@@ -1,4 +1,4 @@
-"""The streaming job of the demo: an API into a table. Its settings are a line of JSON on its input."""
+"""The streaming job of the demo: an API into a table. It reads its settings as a line of JSON from standard input."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from epochal.tools.demo.comments import SCHEMA
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run needs to know.
+    """The settings of a run.
 
     Attributes:
-        available_now: whether to end when everything is written; otherwise the job goes on until it is killed.
+        available_now: whether to end when everything is written; otherwise the job runs until it is killed.
     """
 
     api: str
@@ -37,7 +37,7 @@ class Settings:
         return json.dumps(asdict(self))
 
 
-#: For a job of seconds: no UI, and a JVM that starts fast instead of running long.
+#: Settings for a short-lived session: no UI, and a JVM tuned for a fast start.
 _QUICK: dict[str, Any] = {
     "spark.ui.enabled": False,
     "spark.ui.showConsoleProgress": False,
@@ -73,7 +73,7 @@ def run(settings: Settings) -> None:
 
 
 def _end_with_the_demo() -> None:
-    """Input ends when the process that started this one is gone."""
+    """Exits at the end of standard input, that is when the parent process has ended."""
     os.read(0, 1)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""The job's processes: Python and its JVM, started together and killed together."""
+"""The processes of the job: Python and its JVM, started and killed together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from epochal.tools.demo.job import Settings
 
 
 class JobProcess:
-    """A run of the job in a process group of its own, which ends when this process does. It prints into ``log``."""
+    """A run of the job in its own process group, which ends with this process. Its output goes to ``log``."""
 
     def __init__(self, settings: Settings, log: Path) -> None:
         self.log = log
@@ -39,19 +39,19 @@ class JobProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id, and its group's."""
+        """The id of the process and of its group."""
         return self._process.pid
 
     def exit_code(self) -> int | None:
-        """None while it runs; negative when a signal ended it."""
+        """The exit code; None while the job runs, negative after a signal."""
         return self._process.poll()
 
     def kill(self) -> None:
-        """Sends SIGKILL to Python and the JVM, and returns when both are gone."""
+        """Sends SIGKILL to Python and the JVM, and waits until both have ended."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._pump.join()  # the JVM holds the pipe's other end as long as it lives
+        self._pump.join()  # the JVM keeps the pipe open until it ends
         assert self._process.stdin is not None
         self._process.stdin.close()
 

@@ -1,4 +1,4 @@
-"""The demo on a terminal; on anything else, plain lines."""
+"""Output of the demo: a progress bar on a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epochal.tools.demo.story import Outcome
 
 
 class Screen:
-    """A progress bar over the rows in the table, with the story above it."""
+    """A progress bar for the rows in the table, with the events above it."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console

@@ -17,7 +17,7 @@ PATH = "/comments"
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one packet each; without this the second waits for the first one's acknowledgement.
+    # Head and body are sent separately; with Nagle's algorithm the body would wait for an acknowledgement of the head.
     disable_nagle_algorithm: ClassVar[bool] = True
     comments: ClassVar[Sequence[Comment]] = ()
 
@@ -38,12 +38,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the terminal belongs to the demo."""
+        """Prints nothing: the terminal belongs to the demo."""
 
 
 @contextmanager
 def serve(comments: Sequence[Comment]) -> Iterator[str]:
-    """Serves ``comments`` on a free port of 127.0.0.1; gives the URL."""
+    """Serves ``comments`` on a free port of 127.0.0.1; yields the URL."""
     handler = type("_CommentsHandler", (_Handler,), {"comments": comments})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

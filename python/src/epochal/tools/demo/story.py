@@ -1,4 +1,4 @@
-"""What happens in the demo, and what must be true when it ends."""
+"""The sequence of events of the demo, and the checks at its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATIENCE = 180.0
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the job: the rows and epochs that the ledger has of it, and how it ended."""
+    """A run of the job: its rows and epochs in the ledger, and how it ended."""
 
     number: int
     rows: int
@@ -37,12 +37,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is in the database, compared with what was served.
+    """The contents of the database, compared with the served comments.
 
     Attributes:
-        duplicates: rows whose id is there already.
-        missing: served comments whose id is not there.
-        different: rows that are not equal, field by field, to the served comment.
+        duplicates: number of rows with a repeated id.
+        missing: number of served comments whose id is not in the table.
+        different: number of rows that differ from the served comment in any field.
         ledger: the sink's row in the ledger, by column.
     """
 
@@ -56,23 +56,23 @@ class Outcome:
 
     @property
     def exactly_once(self) -> bool:
-        """Whether every comment is there once and as it was served, and both runs had a part in it."""
+        """Whether the table has every comment once and as served, and both runs wrote rows."""
         clean = self.duplicates == self.missing == self.different == 0
         both = len(self.runs) == len(_ENDINGS) and all(run.rows > 0 for run in self.runs)
         return clean and both and self.stored == self.served == sum(run.rows for run in self.runs)
 
 
 class Watcher(Protocol):
-    """Is told what happens."""
+    """Receives the events of the demo."""
 
     def says(self, text: str) -> None: ...
 
     def rows(self, count: int) -> None:
-        """``count`` rows are in the table now."""
+        """Reports the number of rows in the table."""
 
 
 class DemoFailedError(Exception):
-    """A run of the job ended, or did not get on, in a way that no kill explains."""
+    """A run of the job failed or made no progress without being killed."""
 
 
 def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500, rows_per_batch: int = 10) -> Outcome:
@@ -120,7 +120,7 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
 
 
 def compare(served: list[Comment], target: Target) -> Outcome:
-    """Holds the table against what was served."""
+    """Compares the table with the served comments."""
     stored = database.rows(target, TABLE)
     expected = {comment["id"]: tuple(comment.values()) for comment in served}
     found = Counter(row[COLUMNS.index("id")] for row in stored)
@@ -137,7 +137,7 @@ def compare(served: list[Comment], target: Target) -> Outcome:
 
 
 def _runs(target: Target) -> tuple[Run, ...]:
-    """Each run has a generation of its own in the ledger."""
+    """The runs in the ledger; each has its own generation."""
     found = target.query(
         "SELECT sum(rows), count(*) FROM epochal_ledger_history"
         f" WHERE sink_id = '{SINK_ID}' GROUP BY generation ORDER BY generation"
@@ -158,7 +158,7 @@ def _job(settings: Settings, log: Path) -> Iterator[JobProcess]:
 
 
 def _wait(job: JobProcess, target: Target, watcher: Watcher, goal: int) -> None:
-    """Returns when ``goal`` rows are in the table."""
+    """Waits until ``goal`` rows are in the table."""
     deadline = time.monotonic() + _PATIENCE
     best = 0
     while best < goal:
@@ -182,14 +182,14 @@ def _ended(job: JobProcess) -> int | None:
 
 
 def _interrupted(target: Target, settings: Settings) -> str:
-    """Where in an epoch the kill came: what Spark's checkpoint and the ledger know of the last one."""
+    """Describes the point of the kill, from the last epoch in the checkpoint and in the ledger."""
     planned, done = (_newest(Path(settings.checkpoint) / log) for log in ("offsets", "commits"))
     applied = target.query(f"SELECT last_epoch FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
     if planned <= done:
         return f"It had finished epoch {done}."
     if applied and applied[0][0] == planned:
-        return f"Epoch {planned} is in the table, but Spark does not know: it will come again, and change nothing."
-    return f"Epoch {planned} was under way: it will come again."
+        return f"Epoch {planned} is in the table, but Spark does not know: its replay will change nothing."
+    return f"Epoch {planned} was under way: it will be replayed."
 
 
 def _newest(log: Path) -> int:

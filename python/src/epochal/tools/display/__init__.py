@@ -1,17 +1,17 @@
-"""``epochal.display``, and what belongs to it.
+"""``epochal.display`` and its modules.
 
 =============  =====================================================================
-``call``       the function: checks arguments, starts, chooses a front end
-``handle``     what it returns
-``live``       the query, its bounded table, and what both are now
-``cells``      which expressions of SQL make columns text
-``plots``      which expressions make points, and which columns they are
-``snapshot``   what is shown at one moment, as frozen values
+``call``       the function: checks arguments, starts the query, chooses a front end
+``handle``     the return value
+``live``       the query and its bounded table
+``cells``      SQL expressions for columns as text
+``plots``      SQL expressions for points, and the choice of columns
+``snapshot``   the state of a display at one moment, as frozen values
 ``markup``     a snapshot as static HTML
 ``terminal``   a table that updates in place (rich), or plain lines
-``waiting``    until the query ends, or Ctrl-C stops it
+``waiting``    waits until the query ends, or Ctrl-C stops it
 ``notebook``   a widget, or HTML that is replaced
-``widget``     the widget (anywidget, plotly); the one file that needs the extra
+``widget``     the widget (anywidget, plotly); the only file that needs the extra
 =============  =====================================================================
 """
 

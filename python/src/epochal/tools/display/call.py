@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MOST = 100_000
-#: Rows of a table, and of a plot, where the user says nothing.
+#: Default number of rows of a table, and of a plot.
 _ROWS = (200, 1000)
-#: Faster than people read; a source that is always ready would keep the driver busy with smaller batches.
+#: Default trigger. A source that is always ready would otherwise keep the driver busy with small batches.
 _TRIGGER = "1 second"
-#: Displays without a name of the user's whose view is kept after their end.
+#: Number of ended displays without a user-defined name whose views are kept.
 _ENDED = 8
 
-#: The displays that have a view, by its name.
+#: The displays with a view, by its name.
 _known: dict[str, Display] = {}
 
 
@@ -49,10 +49,10 @@ def display(
     output_mode: OutputMode | None = None,
     wait: bool | None = None,
 ) -> Display:
-    """Shows a DataFrame: a streaming one as a live table or plot that updates in place, a batch once.
+    """Shows a DataFrame: a stream as a live table or plot that updates in place, a batch once.
 
-    It is a view for people, in the driver's memory, and not a place for data: it keeps a bounded number of rows, and is
-    not exactly-once. A stream starts a query of its own. Its rows are a table for SQL under ``name``.
+    A display is for people to look at, not a sink for data: it keeps a bounded number of rows in the driver's memory,
+    and is not exactly-once. For a stream it starts a query; SQL can read the rows as the view ``name``.
 
     >>> shown = epochal.display(comments.groupBy("postId").count(), name="counts")  # doctest: +SKIP
     >>> spark.sql("SELECT max(count) FROM counts").show()  # doctest: +SKIP
@@ -60,18 +60,18 @@ def display(
 
     Args:
         df: a streaming DataFrame, or a batch.
-        name: of the query, and of the temporary view that SQL reads; letters, digits and ``_``. Unset, ``display_1``
-            and so on for a stream. A running display of the same name is stopped and replaced.
+        name: name of the query and of the temporary view; letters, digits and ``_``. Unset, ``display_1`` and so on for
+            a stream. A running display with the same name is stopped and replaced.
         kind: ``"table"``, or a plot: ``"line"``, ``"area"``, ``"bar"``, ``"scatter"``. A terminal shows a table.
-        x: what a plot goes over: a column, or a field such as ``"window.start"``. Unset, the first column with times,
-            else the first one with text.
-        y: the columns with numbers that a plot draws; unset, all others that have some.
-        rows: how many rows are kept and shown, at most 100,000: the last ones, or of a result in output mode complete
-            the first ones. Unset, 200 for a table and 1,000 for a plot.
+        x: horizontal axis of a plot: a column, or a field such as ``"window.start"``. Unset, the first column of times,
+            else the first column of texts.
+        y: numeric columns to plot; unset, all other numeric columns.
+        rows: number of rows to keep and show, at most 100,000: the last rows, or in output mode complete the first
+            rows of the result. Unset, 200 for a table and 1,000 for a plot.
         trigger: as in ``epochal.write.jdbc``; unset, ``"1 second"``.
-        checkpoint: directory of the query's state; a display with the same one goes on after the rows that were
-            shown. Unset, a temporary one: a new display begins with all that the source has.
-        output_mode: unset, ``"complete"`` where the query allows it (aggregations), else ``"append"``.
+        checkpoint: directory of the query's state; a display with the same checkpoint continues after the rows already
+            shown. Unset, a temporary directory: a new display starts at the beginning of the source.
+        output_mode: unset, ``"complete"`` if the query allows it (aggregations), else ``"append"``.
         wait: whether the call returns only when the query has ended or Ctrl-C has stopped it; unset, True outside of
             notebooks.
 
@@ -79,9 +79,9 @@ def display(
         A handle with ``query``, ``rows()`` and ``stop()``.
 
     Raises:
-        OptionError: an argument is wrong, does not go with a batch, or the name is taken by another table or view.
-        ConfigurationError: a plot in a notebook that lacks the extra (``EXTRA_MISSING``).
-        EpochalError: with ``wait``, what the query failed with.
+        OptionError: an argument is invalid or not allowed for a batch, or another table or view has the name.
+        ConfigurationError: a plot in a notebook requires the extra (``EXTRA_MISSING``).
+        EpochalError: with ``wait``, the error of the query.
     """
     _hooks.install()
     _check(kind, x, y, rows, name)
@@ -138,7 +138,7 @@ def _batch(df: DataFrame, name: str | None, shown: Shown) -> Display:
 
 
 def _claim(spark: SparkSession, name: str) -> None:
-    """Makes a name of the user's free: what another display has is replaced, and nothing else."""
+    """Frees a user-defined name: stops another display that has it, but replaces no other table or view."""
     if name in _known:
         _known[name].stop()
     elif spark.catalog.tableExists(name):
@@ -150,8 +150,8 @@ def _claim(spark: SparkSession, name: str) -> None:
 
 
 def _retire() -> None:
-    """Ends what only piles up: displays without a name that this cell has started in an earlier run, and the views of
-    those that ended long ago."""
+    """Stops unnamed displays from earlier runs of the current cell, and drops the views of displays that ended long
+    ago."""
     now = notebook.cell()
     unnamed = [(one, one._origin) for one in _known.values() if one._origin is not None]
     for one, origin in unnamed:

@@ -1,7 +1,7 @@
-"""Columns as text, made by Spark: what it prints for a value is right for every type, in the session's time zone.
+"""Columns as text that Spark formats, which is correct for every type and in the session's time zone.
 
-Python's own values would not do: a year above 9999 and an interval have none, a timestamp loses its zone, and a large
-number loses digits in a browser.
+Python values would not be: years above 9999 and intervals have none, timestamps lose their zone, and large numbers lose
+digits in a browser.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from epochal.tools.display.snapshot import Column
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-#: Characters of a cell; the rest is cut.
+#: Maximum number of characters in a cell.
 LONGEST = 500
 
 _JSON = ("array", "map", "struct", "variant")
 
 
 def columns(schema: StructType) -> tuple[Column, ...]:
-    """The heads of a table."""
+    """The columns of a table."""
     from pyspark.sql.types import NumericType
 
     return tuple(
@@ -34,12 +34,12 @@ def columns(schema: StructType) -> tuple[Column, ...]:
 
 
 def names(schema: StructType) -> list[str]:
-    """Names for the columns by their place, whatever they are called."""
+    """Positional names for the columns, independent of their own names."""
     return [f"c{place}" for place in range(len(schema.fields))]
 
 
 def expressions(schema: StructType) -> list[str]:
-    """SQL for each column under its name of :func:`names`: a text of one character too many where it is too long."""
+    """SQL for each column as text, named by :func:`names`, and cut to one character more than a cell shows."""
     return [
         f"left({as_text(name, one.dataType)}, {LONGEST + 1})"
         for name, one in zip(names(schema), schema.fields, strict=True)
@@ -47,7 +47,7 @@ def expressions(schema: StructType) -> list[str]:
 
 
 def as_text(expression: str, kind: DataType) -> str:
-    """SQL for a value as text."""
+    """SQL that converts a value to text."""
     name = kind.typeName()
     if name == "binary":
         return f"concat('0x', hex(substring({expression}, 1, {LONGEST})))"
@@ -57,7 +57,7 @@ def as_text(expression: str, kind: DataType) -> str:
 
 
 def cell(text: str | None) -> str | None:
-    """A value of :func:`expressions` as it is shown."""
+    """The cell for a value of :func:`expressions`."""
     return None if text is None else _shortened(text, LONGEST)
 
 

@@ -1,4 +1,4 @@
-"""What ``epochal.display`` returns."""
+"""The return value of ``epochal.display``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.query import StreamingQuery
 
-#: Seconds that a stop waits until the front end shows it.
+#: Maximum seconds for which a stop waits until the front end shows it.
 _PATIENCE = 30.0
 
 
 class Display:
-    """A live table or plot. It goes on until the query ends; memory does not grow.
+    """A live table or plot, which is updated until the query ends. Its memory is bounded.
 
     Attributes:
-        name: of the query, and of the view that SQL reads: ``spark.sql(f"SELECT * FROM {display.name}")``. None for a
-            static DataFrame that was given no name.
+        name: name of the query and of the view for SQL: ``spark.sql(f"SELECT * FROM {display.name}")``. None for a
+            static DataFrame without a name.
         query: the running query; None for a static DataFrame.
     """
 
@@ -42,14 +42,14 @@ class Display:
         self._poller = None if live is None else Poller(live, self._publish, str(name))
 
     def rows(self) -> list[Row]:
-        """The rows that are kept now, as values of Python: of a stream the last ones, or the first ones of a result.
+        """The current rows, as Python values: the last rows of a stream, or the first rows of a complete result.
 
-        They stay there after the query has ended, until the session ends or the view is dropped.
+        They are kept after the query has ended, until the session ends or the view is dropped.
         """
         return self._read()
 
     def stop(self) -> None:
-        """Stops the query; returns when that is shown. Does nothing when it has ended, or for a static DataFrame."""
+        """Stops the query and waits until the front end shows it; no effect on an ended query or a static DataFrame."""
         if self._live is None or self._poller is None or self._snapshot.status.is_over:
             return
         self._live.is_stopping = self._live.is_stopping or bool(self._live.query.isActive)
@@ -68,18 +68,18 @@ class Display:
         return markup.html(self._snapshot)
 
     def _ipython_display_(self) -> None:
-        """Draws it in the cell of a notebook, but not a second time in the cell that called ``display``."""
+        """Draws the display in a notebook cell, except again in the cell that called ``display``."""
         if self._again is None:
             print(self)
         elif self._shown_in != notebook.cell():
             self._again()
 
     def _begin(self, show: Callable[[Snapshot], None], again: Callable[[], None] | None = None) -> None:
-        """Shows what there is, and from now on what changes.
+        """Shows the current snapshot, and each later one.
 
         Args:
             show: draws a snapshot; called on the poller's thread.
-            again: shows the same once more in another cell of a notebook.
+            again: shows the display once more, in another cell of a notebook.
         """
         self._show, self._again, self._shown_in = show, again, notebook.cell()
         if self._poller is not None:
@@ -92,7 +92,7 @@ class Display:
         self._show(snapshot)
 
     def _next(self, before: Snapshot | None, timeout: float) -> Snapshot:
-        """A snapshot other than ``before``, or the same after ``timeout`` seconds."""
+        """Waits for a snapshot other than ``before``; returns the same one after ``timeout`` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._snapshot is not before, timeout)
             return self._snapshot

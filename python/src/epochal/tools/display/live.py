@@ -1,4 +1,4 @@
-"""The query of a display, its bounded table, and what both are now."""
+"""The query of a display and its bounded table."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _FORMAT = "epochal-display"
-#: Seconds between two looks at the query.
+#: Seconds between two polls of the query.
 INTERVAL = 0.5
-#: Tried in this order where the user names none: the first one that the query allows.
+#: Output modes in the order in which they are tried if none is set; the first that the query allows is used.
 _MODES: tuple[OutputMode, ...] = ("complete", "append", "update")
-#: How messages begin that say no more than the rest of the status.
+#: Prefixes of messages that add nothing to the rest of the status.
 _OBVIOUS = ("Processing new data", "Waiting for", "Stopped")
-#: The jar removes a directory of such a name when the query ends.
+#: Prefix of the temporary checkpoints, which the jar removes when the query ends.
 _TEMPORARY = "epochal-display-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What is shown of a frame, and how much.
+    """The view of a frame: name, kind and number of rows.
 
     Attributes:
         plot: None for a table.
-        rows: the most that are shown.
+        rows: maximum number of rows.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Shown:
     rows: int
 
     def of(self, frame: DataFrame, limit: int | None = None) -> Snapshot:
-        """The rows of a batch frame, now.
+        """A snapshot of a batch frame.
 
         Args:
-            limit: None where the frame is bounded already.
+            limit: maximum number of rows; None if the frame is already bounded.
         """
         schema = frame.schema
         points = [] if self.plot is None else self.plot.expressions()
@@ -71,7 +71,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """How the query runs, as the user asked."""
+    """The user's settings of the query."""
 
     trigger: Trigger
     checkpoint: Location | None
@@ -82,7 +82,7 @@ class Live:
     """A query that writes into a display, and its rows.
 
     Attributes:
-        mode: the output mode that the query runs in.
+        mode: output mode of the query.
         is_stopping: whether the display has stopped the query.
         latest: the last snapshot.
     """
@@ -100,25 +100,25 @@ class Live:
         self.latest = replace(shown.of(self._table()), says=self._says(), follows=mode != "complete")
 
     def _table(self) -> DataFrame:
-        """A new frame each time: its plan has the rows of the moment in which it is made."""
+        """A frame over the current rows. The plan contains the rows, so that each call needs a new frame."""
         return self._spark.read.format(_FORMAT).option("display", self._display).load()
 
     def rows(self) -> list[Row]:
-        """What is kept, as values of Python."""
+        """The current rows, as Python values."""
         rows: list[Row] = self._table().collect()
         return rows
 
     def view(self) -> None:
-        """Registers the table for SQL under the display's name."""
+        """Registers the table as a view with the display's name."""
         self._table().createOrReplaceTempView(self._shown.name)
 
     def drop(self) -> None:
-        """Removes the view, and with it the rows once the query has ended."""
+        """Drops the view, and once the query has ended also the rows."""
         self._spark.catalog.dropTempView(self._shown.name)
 
     def look(self) -> Snapshot:
-        """What is now. Asks for rows only when a batch has ended; never raises what the query failed with."""
-        is_active = bool(self.query.isActive)  # before the rest: what is read after the end is complete
+        """The current snapshot. Reads rows only after a batch has ended, and never raises the query's error."""
+        is_active = bool(self.query.isActive)  # first: if the query has ended, everything read below is final
         before, self._tally = self._tally, brought_up_to_date(self._tally, self.query)
         if self._tally is not before or not is_active:
             fresh = self._shown.of(self._table())
@@ -129,8 +129,8 @@ class Live:
         return self.latest
 
     def lost(self, error: Exception) -> Snapshot:
-        """The last snapshot, when nothing more can be asked: the session has ended, or its server."""
-        status = Status(state="failed", message=f"the session does not answer: {first_line(error)}")
+        """The final snapshot after the session or its server has ended."""
+        status = Status(state="failed", message=f"the session does not respond: {first_line(error)}")
         return replace(self.latest, status=status)
 
     def _message(self) -> str:
@@ -153,7 +153,7 @@ def start(df: DataFrame, shown: Shown, asked: Asked) -> Live:
     """Starts the query of a streaming frame.
 
     Raises:
-        EpochalError, AnalysisException: what Spark or a source refuses.
+        EpochalError, AnalysisException: Spark or a source rejects the query.
     """
     spark = df.sparkSession
     display = str(uuid.uuid4())
@@ -185,23 +185,23 @@ def _started(writer: Any, mode: OutputMode | None) -> tuple[StreamingQuery, Outp
 
 
 def _temporary(spark: SparkSession) -> str:
-    """A directory on the driver's default file system, where Spark has its own temporary checkpoints, too."""
+    """A new checkpoint directory on the driver's default file system, like Spark's own temporary checkpoints."""
     base: str | None = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
     parent = base or (tempfile.gettempdir() if os.name == "nt" else "/tmp")
     return f"{parent.rstrip('/')}/{_TEMPORARY}{uuid.uuid4()}"
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without a stack trace."""
+    """The message of an error, without a stack trace."""
     line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return line if len(line) <= 1000 else line[:1000] + "…"
 
 
 class Poller:
-    """Looks at a query from a thread of its own until the query has ended.
+    """Polls a query on its own thread until the query has ended.
 
-    Front ends get every snapshot on that thread. A terminal draws on the thread that called ``display``, so that Ctrl-C
-    never meets a call to the driver.
+    Front ends receive every snapshot on that thread. A terminal draws on the thread that called ``display``, so that
+    Ctrl-C never interrupts a call to the driver.
     """
 
     def __init__(self, live: Live, publish: Callable[[Snapshot], None], name: str) -> None:
@@ -214,11 +214,11 @@ class Poller:
         self._thread.start()
 
     def hurry(self) -> None:
-        """Looks at once."""
+        """Polls immediately."""
         self._now.set()
 
     def join(self, timeout: float) -> None:
-        """Waits until the end of the query has been published."""
+        """Waits until the final snapshot is published."""
         if self._thread is not threading.current_thread():
             self._thread.join(timeout)
 

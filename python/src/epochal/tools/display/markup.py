@@ -1,4 +1,4 @@
-"""A snapshot as static HTML. Whatever stands in rows, names and messages is text: no markup of theirs is kept."""
+"""A snapshot as static HTML. Rows, names and messages are escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A display in a notebook: a widget, or without the extra HTML that is replaced."""
+"""A display in a notebook: a widget, or HTML that is replaced if the extra is not installed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Cell:
     """A run of a cell.
 
     Attributes:
-        id: of the cell; None where the front end does not tell.
-        run: counts runs of cells; None outside of IPython.
+        id: id of the cell; None if the front end does not report it.
+        run: number of the execution; None outside of IPython.
     """
 
     id: str | None
@@ -45,10 +45,10 @@ def has_widgets() -> bool:
 
 
 def check(kind: str) -> None:
-    """Refuses a plot that could not be drawn.
+    """Rejects a plot without the extra.
 
     Raises:
-        ConfigurationError: the extra is missing (``EXTRA_MISSING``).
+        ConfigurationError: the extra is not installed (``EXTRA_MISSING``).
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -60,10 +60,10 @@ def check(kind: str) -> None:
 
 
 def show(display: Display, plot: Plot | None, wait: bool) -> None:
-    """Shows a display in the cell that runs, and keeps it up to date when the cell has ended.
+    """Shows a display in the current cell, and updates it after the cell has ended.
 
     Args:
-        wait: whether the cell ends only with the query; interrupting the kernel stops that.
+        wait: whether the cell ends only with the query; interrupting the kernel stops the query.
     """
     if has_widgets():
         _show_widget(display, plot)
@@ -75,7 +75,7 @@ def show(display: Display, plot: Plot | None, wait: bool) -> None:
 
 
 def cell() -> Cell:
-    """The run of a cell that this code is part of."""
+    """The current run of a cell."""
     shell = _shell()
     parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else {}
     metadata = (parent or {}).get("metadata") or {}
@@ -87,7 +87,7 @@ def _show_widget(display: Display, plot: Plot | None) -> None:
 
     draw = _media().display
     is_colab = "google.colab" in sys.modules
-    if is_colab:  # without it Colab loads none but its own widgets
+    if is_colab:  # otherwise Colab loads only its own widgets
         sys.modules["google.colab"].output.enable_custom_widget_manager()
     panel = widget.panel(display, plot, pulls=is_colab)
     draw(panel.whole)
@@ -106,7 +106,7 @@ def _show_html(display: Display) -> None:
 
 
 def _media() -> Any:
-    """IPython's functions, which have no types."""
+    """IPython's display functions, which are not typed."""
     return importlib.import_module("IPython.display")
 
 

@@ -1,4 +1,4 @@
-"""Which columns a plot shows, and the SQL of its points. Nothing here draws."""
+"""The columns of a plot, and the SQL of its points. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Axis:
     """A column, or a field of one, that a plot shows.
 
     Attributes:
-        label: as the user writes it.
-        sql: gives its value from the columns by their places.
-        holds: ``number``, ``time``, or ``text``, which is everything else.
+        label: the name that the user wrote.
+        sql: expression for its value, over the positional column names.
+        holds: ``number``, ``time``, or ``text`` for all other types.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """What is drawn over what."""
+    """The axis and the series of a plot."""
 
     kind: str
     x: Axis
@@ -51,7 +51,7 @@ class Plot:
         return [x if kind == "DOUBLE" else f"left({x}, 100)", *(f"CAST({one.sql} AS DOUBLE)" for one in self.series)]
 
     def points(self, rows: Iterable[Sequence[Any]]) -> Points:
-        """The values of :meth:`expressions`, row by row; a row without x is left out, lines go from left to right."""
+        """The points of rows of :meth:`expressions`. Rows without x are dropped; points of lines are sorted by x."""
         kept = [row for row in rows if _drawable(row[0]) is not None]
         if self.kind in ("line", "area") and self.x.holds != "text":
             kept.sort(key=lambda row: row[0])
@@ -60,15 +60,15 @@ class Plot:
 
 
 def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | None) -> Plot:
-    """The plot that was asked for.
+    """Builds a plot from the arguments of ``display``.
 
     Args:
-        x: a column, or a field such as ``window.start``; None takes the first one with times, else the first text,
-            else the first number.
-        y: one column or several with numbers; None takes all others with numbers.
+        x: a column, or a field such as ``window.start``; None chooses the first column of times, else of texts, else
+            of numbers.
+        y: one or several numeric columns; None chooses all other numeric columns.
 
     Raises:
-        OptionError: there is no such column, or none with numbers.
+        OptionError: a column does not exist, or there is no numeric one.
     """
     across = _default_x(schema) if x is None else _axis(schema, x, "x")
     if y is None:
@@ -95,7 +95,7 @@ def _default_x(schema: StructType) -> Axis:
 
 
 def _axis(schema: StructType, name: str, argument: str) -> Axis:
-    """A column, or a field in columns of structs; of a window the start."""
+    """The axis for a column or a struct field; for a window, its start."""
     places = {one.name: place for place, one in reversed([*enumerate(schema.fields)])}
     column, _, path = (name, "", "") if name in places else name.partition(".")
     if column not in places:
@@ -140,5 +140,5 @@ def _listed(schema: StructType) -> str:
 
 
 def _drawable(value: Any) -> Any:
-    """None for what JSON and plots do not have."""
+    """A value that JSON supports; None for NaN and infinities."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""What a display shows at one moment, as frozen values. Nothing here asks Spark, and nothing draws."""
+"""The state of a display at one moment, as frozen values. Nothing here calls Spark or draws."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ State = Literal["static", "starting", "running", "stopped", "ended", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column as its head shows it.
+    """The heading of a column.
 
     Attributes:
         kind: Spark's short name of the type, such as ``decimal(10,2)``.
-        is_number: whether cells stand at the right.
+        is_number: whether cells are right-aligned.
     """
 
     name: str
@@ -28,17 +28,17 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How the query is.
+    """The status of the query.
 
     Attributes:
-        message: what Spark says that it does, or why it failed.
+        message: Spark's status message, or the reason of a failure.
         batch: number of the last batch; None before the first.
-        rows: rows that the query has read.
-        rate: rows read in a second, over the last batches.
-        behind: rows that the sources have and the query has not read; None where no source tells.
-        is_exact: whether these are all; otherwise there are at least so many.
-        seconds_behind: how old the lag is at most.
-        too_large: rows that are too large to be kept.
+        rows: number of rows read.
+        rate: rows read per second, over the last batches.
+        behind: rows in the sources that the query has not read; None if no source reports them.
+        is_exact: whether ``behind`` is exact; otherwise it is a lower bound.
+        seconds_behind: maximum age of the lag.
+        too_large: number of rows that were too large to keep.
     """
 
     state: State = "starting"
@@ -53,11 +53,11 @@ class Status:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether this status is final."""
         return self.state not in ("starting", "running")
 
     def words(self) -> list[str]:
-        """The status in a few parts, to be joined."""
+        """The status as texts to join."""
         if self.state == "static":
             return []
         parts: list[str] = [self.state]
@@ -75,7 +75,7 @@ class Status:
 
 
 def running(tally: Tally) -> Status:
-    """The status of a query that runs, from what its progresses add up to."""
+    """The status of a running query, from the tally of its progress."""
     last = tally.last
     if last is None:
         return Status()
@@ -93,11 +93,11 @@ def running(tally: Tally) -> Status:
 
 @dataclass(frozen=True, kw_only=True)
 class Points:
-    """What a plot shows: one x for each row, and a value, or None, of each series.
+    """The points of a plot: for each row its x, and for each series its value or None.
 
     Attributes:
         x: numbers; times as text in the session's time zone; or texts.
-        series: values in the order of the plot's series.
+        series: the values of each series, in the order of the plot's series.
     """
 
     x: tuple[float | str, ...] = ()
@@ -106,14 +106,14 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """All that a front end needs.
+    """Everything that a front end shows.
 
     Attributes:
-        name: of the view; empty where there is none.
+        name: name of the view; empty if there is none.
         rows: every cell as text; None is NULL.
-        says: how the rows are chosen, such as "the last 200 rows".
-        follows: whether new rows come at the end.
-        notice: what the user should know of this front end.
+        says: which rows are shown, such as "the last 200 rows".
+        follows: whether new rows are added at the end.
+        notice: a note about this front end.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A display on a terminal: a table that updates in place, or plain lines where there is no terminal or no rich."""
+"""A display on a terminal: a table that updates in place, or plain lines without a terminal or rich."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from epochal.tools.display.snapshot import Snapshot
 if TYPE_CHECKING:
     from epochal.tools.display.handle import Display
 
-#: Rows of plain text; a terminal shows as many as it has lines for.
+#: Number of rows in plain text; a terminal shows as many as fit.
 _LINES = 20
 _WIDEST = 40
 #: Seconds between two tables of plain text.
 _PAUSE = 2.0
 
-#: What could move the cursor, change colours or the direction of a line.
+#: Characters that could move the cursor, change colours or change the text direction.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -48,11 +48,11 @@ def text(snapshot: Snapshot, lines: int = _LINES) -> str:
 
 
 def show(display: Display, wait: bool) -> None:
-    """Shows a display until its query ends, or Ctrl-C stops it; a static one once; nothing live without ``wait``.
+    """Shows a static display once; with ``wait`` a live one until its query ends or Ctrl-C stops it.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed twice.
-        EpochalError, StreamingQueryException: what the query failed with.
+        EpochalError, StreamingQueryException: the error of the query.
     """
     display._begin(lambda _: None)
     if display.query is None:

@@ -1,4 +1,4 @@
-"""Waiting for the end of a display's query. Ctrl-C, or the interrupt of a kernel, stops the query."""
+"""Waits for the end of a display's query. Ctrl-C, or interrupting the kernel, stops the query."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from epochal.tools.display.handle import Display
     from epochal.tools.display.snapshot import Snapshot
 
-#: Seconds between two looks at whether Ctrl-C was pressed.
+#: Seconds between two checks for Ctrl-C.
 STEP = 0.2
 
 
 @contextmanager
 def stoppable(display: Display) -> Iterator[Callable[[], None]]:
-    """Within, Ctrl-C stops the query; pressed again, it interrupts as ever.
+    """Makes Ctrl-C stop the query; a second Ctrl-C interrupts as usual.
 
-    Spark's own handler would cancel the jobs of the query, which then fails; and an exception in the middle of a call
-    to the driver would break the connection.
+    Spark's own handler would cancel the jobs of the query and so fail it, and an exception during a call to the driver
+    would break the connection.
 
     Yields:
-        A function to be called often, by the thread that waits.
+        A function that the waiting thread must call regularly.
     """
     pressed, stops = [0], list[threading.Thread]()
 
@@ -43,7 +43,7 @@ def stoppable(display: Display) -> Iterator[Callable[[], None]]:
             stops.append(threading.Thread(target=display.stop, daemon=True))
             stops[0].start()
 
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield step
         return
     before = signal.signal(signal.SIGINT, press)
@@ -54,7 +54,7 @@ def stoppable(display: Display) -> Iterator[Callable[[], None]]:
 
 
 def until_over(display: Display, step: Callable[[], None]) -> Snapshot:
-    """The last snapshot."""
+    """Waits until the query has ended; returns the final snapshot."""
     snapshot: Snapshot | None = None
     while snapshot is None or not snapshot.status.is_over:
         snapshot = display._next(snapshot, STEP)
@@ -63,7 +63,7 @@ def until_over(display: Display, step: Callable[[], None]) -> Snapshot:
 
 
 def raise_failure(query: StreamingQuery) -> None:
-    """Raises what an ended query failed with, if it did."""
+    """Raises the error of an ended query, if it failed."""
     error = failure(query)
     if error is not None:
         raise from_spark(error) or error

@@ -1,7 +1,7 @@
-"""The widget: a table with a status and a stop button, or a plot in the table's place. Needs the extra ``notebook``.
+"""The widget: a table or a plot, with a status and a stop button. Needs the extra ``notebook``.
 
-Snapshots travel as the widget's state, never as output of a cell: output of a thread lands in whichever cell runs.
-Plotly's own widget is not used: while the kernel runs a cell, it shows nothing new.
+Snapshots are sent as the widget's state, since the output of a thread appears in the cell that happens to run. Plotly's
+own widget is not used: it does not update while the kernel runs a cell.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Table(anywidget.AnyWidget):
 
     Attributes:
         shown: the snapshot; cells are texts or null.
-        figure: what Plotly draws instead of the rows; empty: nothing.
-        pulls: whether the browser asks for the state from time to time. Colab delivers what a thread sends only with
-            the answer to a message.
+        figure: the Plotly figure to draw instead of the rows; empty for a table.
+        pulls: whether the browser polls for the state. Colab delivers messages of a thread only with the reply to a
+            message of the browser.
     """
 
     _esm = _SCRIPT
@@ -46,7 +46,7 @@ class Table(anywidget.AnyWidget):
 
 @dataclass(frozen=True)
 class Panel:
-    """What a cell shows, and how it is brought up to date, from any thread."""
+    """The output of a cell, and a function that updates it from any thread."""
 
     whole: Any
     update: Callable[[Snapshot], None]
@@ -73,7 +73,7 @@ def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
 
 
 def _with_plotly() -> type[Table]:
-    """A table whose script has Plotly's in front of it, from the Python package: nothing is loaded from elsewhere."""
+    """A table whose script includes Plotly's from the Python package, so that nothing is loaded from the network."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script = f"const module = {{ exports: {{}} }};\n{get_plotlyjs()}\nconst Plotly = module.exports;\n{_SCRIPT}"
@@ -93,7 +93,7 @@ def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
 
 
 def _figure(plot: Plot, points: Points) -> dict[str, Any]:
-    """Plotly reads labels as markup of its own, so texts are escaped."""
+    """A Plotly figure. Texts are escaped, since Plotly interprets labels as markup."""
     names = [escape(one.label, quote=False) for one in plot.series]
     looks: dict[str, Any] = {"type": "bar"}
     if plot.kind != "bar":

@@ -1,4 +1,4 @@
-"""``epochal.ledger``: what the sink's ledger in a database says."""
+"""``epochal.ledger``: the sink's ledger in a database."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def ledger(
     password: Secret | str | None = None,
     spark: SparkSession | None = None,
 ) -> Ledger:
-    """Reads the ledger of a database; nothing is changed.
+    """Reads the ledger of a database without changing it.
 
     >>> for row in epochal.ledger("jdbc:sqlite:comments.db"):  # doctest: +SKIP
     ...     print(row.sink_id, row.last_epoch)
 
     Args:
-        url: JDBC URL, as the sink has it. SQLite is read without Spark and without a JVM.
-        schema: the schema of the table that the sink writes; unset, it is found as the sink would find it.
-        user: name to log in with.
-        password: its password.
-        spark: for all other databases: a classic session with the jar, whose drivers are used.
+        url: the sink's JDBC URL. SQLite is read without Spark and without a JVM.
+        schema: schema of the sink's table; unset, it is resolved in the same way as by the sink.
+        user: database user.
+        password: password of the user.
+        spark: a classic session with the jar, required for all databases except SQLite.
 
     Returns:
-        A frozen value with one row for each sink, by sink id. Prints as a table.
+        A frozen value with one row for each sink, ordered by sink id. Prints as a table.
 
     Raises:
         SinkIdentityError: there is no ledger (``LEDGER_NOT_FOUND``).
-        DatabaseError: the database cannot be reached, or refuses.
-        OptionError: the database needs a session.
+        DatabaseError: the database cannot be reached, or reports an error.
+        OptionError: the database requires a session.
         ConnectUnsupportedError: ``spark`` is a Spark Connect session.
     """
     if url.startswith(sqlite.PREFIX):
@@ -61,7 +61,7 @@ def change(
     password: Secret | str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Repairs a row, in one transaction; the arguments are those of ``ledger``."""
+    """Repairs a row in one transaction. The other arguments are those of ``ledger``."""
     if url.startswith(sqlite.PREFIX):
         sqlite.change(url, wanted)
     else:
@@ -69,7 +69,7 @@ def change(
 
 
 def options(url: str, schema: str | None, user: str | None, password: Secret | str | None) -> dict[str, str]:
-    """As the jar reads them: the ledger stands for the table."""
+    """Options of ``epochal-jdbc`` that name the ledger as the table."""
     table = "epochal_ledger" if schema is None else '"{}".epochal_ledger'.format(schema.replace('"', '""'))
     found = {"url": url, "dbtable": table} | ({} if user is None else {"user": user})
     if password is not None:

@@ -1,4 +1,4 @@
-"""The ledger in any other database: by the jar, whose drivers, login and rules of trust are the sink's own."""
+"""The ledger in all databases except SQLite: read by the jar, with the sink's drivers, login and trust rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read(spark: SparkSession, options: Mapping[str, str]) -> Ledger:
-    """All sinks of the ledger that the options of ``epochal-jdbc`` name."""
+    """Reads the ledger that the options of ``epochal-jdbc`` name."""
     with named():
         found = json.loads(_desk(spark).read(dict(options)))
     return Ledger(
@@ -35,7 +35,7 @@ def change(spark: SparkSession, options: Mapping[str, str], wanted: Change) -> N
     """Forgets a sink, or sets its last epoch, in one transaction.
 
     Raises:
-        RepairError: a run has written or claimed since the row was shown; nothing is changed.
+        RepairError: a run has written or claimed since the row was read. Nothing is changed.
     """
     row, applied = wanted.row, wanted.applied
     shown = [row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash]

@@ -1,4 +1,4 @@
-"""The sink's ledger as values. ``docs/PROTOCOL.md`` has its columns."""
+"""The sink's ledger as values. ``docs/PROTOCOL.md`` describes its columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from epochal.errors import SinkIdentityError
 
-#: Of ``epochal_ledger`` and ``epochal_ledger_retired``: the version of a row that this release reads.
+#: Version of the rows of ``epochal_ledger`` and ``epochal_ledger_retired`` that this release reads.
 VERSION = 1
 
 _TIME = re.compile(r"(?P<seconds>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?Z?")
@@ -18,7 +18,7 @@ _TIME = re.compile(r"(?P<seconds>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(?P<frac
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEpoch:
-    """A line of the history, which is for people: no decision depends on it."""
+    """An entry of the history. It is informational: no decision depends on it."""
 
     number: int
     epoch: int
@@ -35,23 +35,23 @@ class LedgerEpoch:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LedgerRow:
-    """What the ledger knows of one sink. Prints as a summary.
+    """A sink's row in the ledger. Prints as a summary.
 
     Attributes:
         sink_id: option ``sinkId``, else the query's id.
         v: version of the row.
-        query_id: of the query that writes.
+        query_id: id of the query that writes.
         target: the table, as the database spells it.
-        target_oid: the database's own number for it; None where it has none.
+        target_oid: the database's id of the table; None if the database has none.
         last_epoch: the last epoch in the table; None before the first.
-        trigger_mode, offsets_hash, digest, rows: of that epoch.
-        epochs, total_rows: written under this sink id, all together.
-        generation: raised by every run; only the newest one may write.
-        run_id: of the last run that has claimed the sink.
+        trigger_mode, offsets_hash, digest, rows: of the last epoch.
+        epochs, total_rows: totals of this sink id.
+        generation: incremented by every run; only the newest run may write.
+        run_id: the last run that claimed the sink.
         server_id, timeline: of the server at that claim.
         created_at, updated_at: in UTC.
-        retired: rows of earlier queries of this sink, which another query has replaced.
-        history: the latest epochs, newest first, ten at most.
+        retired: rows of earlier queries of this sink that another query has replaced.
+        history: the latest epochs, newest first, at most ten.
     """
 
     sink_id: str
@@ -76,7 +76,7 @@ class LedgerRow:
     history: tuple[LedgerEpoch, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: times as ISO 8601."""
+        """The value as JSON types; times are ISO 8601."""
         values = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
         return values | {
             "retired": [row.to_dict() for row in self.retired],
@@ -101,11 +101,11 @@ class LedgerRow:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ledger:
-    """The ledger of a database, as it was when it was read. Prints as a table.
+    """The ledger of a database at the time of reading. Prints as a table.
 
     Attributes:
         place: the database, without secrets.
-        rows: one for each sink, by sink id.
+        rows: one for each sink, ordered by sink id.
     """
 
     place: str
@@ -129,12 +129,12 @@ class Ledger:
         raise sink_not_found(self.place, sink_id, [row.sink_id for row in self.rows])
 
     def find(self, query_id: str | None) -> LedgerRow | None:
-        """The row of a query; of several, which only hands could have made, the one that was written last."""
+        """The row of a query; None if there is none. Of several rows, which only manual edits create, the latest."""
         found = [row for row in self.rows if row.query_id == query_id]
         return max(found, key=lambda row: row.updated_at, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The value as JSON types."""
         return {"place": self.place, "sinks": [row.to_dict() for row in self.rows]}
 
     def __str__(self) -> str:
@@ -178,10 +178,10 @@ def ledger_not_found(place: str) -> SinkIdentityError:
 
 
 def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: tuple[LedgerEpoch, ...]) -> LedgerRow:
-    """From the columns of ``epochal_ledger``.
+    """A row from the columns of ``epochal_ledger``.
 
     Raises:
-        SinkIdentityError: the row is of a newer version (``LEDGER_VERSION_UNSUPPORTED``).
+        SinkIdentityError: the row has a newer version (``LEDGER_VERSION_UNSUPPORTED``).
     """
     if values["v"] > VERSION:
         raise SinkIdentityError(
@@ -195,17 +195,17 @@ def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: t
 
 
 def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
-    """From the columns of ``epochal_ledger_history``."""
+    """A history entry from the columns of ``epochal_ledger_history``."""
     return LedgerEpoch(**_with_moments(values, {one.name for one in fields(LedgerEpoch)}))
 
 
 def _with_moments(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Without columns that this release does not know."""
+    """The known columns, with timestamps parsed."""
     return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in known}
 
 
 def _moment(text: str) -> datetime:
-    """Python 3.10 reads neither ``Z`` nor nanoseconds."""
+    """Parses a timestamp; Python 3.10 supports neither ``Z`` nor nanoseconds."""
     parts = _TIME.fullmatch(text)
     if parts is None:
         raise ValueError(f"not a time: {text}")

@@ -1,4 +1,4 @@
-"""What a repair does to a sink's row in the ledger, whichever database it is in."""
+"""Repairs of a sink's row in the ledger, independent of the database."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from epochal.tools.ledger.model import LedgerRow
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """The epoch that is to count as the last one in the table.
+    """The epoch to record as the last one in the table.
 
     Attributes:
-        offsets_hash: of its offsets in the checkpoint, so that a replay of it is recognised.
+        offsets_hash: hash of its offsets in the checkpoint, so that its replay is recognised.
     """
 
     epoch: int
@@ -25,8 +25,8 @@ class Change:
     """A repair of one row.
 
     Attributes:
-        row: as it was shown; a row that has changed since is not touched.
-        applied: the new last epoch; None forgets the sink.
+        row: the row that the operator saw; a row that has changed since is not repaired.
+        applied: the new last epoch; None removes the sink.
     """
 
     row: LedgerRow
@@ -34,10 +34,10 @@ class Change:
 
 
 def check_unchanged(shown: LedgerRow, found: LedgerRow) -> None:
-    """Refuses a row that a run has claimed or written since.
+    """Checks that no run has claimed or written the row since it was read.
 
     Raises:
-        RepairError: by its generation, run, or last epoch.
+        RepairError: generation, run or last epoch differ.
     """
     before, now = (
         (row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash) for row in (shown, found)

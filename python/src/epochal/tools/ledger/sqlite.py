@@ -1,4 +1,4 @@
-"""The ledger in an SQLite file, by Python's own driver."""
+"""The ledger in an SQLite file, read with Python's ``sqlite3``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from epochal.tools.ledger.repair import Change, check_unchanged
 
 PREFIX = "jdbc:sqlite:"
 _HISTORY = 10
-#: As the sink writes times.
+#: The current time, in the sink's format.
 _NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
 
 def read(url: str) -> Ledger:
-    """All sinks.
+    """Reads the ledger.
 
     Raises:
-        DatabaseError: the file is not there, or is no database.
-        SinkIdentityError: it has no ledger.
+        DatabaseError: the file does not exist or is not a database.
+        SinkIdentityError: the database has no ledger.
     """
     with _connected(url) as connection:
         connection.execute("BEGIN")
@@ -44,7 +44,7 @@ def change(url: str, wanted: Change) -> None:
     """Forgets a sink, or sets its last epoch, in one transaction.
 
     Raises:
-        RepairError: a run has written or claimed since the row was shown; nothing is changed.
+        RepairError: a run has written or claimed since the row was read. Nothing is changed.
     """
     with _connected(url) as connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Finds out how a REST API is read, by a few requests."""
+"""Finds out how to read a REST API, with a few requests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from epochal.tools.probe.result import Finding, Probe
 
 __all__ = ["Finding", "Probe", "probe"]
 
-#: Requests that a probe may make, by default.
+#: Default maximum number of requests.
 REQUESTS = 20
-#: Seconds between two of them.
+#: Default seconds between two requests.
 DELAY = 0.2
 
 
@@ -28,30 +28,30 @@ def probe(
     requests: int = REQUESTS,
     delay: float = DELAY,
 ) -> Probe:
-    """Finds out how a REST API is read: records, pages, order and schema. It needs no Spark.
+    """Finds out how to read a REST API: records, pagination, order and schema. It does not need Spark.
 
-    It makes GET requests only, one after the other, obeys ``Retry-After`` and rate limits, and tests what it finds by
-    comparing records. What it could not find out it says.
+    It makes only GET requests, one after the other, obeys ``Retry-After`` and rate limits, and tests its findings by
+    comparing records. The result lists what remains unknown.
 
     >>> found = rest.probe("https://api.example.com/v2/orders")  # doctest: +SKIP
     >>> print(found.call)  # doctest: +SKIP
 
     Args:
-        url: the address of a list of records, with a query or without.
+        url: address of a list of records, with or without query parameters.
         headers: request headers; secret.
-        params: query parameters; those whose names suggest a secret are not printed.
-        auth: who asks: ``rest.Bearer``, ``rest.Basic``, ``rest.ApiKey``, or a list of them.
-        http: its ``timeout`` (unset: 20 s), ``tls`` and ``proxy`` hold for the probe, too.
-        requests: maximum requests.
-        delay: seconds between two requests, at least.
+        params: query parameters; those with names that suggest a secret are not printed.
+        auth: the credentials of requests: ``rest.Bearer``, ``rest.Basic``, ``rest.ApiKey``, or a list of them.
+        http: settings of the printed program; ``timeout`` (unset: 20 s), ``tls`` and ``proxy`` also apply to the probe.
+        requests: maximum number of requests.
+        delay: minimum seconds between two requests.
 
     Returns:
-        What was found out, with a program to paste.
+        The findings, with a program to paste.
 
     Raises:
-        HttpError: the API cannot be reached, responds with an error, or with something that is neither JSON nor CSV.
+        HttpError: the API cannot be reached, responds with an error, or responds with neither JSON nor CSV.
         RecordError: the response has no records.
-        OptionError: an argument cannot be used.
+        OptionError: an argument is invalid.
     """
     if not whole().fits(requests):
         raise _invalid("requests", "a whole number of at least 1", "requests=20")

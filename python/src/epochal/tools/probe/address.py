@@ -1,4 +1,4 @@
-"""Addresses: their parameters, and what of them may be shown."""
+"""Addresses: parsing, parameters, and masking of secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, quote, unquote_plus, urljoin, urlsplit
 from epochal.errors import OptionError
 
 _MASK = "***"
-#: What may stand in an address as it is; everything else is percent-encoded.
+#: Characters that are not percent-encoded in an address.
 _LEGAL = "%/:@!$&'()*+,;=~-._?[]"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SECRET = frozenset(
@@ -34,7 +34,7 @@ _SECRET = frozenset(
         "token",
     ]
 )
-#: Words beside which those above name no secret: ``page_token``, ``sort_key``.
+#: Words that make a name with one of the words above harmless: ``page_token``, ``sort_key``.
 _PAGING = frozenset(
     ["after", "before", "continuation", "cursor", "next", "page", "previous", "skip", "sort", "start", "sync"]
 )
@@ -45,9 +45,9 @@ class Address:
     """An address without user info and fragment.
 
     Attributes:
-        origin: scheme, host and port, in lower case, as they are written.
-        path: percent-encoded.
-        pairs: the parameters as they are written, ``name=value``.
+        origin: scheme, host and port, in lower case.
+        path: the path, percent-encoded.
+        pairs: the parameters as written, ``name=value``.
     """
 
     origin: str
@@ -56,10 +56,10 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Address:
-        """An address that a user gave.
+        """Parses an address from the user.
 
         Raises:
-            OptionError: it is no address of HTTP, or has a login in it.
+            OptionError: it is not an HTTP address, or contains a login.
         """
         parts = _split(url.strip())
         if parts is None:
@@ -84,7 +84,7 @@ class Address:
 
     @property
     def target(self) -> str:
-        """What is asked of the server: path and query."""
+        """The request target: path and query."""
         return self.path + (f"?{'&'.join(self.pairs)}" if self.pairs else "")
 
     @property
@@ -93,7 +93,7 @@ class Address:
         return dict(map(_decoded, self.pairs))
 
     def with_params(self, params: Mapping[str, str | int]) -> Address:
-        """The address in which these parameters have these values, and each stands once."""
+        """The address with these parameters set, each of them once."""
         added = (f"{quote(name, safe='')}={quote(str(value), safe='')}" for name, value in params.items())
         return replace(self, pairs=(*self.without(params).pairs, *added))
 
@@ -103,9 +103,9 @@ class Address:
         return replace(self, pairs=tuple(pair for pair in self.pairs if _decoded(pair)[0] not in gone))
 
     def follow(self, reference: str) -> Address | None:
-        """The address of a link on the page that this one leads to; None where it is none, or leads to another server.
+        """Resolves a link on the page at this address; None if it is not a link, or leads to another server.
 
-        An API behind a proxy often does not know that it is asked by https: its links are followed by https.
+        An API behind a proxy often generates http links although clients use https: these are followed with https.
         """
         try:
             there = Address.parse(urljoin(self.url, quote(reference.strip(), safe=f"{_LEGAL}#")))
@@ -117,7 +117,7 @@ class Address:
         return replace(there, origin=self.origin)
 
     def shown(self, secret: Collection[str] = ()) -> str:
-        """The address without what may be secret: parameters of these names, or of names that suggest it."""
+        """The address with secrets masked: parameters with these names, and with names that suggest a secret."""
 
         def pair(text: str) -> str:
             name, value = _decoded(text)
@@ -133,7 +133,7 @@ def is_secret(name: str) -> bool:
 
 
 def variable(name: str) -> str:
-    """The variable of the environment that stands for a header or a parameter: of ``X-Api-Key`` it is ``API_KEY``."""
+    """The environment variable for the value of a header or parameter: ``API_KEY`` for ``X-Api-Key``."""
     words = [word.upper() for word in re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))]
     if len(words) > 1 and words[0] == "X":
         words = words[1:]
@@ -142,7 +142,7 @@ def variable(name: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an address of HTTP; None where it is none."""
+    """The parts of an HTTP address; None if it is not one."""
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -1,4 +1,4 @@
-"""Finds the records in a response: in JSON, in JSON with one record a line, or in CSV."""
+"""Finds the records in a response: in JSON, NDJSON or CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epochal.tools.probe.client import LOOK, Response, one_line
 Record = dict[str, Any]
 Format = Literal["json", "ndjson", "csv"]
 
-#: Arrays that accompany a list, by their last name.
+#: Names of arrays that accompany the records in a response.
 _BESIDE = frozenset(
     [
         "aggregations",
@@ -38,7 +38,7 @@ _BESIDE = frozenset(
         "warnings",
     ]
 )
-#: Names that lists have, the likeliest first.
+#: Usual names of the array of records, the likeliest first.
 _USUAL = ("data", "items", "results", "records", "value", "values", "entries", "entry", "rows", "hits", "list")
 _SEPARATORS = ",;\t|"
 _DEEPEST = 5
@@ -47,12 +47,12 @@ _LOGIN = re.compile(rb"type\s*=\s*[\"']?password|sign[ -]?in|log[ -]?in", re.IGN
 
 @dataclass(frozen=True)
 class Layout:
-    """How a response holds records.
+    """The format of a response.
 
     Attributes:
-        pointer: JSON Pointer to their array.
-        sep: between the fields of CSV.
-        header: whether the first line of CSV names the fields.
+        pointer: JSON Pointer to the array of records.
+        sep: separator of CSV fields.
+        header: whether the first line of CSV is a header.
     """
 
     format: Format = "json"
@@ -62,20 +62,20 @@ class Layout:
 
     @property
     def accept(self) -> str:
-        """What the jar sends as ``Accept``."""
+        """The ``Accept`` header that the jar sends for this format."""
         return {"json": "application/json", "ndjson": "application/x-ndjson", "csv": "text/csv"}[self.format]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A response that has records.
+    """A response with its records.
 
     Attributes:
-        outline: the scalars around the records, by JSON Pointer.
-        relations: addresses of an array of links, by relation.
+        outline: scalars around the records, by JSON Pointer.
+        relations: addresses from an array of links, by relation.
         how: how the records were found.
-        doubts: what else may be meant.
-        missing: whether there is nothing, or null, where the array of records was before.
+        doubts: other possible interpretations.
+        missing: whether there is nothing, or null, in place of the array of records.
     """
 
     response: Response
@@ -88,8 +88,8 @@ class Listing:
     missing: bool = False
 
     @property
-    def asked(self) -> Address:
-        return self.response.asked
+    def address(self) -> Address:
+        return self.response.address
 
     @property
     def count(self) -> int:
@@ -97,13 +97,13 @@ class Listing:
 
 
 def read(response: Response, shown: str) -> Listing:
-    """The records of a first response.
+    """Finds the records in the first response.
 
     Args:
-        shown: its address in messages.
+        shown: the address for messages.
 
     Raises:
-        HttpError: the body is none that can be read.
+        HttpError: the body cannot be parsed.
         RecordError: it has no records.
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -132,7 +132,7 @@ def read(response: Response, shown: str) -> Listing:
 
 
 def read_like(response: Response, layout: Layout) -> Listing | None:
-    """The records of another response of the same API; None where it is not of that kind, or an error."""
+    """Reads another response in a known format; None if it is an error or has another format."""
     if response.status == 204:
         return Listing(response, layout, ())
     if response.status != 200:
@@ -156,7 +156,7 @@ def read_like(response: Response, layout: Layout) -> Listing | None:
 
 
 def at(value: Any, pointer: str) -> Any:
-    """What a JSON Pointer leads to; None where it leads to nothing."""
+    """The value at a JSON Pointer; None if there is none."""
     for name in pointer.split("/")[1:]:
         name = name.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list):
@@ -167,12 +167,12 @@ def at(value: Any, pointer: str) -> Any:
 
 
 def step(pointer: str, name: str) -> str:
-    """A JSON Pointer to a member of what another one leads to."""
+    """A JSON Pointer to a member of the value at another one."""
     return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def canonical(record: Any) -> str:
-    """The same text for the same value, however it is written."""
+    """A text that is the same for equal JSON values."""
     return json.dumps(record, sort_keys=True, default=str)
 
 
@@ -187,7 +187,7 @@ def _json(body: bytes) -> Any:
 
 
 def _lines(body: bytes) -> list[Record] | None:
-    """The records of NDJSON; None where it is none."""
+    """The records of NDJSON; None if the body is not NDJSON."""
     found = []
     for line in body.split(b"\n"):
         if line.strip():
@@ -249,7 +249,7 @@ def _lacking(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
 
 
 def _around(found: Any, records: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The scalars around the records, by JSON Pointer, and the addresses of an array of links, by relation."""
+    """The scalars around the records by JSON Pointer, and the addresses of an array of links by relation."""
     outline, relations = dict[str, Any](), dict[str, str]()
 
     def walk(value: Any, pointer: str, depth: int) -> None:
@@ -302,7 +302,7 @@ def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
 
 
 def _width(text: str, sep: str) -> int:
-    """The number of fields of all lines; 0 where it is not the same."""
+    """The number of fields per line; 0 if it differs between lines."""
     try:
         widths = {len(row) for row in _parsed(text, sep)}
     except ValueError:
@@ -311,7 +311,7 @@ def _width(text: str, sep: str) -> int:
 
 
 def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:
-    """The records of CSV, and what is doubtful about their names."""
+    """The records of CSV, and doubts about their field names."""
     rows = list(_parsed(body.decode("utf-8-sig"), layout.sep))
     if not rows:
         return [], []
@@ -343,7 +343,7 @@ def _markup(kind: str, body: bytes, shown: str) -> HttpError:
         return HttpError("HTTP_BODY_INVALID", problem, 'Ask for JSON or CSV: headers={"Accept": "application/json"}.')
     hint = "Check the path: this is an address for browsers. The API may have another host, or a path like /api."
     if _LOGIN.search(body[:200000]):
-        hint = "It looks like a page to log in: say who asks, by auth (--auth on the command line). " + hint
+        hint = "It looks like a login page: set credentials with auth (--auth on the command line). " + hint
     return HttpError("HTTP_BODY_INVALID", f"{shown} responded with a page of HTML{named}, and not with records.", hint)
 
 

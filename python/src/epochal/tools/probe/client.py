@@ -1,4 +1,4 @@
-"""Asks an API: one request after the other, few, with pauses, and bounded in time and size."""
+"""The HTTP client of the probe: sequential requests with pauses, bounded in number, time and size."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from epochal.tools.probe.address import Address
 from epochal.tools.probe.credentials import Credentials
 from epochal.tools.probe.credentials import read as read_secret
 
-#: Bytes of a response, after decompression.
+#: Maximum bytes of a response, after decompression.
 LARGEST = 16 << 20
-#: Seconds for a request in all.
+#: Maximum seconds for a request.
 _DEADLINE = 60.0
-#: Seconds that a server may ask to wait.
+#: Maximum seconds of a pause that a server may request.
 LONGEST_PAUSE = 60.0
 _TIMEOUT = 20.0
 _ATTEMPTS = 3
@@ -38,40 +38,40 @@ _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86
 
 
 class StoppedError(Exception):
-    """No further request may be made: ``str`` says why."""
+    """No further request may be made; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a server sent.
+    """A response.
 
     Attributes:
-        headers: by their names in lower case; values of a repeated one are joined.
-        asked: what it was asked for.
+        headers: values by name in lower case; values of a repeated header are joined.
+        address: the address of the request.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    asked: Address
+    address: Address
 
 
 class Client:
     """Makes requests.
 
     Args:
-        credentials: what each of them carries.
-        http: how they are made: its ``timeout``, ``tls`` and ``proxy``.
-        most: maximum requests; further ones raise ``StoppedError``.
-        delay: seconds between two requests, at least.
-        sleep: waits so many seconds.
+        credentials: the credentials of each request.
+        http: settings; ``timeout``, ``tls`` and ``proxy`` are used.
+        max_requests: maximum number of requests; further ones raise ``StoppedError``.
+        delay: minimum seconds between two requests.
+        sleep: waits for a number of seconds.
     """
 
     def __init__(
         self,
         credentials: Credentials,
         http: Http | None,
-        most: int,
+        max_requests: int,
         delay: float,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -80,29 +80,29 @@ class Client:
         self._timeout = _seconds(http.timeout) if http and http.timeout is not None else _TIMEOUT
         self._tls = http.tls if http else None
         self._proxy = http.proxy if http else None
-        self._most, self._delay, self._sleep = most, delay, sleep
+        self._max_requests, self._delay, self._sleep = max_requests, delay, sleep
         self._exhausted_for = 0.0
         self._context: ssl.SSLContext | None = None
 
     def get(self, address: Address, headers: Mapping[str, str] | None = None) -> Response:
-        """The response, whatever its status; a throttled request is repeated when the server's pause is over.
+        """Makes a request and returns the response with any status; throttled requests are retried after a pause.
 
         Raises:
-            StoppedError: there were enough requests, or the server wants a long pause.
-            HttpError: there is no response, or one that is too large.
+            StoppedError: the limit of requests is reached, or the server requests a long pause.
+            HttpError: there is no response, or it is too large.
         """
-        response = self._admitted(address, headers or {})
+        response = self._get_once(address, headers or {})
         for attempt in range(1, _ATTEMPTS):
             if response.status not in (429, 503):
                 break
             self._pause(_retry_after(response.headers) or max(self._exhausted_for, 2.0 ** (attempt - 1)))
             self._exhausted_for = 0.0
-            response = self._admitted(address, headers or {})
+            response = self._get_once(address, headers or {})
         return response
 
-    def _admitted(self, address: Address, headers: Mapping[str, str]) -> Response:
-        if self.requests >= self._most:
-            raise StoppedError(f"the {self._most} requests that it may make were made")
+    def _get_once(self, address: Address, headers: Mapping[str, str]) -> Response:
+        if self.requests >= self._max_requests:
+            raise StoppedError(f"the limit of {self._max_requests} requests was reached")
         if self._exhausted_for:
             self._pause(self._exhausted_for)
         elif self.requests:
@@ -129,7 +129,7 @@ class Client:
             found = dict[str, str]()
             for name, value in response.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-            if watch.expired:  # what came may end anywhere
+            if watch.expired:  # the body may be incomplete
                 raise TimeoutError
             return Response(response.status, found, body, address)
         except _TooLargeError:
@@ -168,7 +168,7 @@ class Client:
         return {**kept, **self.credentials.headers, "Connection": "close"}
 
     def _connection(self, address: Address) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-        """A connection, what is asked on it, and headers for a proxy."""
+        """A connection, the request target, and the headers for a proxy."""
         parts = urlsplit(address.origin)
         host, secure = parts.hostname or "", parts.scheme == "https"
         proxy = urlsplit(self._proxy.url) if self._proxy else None
@@ -189,7 +189,7 @@ class Client:
 
 
 class _Watch:
-    """Ends a request that takes too long, whatever the server sends meanwhile."""
+    """Aborts a request that takes too long, even if the server keeps sending."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.expired = False
@@ -212,7 +212,7 @@ class _Watch:
     def _expire(self) -> None:
         self.expired = True
         if self._socket is not None:
-            with suppress(OSError):  # it may have been closed in the meantime
+            with suppress(OSError):  # the connection may be closed already
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
@@ -249,13 +249,13 @@ def _unpacked(body: bytes) -> bytes:
 
 
 def one_line(text: object) -> str:
-    """A text of a server in a message: on one line, short, without control characters."""
-    said = " ".join(str(text)[:2000].split())[:200]
-    return "".join(c if c.isprintable() else "?" for c in said)
+    """A text from a server for use in a message: one line, short, without control characters."""
+    line = " ".join(str(text)[:2000].split())[:200]
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds to wait, as ``Retry-After`` says; 0 where it says nothing."""
+    """Seconds to wait according to ``Retry-After``; 0 without it."""
     text = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}", text):
         return float(text)
@@ -266,7 +266,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 
 def _exhausted(headers: Mapping[str, str]) -> float:
-    """Seconds until another request is allowed, where the response says that this was the last one for now."""
+    """Seconds until the next request is allowed, if the response reports that the rate limit is used up; else 0."""
     waits = [0.0]
     for name in ("ratelimit", "x-ratelimit", "x-rate-limit"):
         left, reset = (_number(headers.get(f"{name}-{part}")) for part in ("remaining", "reset"))

@@ -1,4 +1,4 @@
-"""The programs to paste, made from the same arguments."""
+"""Generates the programs to paste."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _INDENT = "    "
 
 
 def options(given: Mapping[str, Any]) -> dict[str, str]:
-    """The options of the jar, with ``$NAME`` for what is secret."""
-    return {name: f"${said}" if isinstance(said, Environ) else said for name, said in _options(given).items()}
+    """The options of the jar, with ``$NAME`` in place of secrets."""
+    return {name: f"${value}" if isinstance(value, Environ) else value for name, value in _options(given).items()}
 
 
 def helper(given: Mapping[str, Any], schema: str, note: str = "") -> str:
     """The program that calls ``epochal.read.rest``.
 
     Args:
-        given: arguments of ``epochal.read.rest``; None is not set.
-        note: a comment that says what is missing.
+        given: arguments of ``epochal.read.rest``; None means unset.
+        note: a comment on what is missing.
     """
     lines = ["spark", literal(given["url"])]
     lines += [f"{name}={source(value)}" for name, value in given.items() if name != "url" and value is not None]
@@ -41,20 +41,20 @@ def helper(given: Mapping[str, Any], schema: str, note: str = "") -> str:
 
 
 def plain(given: Mapping[str, Any], schema: str, note: str = "") -> str:
-    """The program that sets options."""
-    set_options = [f".option({literal(name)}, {source(said)})" for name, said in _options(given).items()]
+    """The program that sets options directly."""
+    set_options = [f".option({literal(name)}, {source(value)})" for name, value in _options(given).items()]
     chain = ['spark.readStream.format("epochal-rest")', *set_options, f".schema({_long(schema)})", ".load()"]
     call = f"records = (\n{_comment(note, _INDENT)}" + "".join(f"{_INDENT}{line}\n" for line in chain) + ")\n"
     return f"{_imports(call, epochal=False)}{call}"
 
 
-def literal(said: str) -> str:
-    """A text as Python writes it, on one line, whatever is in it."""
-    return json.dumps(said, ensure_ascii=False) if said.isprintable() else repr(said)
+def literal(text: str) -> str:
+    """A text as a Python literal on one line."""
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)
 
 
 def source(value: Any) -> str:
-    """A value as Python writes it."""
+    """A value as Python source."""
     if isinstance(value, Environ):
         return f"os.environ[{literal(value)}]"
     if isinstance(value, Secret):
@@ -92,7 +92,7 @@ def _imports(call: str, *, epochal: bool = True) -> str:
 
 
 def _long(schema: str) -> str:
-    """A long text in pieces, between columns."""
+    """A long schema as several string literals, split between columns."""
     if len(schema) + 20 <= _WIDTH:
         return literal(schema)
     pieces, line = [], ""

@@ -1,4 +1,4 @@
-"""Who asks: what requests carry for it, and how the printed program says it without a secret."""
+"""Credentials of requests, and their form without secrets in the printed program."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from epochal.tools.probe.address import Address, is_secret, variable
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-#: Headers whose values are no secrets.
+#: Headers whose values are not secret.
 _PUBLIC = re.compile(r"accept(-language)?|content-type|prefer|user-agent|.*version", re.IGNORECASE)
-#: A shorter value is not searched for in texts: it could stand there for any other reason.
+#: Shorter secrets are not masked in texts: they could occur there by chance.
 _SHORTEST = 5
 
 
 class Environ(str):
-    """The name of a variable of the environment, in place of a text that is secret."""
+    """The name of an environment variable in place of a secret text."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """What every request carries.
+    """Headers and secret parameters of every request.
 
     Attributes:
-        headers: the user's headers, and those of ``auth``.
-        params: parameters of ``auth``, which addresses that a server gives get too.
-        secrets: texts that are shown nowhere.
+        headers: the user's headers and those of ``auth``.
+        params: parameters of ``auth``, also added to addresses from the server.
+        secrets: texts to mask in all output.
         given: the arguments ``auth``, ``headers`` and ``params`` of the printed program.
     """
 
@@ -47,7 +47,7 @@ class Credentials:
     given: Mapping[str, Any]
 
     def mask(self, text: str) -> str:
-        """A text without the secrets."""
+        """Masks the secrets in a text."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -58,17 +58,17 @@ def of(
     auth: AnyAuth | Sequence[AnyAuth] | None,
     headers: Mapping[str, str] | None,
 ) -> tuple[Address, Credentials]:
-    """The address without its secret parameters, and what requests carry.
+    """The address without its secret parameters, and the credentials.
 
     Raises:
-        OptionError: a header that cannot be sent, a secret that cannot be read, or an ``auth`` that needs the jar.
+        OptionError: a header cannot be sent, a secret cannot be read, or only the jar supports the scheme of ``auth``.
     """
     schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, Auth) else [*auth]
     sent, added, secrets = dict(_checked(headers or {})), dict[str, str](), list[str]()
     shown: list[AnyAuth] = []
     for scheme in schemes:
         names = {name.lower() for name in sent}
-        for place, name, value in _carried(scheme):
+        for place, name, value in _additions(scheme):
             if place == "header" and name.lower() in names:
                 raise _conflict(name)
             (sent if place == "header" else added)[name] = value
@@ -99,8 +99,8 @@ def _checked(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield name, value.strip()
 
 
-def _carried(scheme: AnyAuth) -> Iterator[tuple[str, str, str]]:
-    """Place, name and value of what a scheme adds to a request."""
+def _additions(scheme: AnyAuth) -> Iterator[tuple[str, str, str]]:
+    """Place, name and value of the headers and parameters that a scheme adds to a request."""
     if isinstance(scheme, Bearer):
         yield "header", "Authorization", f"Bearer {read(scheme.token)}"
     elif isinstance(scheme, Basic):
@@ -137,29 +137,29 @@ def read(secret: Secret | str) -> str:
 
 
 def _secrets(scheme: AnyAuth) -> list[str]:
-    values = [value for _, _, value in _carried(scheme)]
+    values = [value for _, _, value in _additions(scheme)]
     password = [read(scheme.password)] if isinstance(scheme, Basic) and scheme.password else []
     return [*values, *(value.partition(" ")[2] for value in values), *password]
 
 
 def _shown(scheme: AnyAuth) -> AnyAuth:
-    """The scheme with variables of the environment in place of secrets that were given by value."""
+    """The scheme with environment variables in place of secrets that were given by value."""
     if isinstance(scheme, Bearer):
-        return replace(scheme, token=_elsewhere(scheme.token, "TOKEN"))
+        return replace(scheme, token=_from_environment(scheme.token, "TOKEN"))
     if isinstance(scheme, Basic):
-        password = scheme.password and _elsewhere(scheme.password, "PASSWORD")
+        password = scheme.password and _from_environment(scheme.password, "PASSWORD")
         return replace(scheme, user=Environ("API_USER"), password=password)
     if isinstance(scheme, ApiKey):
-        return replace(scheme, key=_elsewhere(scheme.key, variable(scheme.param or scheme.header or "API_KEY")))
+        return replace(scheme, key=_from_environment(scheme.key, variable(scheme.param or scheme.header or "API_KEY")))
     return scheme
 
 
-def _elsewhere(secret: Secret | str, name: str) -> Secret:
+def _from_environment(secret: Secret | str, name: str) -> Secret:
     return secret if isinstance(secret, Secret) and secret.option("")[0] else Secret.env(name)
 
 
 def _say(shown: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
-    """How the printed program says a header or a secret parameter that was given by value."""
+    """Adds a header or a secret parameter to the printed program, with an environment variable in place of a secret."""
     bearer = is_header and name.lower() == "authorization" and value.lower().startswith("bearer ")
     has_key = any(isinstance(scheme, ApiKey) for scheme in shown)
     if is_header and _PUBLIC.fullmatch(name):
@@ -198,13 +198,13 @@ def _unreadable(secret: Secret, reason: str) -> OptionError:
 
 
 def without_secrets(http: Http | None) -> Http | None:
-    """The same settings with variables of the environment in place of secrets that were given by value."""
+    """The settings with environment variables in place of secrets that were given by value."""
     if http is None:
         return None
     tls, proxy = http.tls, http.proxy
     if tls is not None and tls.key_password is not None:
-        tls = replace(tls, key_password=_elsewhere(tls.key_password, "KEY_PASSWORD"))
+        tls = replace(tls, key_password=_from_environment(tls.key_password, "KEY_PASSWORD"))
     if proxy is not None and proxy.user is not None:
-        password = proxy.password and _elsewhere(proxy.password, "PROXY_PASSWORD")
+        password = proxy.password and _from_environment(proxy.password, "PROXY_PASSWORD")
         proxy = replace(proxy, user=Environ("PROXY_USER"), password=password)
     return replace(http, tls=tls, proxy=proxy)

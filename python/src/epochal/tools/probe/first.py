@@ -1,4 +1,4 @@
-"""The first response of an API: where it leads, and why there is none."""
+"""The first request: redirections, position parameters and errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LOGIN = re.compile(r"log-?in|sign-?in|sso|oauth|authorize", re.IGNORECASE)
 
 
 def first_response(client: Client, given: Address) -> tuple[Response, Address]:
-    """The response to the first page, and its address: without a position in the list, and behind redirections.
+    """The first page and its address, after redirections and without a position in the list.
 
     Raises:
-        HttpError: there is no response, or one that is an error.
+        HttpError: there is no response, or it is an error.
     """
     placed = positions(given)
     try:
@@ -40,9 +40,9 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
 
 
 def positions(address: Address) -> list[str]:
-    """The parameters that ask for a page by its place.
+    """The parameters of the address that select a page by position.
 
-    ``start`` and ``from`` do so only beside the size of a page: alone they may be times.
+    ``start`` and ``from`` count only next to a page size: alone they may be times.
     """
     given = address.params
     usual = {*names.OFFSETS, *names.PAGES}
@@ -61,7 +61,7 @@ def _behind_redirects(client: Client, address: Address) -> tuple[Response, Addre
         there = address.follow(secured)
         if there is None or _LOGIN.search(there.path):
             raise _redirected(client, address, response.status, target)
-        if secured != target:  # the same host, by https
+        if secured != target:  # the same host with https
             there = Address.parse(target)
         address = there
         response = client.get(address)
@@ -75,14 +75,14 @@ def _redirected(client: Client, address: Address, status: int, target: str) -> H
         there = one_line(target.partition("?")[0])
     problem = f"{address.shown()} responded with status {status}, a redirection to {there}."
     if _LOGIN.search(target):
-        return HttpError("HTTP_STATUS", problem, f"It looks like a page to log in: {_WHO}")
+        return HttpError("HTTP_STATUS", problem, f"It looks like a page to log in: {_SET_AUTH}")
     return HttpError("HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address.")
 
 
 def _refused(client: Client, address: Address, response: Response) -> HttpError:
     status = response.status
-    said = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
-    problem = f"{address.shown()} responded with status {status}: {said or 'no text'}"
+    text = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
+    problem = f"{address.shown()} responded with status {status}: {text or 'no text'}"
     return HttpError("HTTP_STATUS", problem, _advice(client, status))
 
 
@@ -91,7 +91,7 @@ def _advice(client: Client, status: int) -> str:
     if status in (401, 403) and has_credentials:
         return "The server does not accept these credentials for this request: check auth and headers."
     if status in (401, 403):
-        return f"The server asks for credentials: {_WHO}"
+        return f"The server asks for credentials: {_SET_AUTH}"
     if status in (404, 410):
         return "Check the path and the parameters of url."
     if status == 429:
@@ -103,4 +103,4 @@ def _advice(client: Client, status: int) -> str:
     )
 
 
-_WHO = 'say who asks, by auth=rest.Bearer(Secret.env("TOKEN")) or another scheme (--auth on the command line).'
+_SET_AUTH = 'set auth=rest.Bearer(Secret.env("TOKEN")) or another scheme (--auth on the command line).'

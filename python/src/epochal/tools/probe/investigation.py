@@ -1,4 +1,4 @@
-"""One probe of an API, from the first request to the printed programs."""
+"""The probe of an API, from the first request to the printed programs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from epochal._values.http import Http
 from epochal._values.pages import AnyPages, NoPages
 from epochal._values.records import AnyRecords, Csv, Json, Ndjson
 from epochal.errors import EpochalError, HttpError
-from epochal.tools.probe import body, code, credentials, followed, names, records, report, schema
+from epochal.tools.probe import body, code, credentials, linked, names, records, report, schema
 from epochal.tools.probe.address import Address, is_secret
-from epochal.tools.probe.asking import Asking, plural
 from epochal.tools.probe.body import Listing, Record
 from epochal.tools.probe.client import LOOK, Client, StoppedError
-from epochal.tools.probe.counted import LARGE, Counted, Counting, Hints
 from epochal.tools.probe.first import first_response, positions
-from epochal.tools.probe.followed import Followed
+from epochal.tools.probe.linked import LinkedPages
 from epochal.tools.probe.notes import Notes
+from epochal.tools.probe.numbered import LARGE, Hints, NumberedPages, NumberedSearch
+from epochal.tools.probe.page_reader import PageReader, plural
 from epochal.tools.probe.result import Probe
 
-#: Parameters for the size of a page that are tried where nothing suggests one.
+#: Page size parameters to try if the response suggests none.
 _USUAL_SIZES = ("limit", "per_page", "page_size")
 
 
 class Investigation:
-    """Finds out how an API is read. The arguments are those of ``rest.probe``."""
+    """Probes an API. The arguments are those of ``rest.probe``."""
 
     def __init__(
         self,
@@ -41,41 +41,41 @@ class Investigation:
     ) -> None:
         self._params = {*(params or {})}
         self._http = http
-        self._given, self._who = credentials.of(Address.parse(url).with_params(params or {}), auth, headers)
-        self._client = Client(self._who, http, requests, delay)
-        self._notes = Notes(self._who.mask)
+        self._given, self._credentials = credentials.of(Address.parse(url).with_params(params or {}), auth, headers)
+        self._client = Client(self._credentials, http, requests, delay)
+        self._notes = Notes(self._credentials.mask)
 
     def run(self) -> Probe:
-        """All of it.
+        """Runs the probe.
 
         Raises:
-            EpochalError: there is nothing to be read at the address.
+            EpochalError: the address has no readable records.
         """
         try:
             response, self._address = first_response(self._client, self._given)
             self._first = body.read(response, self._address.shown())
             return self._probed()
         except EpochalError as error:
-            raise type(error)(error.condition, self._who.mask(error.problem), error.hint) from None
+            raise type(error)(error.condition, self._credentials.mask(error.problem), error.hint) from None
         except RecursionError:
             problem = f"{self._given.shown()} responded with a body that is nested too deeply."
             raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
 
     def _probed(self) -> Probe:
-        self._asking = Asking(self._client, self._first.layout)
+        self._reader = PageReader(self._client, self._first.layout)
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
         for name in {*self._given.params} - {*self._address.params}:
             self._notes.doubt(f"The parameter '{name}' was left out of the address, as it asks for a part of the list.")
-        again = self._asking.ask_softly(self._address)
+        again = self._reader.ask_softly(self._address)
         self._key = records.key_of(self._first.records, (again or self._first).records)
-        again_is = report.repeated(self._notes, self._first, again, self._key, self._asking.said)
+        again_is = report.repeatability(self._notes, self._first, again, self._key, self._reader.outcome)
         self._is_cut = False
         paging = self._paging(again_is != "other")
         needs_key = again_is == "changed" and self._first.layout.format == "json"
         sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
-        if self._asking.stopped:
-            self._notes.not_known(f"What further requests would show: {self._asking.stopped}.")
+        if self._reader.stopped:
+            self._notes.not_known(f"What further requests would show: {self._reader.stopped}.")
         report.order(self._notes, self._first, sample, self._key)
         columns = schema.infer(sample, texts=self._first.layout.format == "csv")
         self._notes.seen("schema", plural(len(columns.columns), "column"), f"the values of {len(sample)} records")
@@ -86,47 +86,49 @@ class Investigation:
         )
         return self._result(self._arguments(pages), columns.ddl)
 
-    def _paging(self, is_repeatable: bool) -> Followed | Counted | None:
-        """How the pages follow each other, if that can be seen."""
-        first, asking, key = self._first, self._asking, self._key
+    def _paging(self, is_repeatable: bool) -> LinkedPages | NumberedPages | None:
+        """Finds the pagination; None if none was found."""
+        first, reader, key = self._first, self._reader, self._key
         base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)
-        counting = Counting(asking, first, base, key, hints)
+        search = NumberedSearch(reader, first, base, key, hints)
         can_count = is_repeatable and first.count > 1
         has_more = any(value is True and names.is_more(pointer) for pointer, value in first.outline.items())
-        steps: tuple[Callable[[], Followed | Counted | None], ...] = (
-            lambda: followed.follow(asking, first, key),
-            lambda: counting.hinted() if can_count else None,
-            lambda: followed.follow_keys(asking, first, key) if has_more else None,
-            lambda: counting.usual() if can_count else None,
-            lambda: followed.follow(asking, counting.small_page, key) if counting.small_page else None,
+        steps: tuple[Callable[[], LinkedPages | NumberedPages | None], ...] = (
+            lambda: linked.follow(reader, first, key),
+            lambda: search.hinted() if can_count else None,
+            lambda: linked.follow_keys(reader, first, key) if has_more else None,
+            lambda: search.usual() if can_count else None,
+            lambda: linked.follow(reader, search.small_page, key) if search.small_page else None,
         )
         try:
             found = next((found for step in steps if (found := step()) is not None), None)
         except StoppedError:
             return None
-        self._is_cut = found is None and counting.small_page is not None
+        self._is_cut = found is None and search.small_page is not None
         return found
 
-    def _pages(self, paging: Followed | Counted | None, key: str | None) -> tuple[list[Record], AnyPages | None]:
-        """The records seen, each once, and the argument ``pages``.
+    def _pages(
+        self, paging: LinkedPages | NumberedPages | None, key: str | None
+    ) -> tuple[list[Record], AnyPages | None]:
+        """The distinct records seen, and the argument ``pages``.
 
         Args:
-            key: JSON Pointer to what tells records from each other, where their fields change.
+            key: JSON Pointer to the key of a record; None if whole records identify themselves.
         """
         seen: tuple[Listing, ...] = (self._first,)
         pages: AnyPages | None = None
-        if isinstance(paging, Followed):
+        if isinstance(paging, LinkedPages):
             seen = (self._first, *paging.pages)
-            pages = report.by_following(self._notes, self._first, paging)
+            pages = report.linked_pages(self._notes, self._first, paging)
             self._address = self._address.without([paging.follow.param] if paging.follow.param else [])
             if paging.pages[0] is self._first:
                 self._enlarge(paging)
-        elif isinstance(paging, Counted):
+        elif isinstance(paging, NumberedPages):
             seen = (self._first, *paging.pages)
-            pages = report.by_counting(self._notes, paging, key, self._asking.said)
+            pages = report.numbered_pages(self._notes, paging, key, self._reader.outcome)
             self._address = self._address.without([paging.param, paging.size_param])
         else:
-            report.in_one(self._notes, self._first, self._asking, self._is_cut)
+            report.single_page(self._notes, self._first, self._reader, self._is_cut)
             pages = NoPages(key=key) if key else None
         report.rate_limit(self._notes, seen)
         known = dict[str, Record]()
@@ -134,15 +136,15 @@ class Investigation:
             known.setdefault(self._key.of(record), record)
         return list(known.values())[: schema.MOST], pages
 
-    def _enlarge(self, paging: Followed) -> None:
-        """Asks for larger pages, if a parameter for that is found, and if they lead on."""
+    def _enlarge(self, paging: LinkedPages) -> None:
+        """Uses larger pages, if a size parameter is found and the larger page leads to another one."""
         before = self._key.all(self._first.records)
         if len(before) >= LARGE:
             return
         tried = Hints.of(self._first, self._given).sizes[:2] or [*_USUAL_SIZES]
         try:
             for name in tried:
-                large = self._asking.ask(self._address.with_params({name: LARGE}))
+                large = self._reader.ask(self._address.with_params({name: LARGE}))
                 keys = self._key.all(large.records) if large else []
                 if large is not None and len(keys) > len(before) and keys[: len(before)] == before:
                     self._use_size(paging, name, large, keys)
@@ -152,9 +154,9 @@ class Investigation:
         shown = ", ".join(f"'{name}'" for name in tried)
         self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {shown} gives no larger one.")
 
-    def _use_size(self, paging: Followed, name: str, large: Listing, keys: list[str]) -> None:
+    def _use_size(self, paging: LinkedPages, name: str, large: Listing, keys: list[str]) -> None:
         following = paging.follow.address(large)
-        second = self._asking.ask(following) if following else None
+        second = self._reader.ask(following) if following else None
         after = self._key.all(second.records) if second else []
         how = f"asked for {LARGE}, the first page has {len(keys)} records"
         if not after or self._key.overlap(keys, after):
@@ -182,7 +184,7 @@ class Investigation:
 
     def _arguments(self, pages: AnyPages | None) -> dict[str, Any]:
         """Arguments of ``epochal.read.rest``, without secrets."""
-        given = self._who.given
+        given = self._credentials.given
         params = {n: v for n, v in self._address.params.items() if n in self._params and not is_secret(n)}
         return {
             "url": self._address.without(params).url,
@@ -201,7 +203,7 @@ class Investigation:
         if layout.format == "csv":
             sep = None if layout.sep == "," else layout.sep
             return Csv(sep=sep, header=None if layout.header else False)
-        if self._asking.missing:
+        if self._reader.missing:
             return Json(layout.pointer or None, missing="empty")
         return Json(layout.pointer) if layout.pointer else None
 

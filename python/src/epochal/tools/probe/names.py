@@ -1,14 +1,14 @@
-"""What APIs call the parts of their pagination."""
+"""Usual names of pagination parameters and fields."""
 
 from __future__ import annotations
 
 import re
 
-#: Parameters with a number of records to skip.
+#: Parameters for the number of records to skip.
 OFFSETS = ("offset", "_start", "skip", "start", "$skip", "startAt", "startIndex", "start_index", "page[offset]", "from")
-#: Parameters with the number of a page.
+#: Parameters for the page number.
 PAGES = ("page", "_page", "p", "pageNumber", "page_number", "pageNo", "pageIndex", "page[number]")
-#: Parameters with the size of a page.
+#: Parameters for the page size.
 SIZES = (
     "limit",
     "per_page",
@@ -29,7 +29,7 @@ SIZES = (
     "rows",
     "first",
 )
-#: Parameters that go together, the most usual pairs first.
+#: Pairs of position and size parameters, the most common first.
 OFFSET_PAIRS = (
     ("offset", "limit"),
     ("_start", "_limit"),
@@ -55,7 +55,7 @@ PAGE_PAIRS = (
     ("page[number]", "page[size]"),
     ("p", "per_page"),
 )
-#: Parameters that take a cursor, the most usual first.
+#: Parameters for a cursor, the most common first.
 CURSORS = (
     "cursor",
     "after",
@@ -67,9 +67,9 @@ CURSORS = (
     "continuation",
     "next",
 )
-#: Parameters that take the number that a response gives for its next page.
+#: Parameters for a number that a response gives for its next page.
 NUMBERED = ("page", "_page", "offset", "start", "cursor", "skip")
-#: Parameters that take the key of the last record.
+#: Parameters for the key of the last record.
 KEYSETS = ("starting_after", "after", "since_id", "after_id", "last_id", "cursor", "since")
 
 _TOTALS = frozenset(
@@ -113,12 +113,12 @@ _LAST = frozenset(
 
 
 def plain(name: str) -> str:
-    """Letters only, in lower case."""
+    """The letters of a name, in lower case."""
     return re.sub(r"[^a-z]", "", name.lower())
 
 
 def leaf(pointer: str) -> str:
-    """The last name of a JSON Pointer that means something: of ``/_links/next/href`` the last but one."""
+    """The last meaningful name of a JSON Pointer: ``next`` for ``/_links/next/href``."""
     names = [name for name in pointer.split("/") if name]
     while len(names) > 1 and plain(names[-1]) in ("href", "url", "uri", "link", "value"):
         names.pop()
@@ -138,7 +138,7 @@ def is_last(pointer: str) -> bool:
 
 
 def cursor_rank(pointer: str) -> int | None:
-    """How likely it is that the next page's cursor is there, 0 the most; None where it is not."""
+    """Rank of a place that may hold the next page's cursor, 0 for the likeliest; None if it cannot."""
     name = plain(leaf(pointer))
     words = plain(pointer)
     if re.search(r"prev|before|current|self|first|expir|refresh|access|csrf|offsetunit", name) or name.startswith(
@@ -153,7 +153,7 @@ def cursor_rank(pointer: str) -> int | None:
 
 
 def cursor_params(pointer: str, *, is_number: bool) -> list[str]:
-    """The parameters that may take what is there, the likeliest first."""
+    """The possible parameters for the cursor at a place, the likeliest first."""
     name = leaf(pointer)
     if "-" in name:  # a header
         name = re.sub(r"^x_", "", name.lower().replace("-", "_"))

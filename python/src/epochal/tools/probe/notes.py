@@ -1,4 +1,4 @@
-"""What a probe writes down while it goes."""
+"""The notes of a running probe."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from epochal.tools.probe.result import Certainty, Finding
 
 @dataclass
 class Notes:
-    """Findings, doubts and what stays unknown; all without secrets and control characters.
+    """Findings, doubts and unknowns, without secrets and control characters.
 
     Args:
-        mask: takes the secrets out of a text.
+        mask: masks the secrets in a text.
     """
 
     mask: Callable[[str], str]
@@ -35,7 +35,7 @@ class Notes:
         self.unknown += map(self._plain, texts)
 
     def incomplete(self, text: str) -> None:
-        """Something is unknown without which the printed program does not read the whole list."""
+        """Notes an unknown that may keep the printed program from reading the whole list."""
         self.complete = False
         self.not_known(text)
 

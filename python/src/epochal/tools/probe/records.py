@@ -1,4 +1,4 @@
-"""What tells records from each other, and the order that they come in."""
+"""Keys and order of records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from epochal.tools.probe.body import Record, at, canonical, step
 
 Direction = Literal["ascending", "descending"]
 
-#: Names that keys have, in lower case without separators, the likeliest first.
+#: Usual names of keys, in lower case without separators, the likeliest first.
 _KEYS = ("id", "uuid", "guid", "uid", "gid", "key")
-#: Names of fields that may tell records from each other.
+#: Names of fields that may identify a record.
 _WEAK_KEYS = ("number", "sequence", "seq", "code", "slug", "name", "url", "title", "email")
 _TIMES = re.compile(r"creat|insert|publish|time|date|_at$|[a-z]At$|modif|updat", re.IGNORECASE)
 _FEWEST = 3
@@ -24,10 +24,10 @@ _FEWEST_TEXTS = 6
 
 @dataclass(frozen=True)
 class Key:
-    """What tells a record from the others.
+    """The key that identifies a record.
 
     Attributes:
-        pointer: JSON Pointer within a record; None where all of it does.
+        pointer: JSON Pointer within a record; None if the whole record is the key.
     """
 
     pointer: str | None
@@ -39,7 +39,7 @@ class Key:
         return [self.of(record) for record in records]
 
     def overlap(self, before: Collection[str], after: Collection[str]) -> bool:
-        """Whether two pages have records in common; records without a key may be equal by chance."""
+        """Whether two pages share records. Without a key, up to half of them may be equal by chance."""
         common = {*before} & {*after}
         return bool(common) if self.pointer is not None else 2 * len(common) > min(len({*before}), len({*after}))
 
@@ -49,11 +49,11 @@ class Key:
 
 
 def key_of(records: Sequence[Record], again: Sequence[Record]) -> Key:
-    """A field that no two records have in common, by the names that keys have; else the whole record.
+    """A unique field with a usual name of keys; else the whole record.
 
     Args:
-        again: the records of the same request, made a second time. If their fields have changed, the whole record tells
-            nothing, and a field counts as well that has a less usual name and stayed the same.
+        again: the records of the same request, repeated. If fields have changed, the whole record cannot be the key,
+            and unchanged unique fields with less usual names are considered too.
     """
     fitting = [pointer for pointer in _scalars(records[0]) if _is_unique([at(record, pointer) for record in records])]
     strong = [pointer for pointer in fitting if _name(pointer) in _KEYS]
@@ -68,7 +68,7 @@ def key_of(records: Sequence[Record], again: Sequence[Record]) -> Key:
 
 
 def changed_fields(before: Sequence[Record], after: Sequence[Record]) -> list[str]:
-    """The fields whose values differ, of the same records asked for twice."""
+    """The fields that differ between two responses with the same records."""
     names = {
         name for old, new in zip(before, after, strict=False) for name in {*old, *new} if old.get(name) != new.get(name)
     }
@@ -76,7 +76,7 @@ def changed_fields(before: Sequence[Record], after: Sequence[Record]) -> list[st
 
 
 def order(records: Sequence[Record], key: Key) -> list[tuple[str, Direction]]:
-    """The fields that the records are in the order of: their key, and times."""
+    """The fields by which the records are sorted, among the key and times."""
     times = [pointer for pointer in _scalars(records[0]) if _TIMES.search(pointer.rpartition("/")[2])]
     found = []
     pointers = times if key.pointer is None else [key.pointer, *(one for one in times if one != key.pointer)]
@@ -100,7 +100,7 @@ def _direction(values: list[Any]) -> Direction | None:
 
 
 def _scalars(record: Record, pointer: str = "", depth: int = 0) -> Iterator[str]:
-    """JSON Pointers to the scalars of a record, and of its members."""
+    """JSON Pointers to the scalars of a record and its nested objects."""
     for name, value in record.items():
         if isinstance(value, dict) and depth < 1:
             yield from _scalars(value, step(pointer, name), depth + 1)

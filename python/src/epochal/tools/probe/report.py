@@ -1,4 +1,4 @@
-"""What the requests have shown, in words, and as ``pages`` of ``epochal.read.rest``."""
+"""Converts the results of requests to findings, and to ``pages`` of ``epochal.read.rest``."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import replace
 from typing import Literal
 
 from epochal._values.pages import AnyPages
-from epochal.tools.probe import counted, followed, names, records
-from epochal.tools.probe.asking import Asking, records_of
+from epochal.tools.probe import linked, names, numbered, records
 from epochal.tools.probe.body import Listing, Record
 from epochal.tools.probe.client import one_line
-from epochal.tools.probe.counted import Counted
-from epochal.tools.probe.followed import Followed
+from epochal.tools.probe.linked import LinkedPages
 from epochal.tools.probe.notes import Notes
+from epochal.tools.probe.numbered import NumberedPages
+from epochal.tools.probe.page_reader import PageReader, records_of
 
 Again = Literal["same", "changed", "other"]
 
 _OTHER_ORDER = "Ask the API for another order, by a parameter such as sort or order."
 
 
-def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.Key, said: str) -> Again:
-    """Says whether the same request gives the same records.
+def repeatability(notes: Notes, first: Listing, again: Listing | None, key: records.Key, outcome: str) -> Again:
+    """Notes whether a repeated request returns the same records.
 
     Args:
-        again: the second response; None where it had no records.
-        said: what became of the second request.
+        again: the second response; None if it had no records.
+        outcome: outcome of the second request.
 
     Returns:
-        Whether it had the same records, the same with changed fields, or others.
+        Whether it had the same records, the same records with changed fields, or other records.
     """
     if again is None:
-        notes.not_known(f"Whether the same request gives the same records: asked again, {said}.")
+        notes.not_known(f"Whether the same request gives the same records: asked again, {outcome}.")
     elif again.records == first.records:
         notes.tested("repeatable", "yes", f"asked twice, the first page had the same {records_of(first)}")
     elif key.all(again.records) != key.all(first.records):
@@ -46,8 +46,8 @@ def repeated(notes: Notes, first: Listing, again: Listing | None, key: records.K
     return "same"
 
 
-def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
-    """Says how pages name the next one."""
+def linked_pages(notes: Notes, first: Listing, paging: LinkedPages) -> AnyPages:
+    """Notes how a page names the next one."""
     way = paging.follow
     notes.tested("pages", way.shown, paging.how)
     more, last = paging.flag() if way.kind in ("cursor", "keyset") else (None, None)
@@ -63,7 +63,7 @@ def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
         notes.not_known("How the last page says that no page follows: it was not reached.")
     if paging.repeats:
         notes.incomplete("Whether the pages overlap: one had records that came before.")
-    for place, total in counted.totals(first)[:1]:
+    for place, total in numbered.totals(first)[:1]:
         if paging.ended and sum(page.count for page in paging.pages) == total:
             notes.tested("total", f"{total} at {_place(place)}", "all pages together have as many records")
         else:
@@ -80,7 +80,7 @@ def by_following(notes: Notes, first: Listing, paging: Followed) -> AnyPages:
     return way.value(more, last, None if is_named else "assumed")
 
 
-def _end(paging: Followed) -> str:
+def _end(paging: LinkedPages) -> str:
     way, last = paging.follow, paging.pages[-1]
     if way.token(last) is not None:
         return "a page without records"
@@ -88,54 +88,54 @@ def _end(paging: Followed) -> str:
     return "nothing names a next page" if gone else "the place of the next page is null or empty"
 
 
-def by_counting(notes: Notes, paging: Counted, key: str | None, said: str) -> AnyPages:
-    """Says which parameters ask for a page.
+def numbered_pages(notes: Notes, paging: NumberedPages, key: str | None, outcome: str) -> AnyPages:
+    """Notes which parameters select a page.
 
     Args:
-        key: JSON Pointer to what tells records, where their fields change.
-        said: what became of the last request.
+        key: JSON Pointer to the key of a record; None if whole records identify themselves.
+        outcome: outcome of the last request.
     """
     notes.tested("pages", paging.shown, paging.how)
     if paging.sized:
         value = f"{paging.size}, by parameter '{paging.size_param}'"
-        how = f"a page of {paging.size} records was asked for, and seen full; none above {counted.LARGE} was tried"
+        how = f"a page of {paging.size} records was requested and full; sizes above {numbered.LARGE} were not tried"
         notes.tested("page size", value, how)
         if paging.length:
             notes.doubt(f"The list has {paging.length} records: pages of more than {paging.size} could not be tested.")
     else:
         value = f"{paging.size}; '{paging.size_param}' has no effect, and is sent all the same"
-        notes.tested("page size", value, "pages have this size, whatever is asked for")
+        notes.tested("page size", value, "pages have this size for any requested size")
     if paging.total:
         how = "the page with the last record has as many records as this number says"
         notes.tested("total", f"{paging.total_seen} at {_place(paging.total)}", how)
     else:
         largest = max(page.count for page in paging.pages)
-        for place, total in [one for one in counted.totals(paging.pages[-1]) if one[1] > largest][:1]:
+        for place, total in [one for one in numbered.totals(paging.pages[-1]) if one[1] > largest][:1]:
             notes.seen("total", f"{total} at {_place(place)}", "a response says so; the pages do not confirm it")
     if paging.trouble:
         notes.incomplete(paging.trouble)
     elif paging.ends:
-        notes.tested("end of list", paging.ends, "it was asked for")
+        notes.tested("end of list", paging.ends, "it was requested")
     else:
-        notes.not_known(f"What comes behind the end of the list: asked for, {said}.")
+        notes.not_known(f"The response after the end of the list; when requested: {outcome}.")
     return replace(paging, total=header(paging.total)).value(key)
 
 
-def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
-    """Says that one response is all, or why it is not.
+def single_page(notes: Notes, first: Listing, reader: PageReader, is_cut: bool) -> None:
+    """Notes that one response has all records, or why it may not.
 
     Args:
-        is_cut: whether a parameter for the size of a page works, though none for its place.
+        is_cut: whether a parameter for the page size works, but none for the position.
     """
-    totals = counted.totals(first)
+    totals = numbered.totals(first)
     against = [f"'{p}' is true" for p, v in first.outline.items() if v is True and names.is_more(p)]
     against += [f"{_place(p)} says {n}" for p, n in totals if n > first.count and "total" in names.plain(p)]
-    against += [f"{way.place} names one" for way in list(followed.candidates(first))[:1]]
-    notes.not_known(*followed.unreadable_places(first))
+    against += [f"{way.place} names one" for way in list(linked.candidates(first))[:1]]
+    notes.not_known(*linked.unreadable_places(first))
     if against:
         why = ", ".join(against)
         notes.incomplete(f"How the pages follow each other: there are more ({why}), and nothing tried leads to them.")
-    elif asking.stopped:
+    elif reader.stopped:
         notes.incomplete("How the pages follow each other, if there are several: not all usual parameters were tried.")
     elif is_cut and not any(total == first.count for _, total in totals):
         notes.incomplete("How the pages follow each other: a parameter for their size works, and none for their place.")
@@ -148,7 +148,7 @@ def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
         notes.tested("pages", "none: one response has all records", how)
         if first.count % 10 == 0:
             notes.doubt(f"{first.count} is a round number of records: it may be the most that one response has.")
-    if places := followed.silent_places(first):
+    if places := linked.silent_places(first):
         notes.not_known(f"What '{places[0]}' has when there is a next page: there is none now.")
     for place, total in totals[:1]:
         if total == first.count:
@@ -156,11 +156,11 @@ def in_one(notes: Notes, first: Listing, asking: Asking, is_cut: bool) -> None:
 
 
 def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.Key) -> None:
-    """Says what tells records from each other, and in which order they come."""
+    """Notes the key of the records and their order."""
     if len({*key.all(first.records)}) == first.count:
         notes.seen("key", key.shown, f"no two of {len(sample)} records have it in common")
     else:
-        notes.not_known("What tells the records from each other: some are equal in all fields.")
+        notes.not_known("A key of the records: some records are equal in all fields.")
     found = records.order(sample, key)
     for pointer, direction in found:
         notes.seen("order", f"{direction} by '{pointer}'", f"so in {len(sample)} records")
@@ -174,7 +174,7 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
 
 
 def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
-    """Says what headers tell of a limit."""
+    """Notes the headers of a rate limit."""
     headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
     found = [f"{header(name)}: {one_line(value)}" for name, value in headers.items() if re.search("rate-?limit", name)]
     if found:
@@ -186,5 +186,5 @@ def _place(place: str) -> str:
 
 
 def header(place: str) -> str:
-    """The name of a header as one writes it; a JSON Pointer stays what it is."""
+    """The name of a header in its usual spelling; a JSON Pointer is returned unchanged."""
     return place if place.startswith("/") else "-".join(word.capitalize() for word in place.split("-"))

@@ -1,4 +1,4 @@
-"""What a probe has found out: values, for people and for programs."""
+"""The result of a probe, for people and for programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-#: ``tested``: a request was made to see it; ``seen``: it stands in a response, and nothing more is known of it.
+#: ``tested``: verified with a request; ``seen``: occurs in a response, but was not verified.
 Certainty = Literal["tested", "seen"]
 
 _WIDTH = 110
@@ -17,13 +17,13 @@ _WIDTH = 110
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that a probe has found out, and how.
+    """A finding of a probe.
 
     Args:
-        name: what it is about, such as ``"records"``, ``"pages"`` or ``"order"``.
-        value: what was found.
-        how: how it was seen.
-        certainty: ``"tested"`` where a request was made to see it, ``"seen"`` where it only stands in a response.
+        name: subject, such as ``"records"``, ``"pages"`` or ``"order"``.
+        value: the finding.
+        how: the evidence.
+        certainty: ``"tested"`` if a request has verified it, ``"seen"`` if it only occurs in a response.
     """
 
     name: str
@@ -34,20 +34,19 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Probe:
-    """What ``rest.probe`` has found out about an API. ``print`` shows all of it.
+    """The result of ``rest.probe``. ``print`` shows all of it.
 
     Args:
         url: the address, without secrets.
-        requests: how many requests were made.
-        complete: whether ``call`` reads the whole list, as far as can be seen; if not, ``unknown`` says why.
-        findings: what was found, and how.
-        doubts: what may be otherwise than the sample shows.
-        unknown: what could not be found out.
+        requests: number of requests made.
+        complete: whether ``call`` reads the whole list, as far as is known; if not, ``unknown`` has the reason.
+        findings: the findings, with their evidence.
+        doubts: where the API may differ from the sample.
+        unknown: what the probe could not find out.
         schema: the columns of the records seen, as DDL.
-        options: the options of ``format("epochal-rest")``, without secrets: a variable of the environment stands for
-            each, as ``$NAME``.
+        options: the options of ``format("epochal-rest")``, with environment variables (``$NAME``) in place of secrets.
         call: a program that calls ``epochal.read.rest``, for a session ``spark``.
-        plain: the same program with ``format("epochal-rest")`` and options alone.
+        plain: the same program with only ``format("epochal-rest")`` and options.
     """
 
     url: str
@@ -65,11 +64,11 @@ class Probe:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def find(self, name: str) -> Finding | None:
-        """The finding of that name; None where there is none."""
+        """The finding with a name; None if there is none."""
         return next((one for one in self.findings if one.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can have it."""
+        """The result as JSON types."""
         plain = {name: getattr(self, name) for name in ("url", "requests", "complete")}
         lists = {"findings": [asdict(one) for one in self.findings]}
         texts = {"doubts": [*self.doubts], "unknown": [*self.unknown]}
@@ -82,8 +81,8 @@ class Probe:
 
     def __repr__(self) -> str:
         found = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
-        said = ", ".join([repr(self.url), *found, f"complete={self.complete}", f"requests={self.requests}"])
-        return f"rest.Probe({said})"
+        fields = ", ".join([repr(self.url), *found, f"complete={self.complete}", f"requests={self.requests}"])
+        return f"rest.Probe({fields})"
 
     def __str__(self) -> str:
         parts = [f"{self.url}: {_requests(self.requests)}", _table(self.findings)]

@@ -1,4 +1,4 @@
-"""The columns of the records seen, as DDL, and what is doubtful about them."""
+"""Infers a schema from the records seen, as DDL with a list of doubts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from epochal.tools.probe.asking import plural
 from epochal.tools.probe.body import Record
 from epochal.tools.probe.client import one_line
+from epochal.tools.probe.page_reader import plural
 
-#: Records that are looked at.
+#: Maximum number of records in the sample.
 MOST = 1000
 _DEEPEST = 8
 _MOST_NAMES = 200
@@ -28,11 +28,11 @@ _EPOCH_NAME = re.compile(r"creat|updat|modif|time|date|_at$|At$|^ts$|expir", re.
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns.
+    """An inferred schema.
 
     Attributes:
-        columns: their names, and types as DDL.
-        doubts: what the sample does not tell of them.
+        columns: names of the columns, and types as DDL.
+        doubts: points that the sample leaves open.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -44,11 +44,11 @@ class Schema:
 
 
 def infer(records: Sequence[Record], *, texts: bool) -> Schema:
-    """The columns of a sample.
+    """Infers the schema of a sample.
 
     Args:
-        records: the sample; at least one.
-        texts: whether all values are texts (CSV), so that numbers are read from them.
+        records: the sample; at least one record.
+        texts: whether all values are texts (CSV), so that numbers are parsed from them.
     """
     doubts: list[str] = []
     columns = list(_columns(records[:MOST], "", doubts, texts=texts, depth=0))
@@ -56,7 +56,7 @@ def infer(records: Sequence[Record], *, texts: bool) -> Schema:
 
 
 def quoted(name: str) -> str:
-    """A column's name as DDL has it."""
+    """A column name in DDL, quoted if needed."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`{}`".format(name.replace("`", "``"))
 
 
@@ -69,7 +69,7 @@ def _columns(
         where = f"{path}.{one_line(name)}" if path else one_line(name)
         if name.lower() in seen:
             other = one_line(seen[name.lower()])
-            doubts.append(f"{where}: Spark does not tell its name from '{other}'; it has no column.")
+            doubts.append(f"{where}: Spark does not distinguish its name from '{other}'; it has no column.")
             continue
         seen[name.lower()] = name
         yield name, _type([record.get(name) for record in records], where, doubts, texts=texts, depth=depth)

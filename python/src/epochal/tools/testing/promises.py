@@ -1,4 +1,4 @@
-"""The promises, in the order in which they are checked. The names are those of the JVM's kit."""
+"""The promises, in the order of their checks. The names are the same as in the JVM kit."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ END_FROM_ORIGIN = Promise(
     "end-from-origin", "the end offset comes from what the origin holds: nothing new gives no batch"
 )
 IDEMPOTENT_PLAN = Promise("idempotent-plan", "the same two offsets give the same rows, after a restart and later")
-ONCE_EACH = Promise("once-each", "consecutive batches deliver every row once, whatever the limits and restarts")
+ONCE_EACH = Promise("once-each", "consecutive batches deliver every row once, with any limits and restarts")
 MAX_ROWS = Promise("max-rows", "a maximum of rows is kept")
 COMMIT = Promise(
     "commit", "a batch can be replayed after the batch before it was committed, and committing twice changes nothing"
 )
 AVAILABLE_NOW_TARGET = Promise("available-now-target", "AvailableNow reads nothing that is added after its start")
 
-REPLAY = Promise("replay", "a batch whose commit is missing from the checkpoint comes again with the same rows")
+REPLAY = Promise("replay", "a batch whose commit is missing from the checkpoint is replayed with the same rows")
 CHECKPOINT_ALONE = Promise(
     "checkpoint-alone",
-    "everything that a restart needs is in the checkpoint: a copy of it goes on where it was taken",
+    "everything that a restart needs is in the checkpoint: a copy of it resumes where it was taken",
 )
 QUERY_AVAILABLE_NOW = Promise(
     "query-available-now", "a query under AvailableNow ends, and the next one reads nothing again"
 )
 RESTARTS = Promise("restarts", "stopped and started at any moment, a query delivers every row once")
 
-#: Of a Python reader, without a query.
+#: Promises of a Python reader, checked without a query.
 OF_READERS = (
     OFFSET_ROUND_TRIP,
     FIRST_OFFSET,
@@ -39,8 +39,8 @@ OF_READERS = (
     AVAILABLE_NOW_TARGET,
 )
 
-#: Of a query over any format.
+#: Promises of a query over any format.
 OF_QUERIES = (REPLAY, CHECKPOINT_ALONE, QUERY_AVAILABLE_NOW, RESTARTS)
 
-#: No check: an exemption that chooses how ``checkpoint-alone`` is checked.
+#: Not a promise: an exemption that changes the check of ``checkpoint-alone``.
 KEEPS_ROWS = "keeps-rows"

@@ -1,4 +1,4 @@
-"""A query over the source: started, stopped, its checkpoint copied, its deliveries recorded."""
+"""Runs queries over a source and records their deliveries."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.05
 _ATTEMPTS = 5
-#: Spark gives a Python worker 10 s to start: on a busy machine the source is not to blame.
+#: Spark's error when a Python worker takes more than 10 s to start, as on a busy machine.
 _NO_WORKER = "Python worker failed to connect back"
 
 
 @dataclass
-class Recorded:
-    """A query with a directory of its own for its checkpoint and for what it delivered.
+class RecordedQuery:
+    """A query with its own directory for its checkpoint and the rows that it delivered.
 
     Attributes:
-        frame: a new streaming DataFrame over the source.
-        directory: local, also to the driver.
-        timeout: seconds after which what has not happened will not happen.
+        frame: returns a new streaming DataFrame over the source.
+        directory: a directory that this process and the driver share.
+        timeout: maximum wait, in seconds.
     """
 
     frame: Callable[[], DataFrame]
@@ -43,17 +43,17 @@ class Recorded:
         return self.directory / "checkpoint"
 
     def start(self, **trigger: Any) -> StreamingQuery:
-        """Starts it.
+        """Starts the query.
 
         Args:
-            trigger: as of ``DataStreamWriter.trigger``.
+            trigger: arguments of ``DataStreamWriter.trigger``.
         """
         place = str(self.directory / "deliveries")
         writer = self.frame().writeStream.foreachBatch(lambda batch, epoch: _record(place, batch, epoch))
         return writer.option("checkpointLocation", str(self.checkpoint)).trigger(**trigger).start()
 
     def drain(self) -> None:
-        """Runs it under AvailableNow to its end; again, where Spark could not start a Python worker in time."""
+        """Runs the query under AvailableNow to its end; retries if Spark could not start a Python worker in time."""
         from pyspark.errors import PySparkException
 
         for attempt in range(_ATTEMPTS):
@@ -73,13 +73,13 @@ class Recorded:
                 query.stop()
 
     def deliveries(self) -> list[tuple[int, list[str]]]:
-        """Each delivery of an epoch with its rows, the oldest first."""
+        """The deliveries in order: number and rows of each epoch."""
         place = self.directory / "deliveries"
         files = sorted(place.glob("*.json"), key=lambda file: file.name.partition("@")[2]) if place.is_dir() else []
         return [(int(file.name.partition("@")[0]), json.loads(file.read_text("utf-8"))) for file in files]
 
     def rows(self) -> list[str]:
-        """All rows; of an epoch that came twice those that came last."""
+        """All rows; of a replayed epoch, those of its last delivery."""
         return list(itertools.chain.from_iterable(dict(self.deliveries()).values()))
 
     def assert_same_when_replayed(self) -> None:
@@ -88,21 +88,21 @@ class Recorded:
             rows.same(f"epoch {epoch} had other rows when it was replayed", found, first.setdefault(epoch, found))
 
     def forget_last_commit(self) -> int:
-        """Has the last epoch come again at the next start; says which it is."""
+        """Removes the last commit, so that the next start replays that epoch; returns its number."""
         commits = self.checkpoint / "commits"
         last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
         (commits / str(last)).unlink()
         (commits / f".{last}.crc").unlink(missing_ok=True)
         return last
 
-    def copied(self, name: str) -> Recorded:
-        """A query with a copy of this one's checkpoint, which has delivered nothing."""
-        other = Recorded(self.frame, self.directory.with_name(name), self.timeout)
+    def copied(self, name: str) -> RecordedQuery:
+        """A query with a copy of this checkpoint and no deliveries."""
+        other = RecordedQuery(self.frame, self.directory.with_name(name), self.timeout)
         shutil.copytree(self.checkpoint, other.checkpoint)
         return other
 
     def wait_for(self, query: StreamingQuery, count: int) -> None:
-        """Waits until so many rows were delivered, the query's end, or the timeout."""
+        """Waits until ``count`` rows are delivered, the query ends, or the timeout expires."""
         deadline = time.monotonic() + self.timeout
         while query.isActive and len(self.rows()) < count and time.monotonic() < deadline:
             time.sleep(_PAUSE)
@@ -112,7 +112,7 @@ class Recorded:
 
 
 def _record(place: str, batch: DataFrame, epoch: int) -> None:
-    # Runs on the server, over Connect: it must not need anything of this process.
+    # With Connect this runs on the server, so it must not depend on the state of this process.
     found = [rows.text(row) for row in batch.collect()]
     directory = Path(place)
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The checks of a query over any format."""
+"""The checks of queries over any format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochal.tools.testing import promises, rows
-from epochal.tools.testing.queries import Recorded
+from epochal.tools.testing.queries import RecordedQuery
 from epochal.tools.testing.report import BrokenError, NotCheckedError, Promise
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ _STARTS = 4
 
 @dataclass
 class QueryScene:
-    """A source, and what a check of its queries needs.
+    """A source and the settings of its checks.
 
     Attributes:
-        frame: a new streaming DataFrame over it.
-        add: adds so many rows to the origin; None if nothing can be added.
-        directory: an empty one, local also to the driver.
-        timeout: in seconds.
+        frame: returns a new streaming DataFrame over the source.
+        add: adds a number of rows to the origin; None if nothing can be added.
+        directory: an empty directory that this process and the driver share.
+        timeout: maximum wait, in seconds.
         keeps_rows: whether rows can be read again long after they were committed.
     """
 
@@ -36,14 +36,14 @@ class QueryScene:
     timeout: float
     keeps_rows: bool = True
 
-    def query(self) -> Recorded:
-        """A query that has delivered what was there."""
-        found = Recorded(self.frame, self.directory / "query", self.timeout)
+    def query(self) -> RecordedQuery:
+        """A query that has delivered all existing rows."""
+        found = RecordedQuery(self.frame, self.directory / "query", self.timeout)
         found.drain()
         return found
 
     def more(self, count: int) -> int:
-        """Adds rows, where that is possible; says how many."""
+        """Adds rows, if possible; returns how many."""
         if self.add is None:
             return 0
         self.add(count)
@@ -57,7 +57,7 @@ def _replay(scene: QueryScene) -> None:
     last = query.forget_last_commit()
     expected += scene.more(5)
     query.drain()
-    # The run that replays may end with the replay.
+    # The run that replays may end after the replay.
     query.drain()
     if sum(epoch == last for epoch, _ in query.deliveries()) < 2:
         raise BrokenError(f"epoch {last}, whose commit was missing, was not delivered again")
@@ -66,7 +66,7 @@ def _replay(scene: QueryScene) -> None:
 
 
 def _checkpoint_alone(scene: QueryScene) -> None:
-    # Resumed twice: a position kept outside may be right for one resume, and has moved on before the next.
+    # Resumed twice: a position kept outside of the checkpoint may be right the first time, but has moved by the second.
     query = scene.query()
     if scene.keeps_rows and scene.add is not None:
         restored, later = query.copied("restored"), query.copied("restored-later")
@@ -122,7 +122,7 @@ def _restarts(scene: QueryScene) -> None:
             started.stop()
     expected += scene.more(3)
     query.drain()
-    # A run that begins with a batch that was stopped may end with it.
+    # A run that begins with an interrupted batch may end after it.
     query.drain()
     query.assert_same_when_replayed()
     rows.once_each(f"after {_STARTS} starts (seed {seed})", query.rows(), expected)

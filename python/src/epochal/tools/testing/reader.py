@@ -1,4 +1,4 @@
-"""A Python reader, asked as Spark asks it, without a query."""
+"""Calls a Python reader as Spark does, without a query."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Offset = dict[str, Any]
 
 
 class Restartable:
-    """A reader that is made anew for each restart, and the origin behind it.
+    """A reader that is created again for each restart, and its origin.
 
     Args:
-        new: gives a new reader, as a new driver would make it.
-        add: adds so many rows to the origin; None if nothing can be added.
+        new: creates a reader, as a new driver would.
+        add: adds a number of rows to the origin; None if nothing can be added.
     """
 
     def __init__(self, new: Callable[[], Any], add: Callable[[int], object] | None) -> None:
@@ -29,18 +29,18 @@ class Restartable:
         self._made: list[Any] = []
 
     def make(self) -> Any:
-        """A new reader."""
+        """Creates a reader."""
         self._made.append(self._new())
         return self._made[-1]
 
     def close(self) -> None:
-        """Ends all readers; those that were ended before may say so."""
+        """Stops all readers; errors of readers that were already stopped are ignored."""
         for reader in self._made:
             with suppress(Exception):
                 stop(reader)
 
     def more(self, count: int) -> int:
-        """Adds rows; gives how many."""
+        """Adds rows; returns how many."""
         if self.add is None:
             raise NotCheckedError("no `add` was given: rows cannot be added to the origin")
         self.add(count)
@@ -48,12 +48,12 @@ class Restartable:
 
 
 def is_simple(reader: Any) -> bool:
-    """Whether Spark reads it on the driver alone, by ``read(start)`` and ``readBetweenOffsets``."""
+    """Whether Spark calls the reader only on the driver, through ``read(start)`` and ``readBetweenOffsets``."""
     return hasattr(reader, "readBetweenOffsets")
 
 
-def latest(reader: Any, start: Offset, most: int | None = None) -> Offset:
-    """The end of the next batch; ``start`` where there is none."""
+def latest(reader: Any, start: Offset, max_rows: int | None = None) -> Offset:
+    """The end of the next batch; ``start`` if there is none."""
     if is_simple(reader):
         _, end = reader.read(start)
         return dict(end)
@@ -61,17 +61,17 @@ def latest(reader: Any, start: Offset, most: int | None = None) -> Offset:
         return dict(reader.latestOffset())
     from pyspark.sql.streaming import datasource as limits
 
-    limit = limits.ReadAllAvailable() if most is None else limits.ReadMaxRows(most)
+    limit = limits.ReadAllAvailable() if max_rows is None else limits.ReadMaxRows(max_rows)
     return dict(reader.latestOffset(start, limit))
 
 
 def takes_limit(reader: Any) -> bool:
-    """Whether ``latestOffset`` has a start and a limit (Spark 4.2 and newer)."""
+    """Whether ``latestOffset`` takes a start and a limit (Spark 4.2 and newer)."""
     return not is_simple(reader) and len(inspect.signature(reader.latestOffset).parameters) == 2
 
 
 def between(reader: Any, start: Offset, end: Offset) -> list[str]:
-    """The rows between two offsets, each partition as an executor would receive it."""
+    """The rows between two offsets; each partition is pickled, as for an executor."""
     if is_simple(reader):
         return rows.texts(reader.readBetweenOffsets(start, end))
     found: list[str] = []
@@ -81,7 +81,7 @@ def between(reader: Any, start: Offset, end: Offset) -> list[str]:
 
 
 def checked(offset: Any) -> Offset:
-    """An offset that Spark can log."""
+    """Checks that Spark can log an offset."""
     if not isinstance(offset, dict):
         raise BrokenError(f"an offset must be a dict, and this is {offset!r}")
     try:
@@ -94,13 +94,13 @@ def checked(offset: Any) -> Offset:
 
 
 def stop(reader: Any) -> None:
-    """Ends a reader, if it has an end."""
+    """Stops a reader, if it has a ``stop`` method."""
     if hasattr(reader, "stop"):
         reader.stop()
 
 
 def deliver_all(source: Restartable, start: Offset, sizes: Sequence[int], limit: int) -> tuple[Offset, list[str]]:
-    """All rows after an offset, in batches that each have a reader of their own; the last offset too."""
+    """The last offset, and all rows after an offset; each batch is read by a new reader."""
     at = start
     found: list[str] = []
     for batch in range(limit):

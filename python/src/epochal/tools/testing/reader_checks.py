@@ -1,4 +1,4 @@
-"""The checks of a Python reader."""
+"""The checks of Python readers."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def _max_rows(source: Restartable) -> None:
         raise NotCheckedError("the reader takes no limits: latestOffset has no `start` and `limit`")
     start = _caught_up(source)
     source.more(30)
-    for most in (1, 2, 10, 29, 30, 31, 1000):
-        size = len(between(reader, start, latest(reader, start, most)))
-        if size != min(most, 30):
-            raise BrokenError(f"a batch of at most {most} rows, of 30, has {size}")
+    for maximum in (1, 2, 10, 29, 30, 31, 1000):
+        size = len(between(reader, start, latest(reader, start, maximum)))
+        if size != min(maximum, 30):
+            raise BrokenError(f"a batch of at most {maximum} rows, of 30, has {size}")
 
 
 def _commit(source: Restartable) -> None:

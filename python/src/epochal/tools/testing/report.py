@@ -1,4 +1,4 @@
-"""What is promised, what was found, and how it is told."""
+"""Promises, findings and reports."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Outcome = Literal["kept", "broken", "exempt"]
 
 @dataclass(frozen=True)
 class Promise:
-    """What a source promises.
+    """A promise of a source.
 
     Attributes:
-        name: stable; reports, ``only`` and ``exempt`` use it.
-        claim: one sentence that is true of a source which keeps the promise.
+        name: stable name, used in reports, ``only`` and ``exempt``.
+        claim: the promise as one sentence.
     """
 
     name: str
@@ -28,13 +28,13 @@ class Promise:
 
 @dataclass(frozen=True)
 class Finding:
-    """A promise, and what became of it.
+    """The result of the check of a promise.
 
     Attributes:
-        promise: which.
+        promise: the promise.
         outcome: ``kept``, ``broken``, or ``exempt``: not checked.
         explanation: the evidence against the promise, or why it was not checked.
-        seconds: how long the check took.
+        seconds: duration of the check.
     """
 
     promise: Promise
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Which promises a source keeps; prints as a line for each, with the evidence below those that are broken."""
+    """The promises that a source keeps. Prints as a line for each, with the evidence below broken promises."""
 
     subject: str
     findings: Sequence[Finding] = field(default=())
@@ -74,10 +74,10 @@ class Report:
         return [finding.promise for finding in self.findings if finding.outcome == outcome]
 
     def finding(self, name: str) -> Finding:
-        """What became of the promise with this name.
+        """The finding for a promise.
 
         Raises:
-            KeyError: it was not checked.
+            KeyError: the report has no promise of that name.
         """
         for finding in self.findings:
             if finding.promise.name == name:
@@ -88,7 +88,7 @@ class Report:
         """Raises if a promise is broken.
 
         Raises:
-            AssertionError: its message is the report.
+            AssertionError: a promise is broken; the message is the report.
         """
         if self.broken:
             raise AssertionError(str(self))
@@ -104,4 +104,4 @@ class BrokenError(AssertionError):
 
 
 class NotCheckedError(Exception):
-    """The promise is not made, or cannot be checked here."""
+    """The source does not make the promise, or it cannot be checked here."""

@@ -1,4 +1,4 @@
-"""Rows as texts, and what is wrong with them."""
+"""Rows as texts, and comparisons of rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SHOWN = 8
 
 
 def text(row: Any) -> str:
-    """The same for equal rows, whether they are tuples, Spark's rows or dicts."""
+    """A text that is the same for equal rows, of tuples, Spark rows or dicts."""
     values = list(row.values()) if isinstance(row, dict) else list(row)
     return json.dumps(values, default=str, ensure_ascii=False)
 
 
 def texts(found: Iterable[Any]) -> list[str]:
-    """Rows of a reader: tuples, or Arrow's record batches."""
+    """The texts of a reader's rows, which are tuples or Arrow record batches."""
     rows: list[str] = []
     for each in found:
         if hasattr(each, "to_pylist"):
@@ -30,7 +30,7 @@ def texts(found: Iterable[Any]) -> list[str]:
 
 
 def same(what: str, found: Sequence[str], expected: Sequence[str]) -> None:
-    """Asserts the same rows, as often, in any order."""
+    """Asserts equal rows, with the same multiplicity, in any order."""
     missing = Counter(expected) - Counter(found)
     surplus = Counter(found) - Counter(expected)
     if missing or surplus:
@@ -41,7 +41,7 @@ def same(what: str, found: Sequence[str], expected: Sequence[str]) -> None:
 
 
 def once_each(what: str, found: Sequence[str], count: int | None) -> None:
-    """Asserts that no row came twice, and, if it is known how many there are, that all came."""
+    """Asserts that no row is repeated, and that all ``count`` rows are there if the count is known."""
     twice = [f"{row} ({times} times)" for row, times in Counter(found).items() if times > 1]
     if twice or (count is not None and len(found) != count):
         expected = "" if count is None else f" for {count}"
@@ -50,6 +50,6 @@ def once_each(what: str, found: Sequence[str], count: int | None) -> None:
 
 
 def shown(rows: Iterable[str]) -> str:
-    """Some of them."""
+    """A sample of the rows, as text."""
     found = list(rows)
     return f"[{', '.join(found[:_SHOWN])}{', …' if len(found) > _SHOWN else ''}]"

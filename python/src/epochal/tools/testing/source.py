@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def source_promises() -> list[Promise]:
-    """All that is checked, in order: first of Python readers, then of queries over any format."""
+    """All promises in the order of their checks: those of Python readers, then those of queries over any format."""
     return [*promises.OF_READERS, *promises.OF_QUERIES]
 
 
@@ -39,31 +39,31 @@ def check_source(
     only: Collection[str] | None = None,
     timeout: float = 60,
 ) -> Report:
-    """Checks which promises a streaming source keeps, without a query and with real ones.
+    """Checks which promises a streaming source keeps, with direct calls and with real queries.
 
-    Queries run in local mode or wherever the driver shares this machine's temporary directory: they are restarted, and
-    the last commit is deleted from their checkpoints. One origin serves all checks, one after the other.
+    The driver must share this machine's temporary directory, as in local mode: the checks restart queries and delete
+    the last commit from their checkpoints. All checks use the same origin, one after the other.
 
     Args:
         spark: the session, classic or Connect.
         source: the name of a format; a ``DataSource`` class, which is registered; or a function without arguments that
-            gives a new ``DataSourceStreamReader`` or ``SimpleDataSourceStreamReader``, as a restarted driver would.
-        options: of the reader.
-        schema: the columns. A function needs them.
-        add: makes so many more rows exist at the origin, each unlike any other; when it returns, they can be read.
-            Nothing else may add rows. Without it, checks that need new rows are exempt.
-        exempt: promises that the source does not make, by name, and why. ``keeps-rows`` says that rows cannot be read
-            again long after they were committed.
-        only: the names of the promises to check; all without it.
-        timeout: seconds after which a query that has not delivered or ended will not.
+            creates a ``DataSourceStreamReader`` or ``SimpleDataSourceStreamReader``, as a restarted driver would.
+        options: options of the reader.
+        schema: schema of the rows; required for a function.
+        add: adds a number of rows to the origin, each different from all others; they must be readable when it
+            returns. Nothing else may add rows. Unset, checks that need new rows are exempt.
+        exempt: promises that the source does not make, by name, with the reason. ``keeps-rows`` means that rows cannot
+            be read again long after they were committed.
+        only: names of the promises to check; unset, all.
+        timeout: maximum wait for a delivery or the end of a query, in seconds.
 
     Returns:
-        What became of each promise. Nothing is raised for one that is broken: ``assert_all()`` does that.
+        The result for each promise. A broken promise raises nothing: call ``assert_all()`` for that.
 
     Raises:
-        OptionError: ``only`` or ``exempt`` name what is no promise, ``only`` names none, or a function comes without
+        OptionError: ``only`` or ``exempt`` contain an unknown name, ``only`` is empty, or a function was passed without
             ``schema``.
-        ConfigurationError: a reader in Python without pyarrow (``EXTRA_MISSING``).
+        ConfigurationError: a Python reader requires pyarrow (``EXTRA_MISSING``).
     """
     _hooks.install()
     reasons = dict(exempt or {})
@@ -106,6 +106,6 @@ def _check(
         outcome, explanation = "exempt", str(reason)
     except BrokenError as evidence:
         outcome, explanation = "broken", str(evidence)
-    except Exception as error:  # whatever a source raises is evidence against it
+    except Exception as error:  # any error of the source is evidence against it
         outcome, explanation = "broken", f"the source failed: {type(error).__name__}: {str(error)[:1000]}"
     return Finding(promise, outcome, explanation, time.monotonic() - begin)

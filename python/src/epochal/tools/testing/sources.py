@@ -1,4 +1,4 @@
-"""What can be checked: a format's name, a Python data source, or what makes a Python reader."""
+"""The source to check: a format's name, a Python data source, or a function that creates a Python reader."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Subject:
-    """A source.
+    """The source to check.
 
     Attributes:
-        name: of its format.
-        make_reader: a new Python reader; None where the reader is not Python's.
-        frame: a new streaming DataFrame over it.
+        name: name of its format.
+        make_reader: creates a Python reader; None if the source is not written in Python.
+        frame: returns a new streaming DataFrame over the source.
     """
 
     name: str
@@ -41,11 +41,11 @@ def subject(
     options: Mapping[str, Any],
     schema: str | StructType | None,
 ) -> Subject:
-    """The source by any of its names.
+    """The source for an argument of ``check_source``.
 
     Raises:
-        OptionError: what makes a reader was given without a schema.
-        ConfigurationError: Spark needs pyarrow for readers in Python, and it is missing (``EXTRA_MISSING``).
+        OptionError: a function that creates a reader was passed without a schema.
+        ConfigurationError: Spark requires pyarrow for Python readers, and it is not installed (``EXTRA_MISSING``).
     """
     from pyspark.sql.datasource import DataSource
 
@@ -87,7 +87,7 @@ def _around(make: Callable[[], Any], columns: str | StructType | None) -> type[D
 
     if columns is None:
         raise OptionError(
-            "OPTION_REQUIRED", "A reader says nothing of its columns.", 'Pass `schema`, such as "line STRING".'
+            "OPTION_REQUIRED", "A reader does not declare its columns.", 'Pass `schema`, such as "line STRING".'
         )
     given = columns
     format_name = f"epochal_checked_{next(_numbers)}"

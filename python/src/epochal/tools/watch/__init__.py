@@ -1,17 +1,17 @@
-"""``epochal.watch``, ``epochal.queries`` and what belongs to them.
+"""``epochal.watch``, ``epochal.queries`` and their modules.
 
 ================  ================================================================
-``progress``      a progress of Spark's as frozen values
-``tally``         what the progresses of a run add up to: rows, rate, lag, ETA
-``state``         what is known of a query now; the one place that asks a query
-``ending``        what a query has ended with
+``progress``      Spark's progress reports as frozen values
+``tally``         totals over the reports of a run: rows, rate, lag, ETA
+``state``         the state of a query; the only module that polls a query
+``ending``        the error that a query ended with
 ``words``         a state as text: a line, a summary, the facts of a block
-``views``         where a watch is shown: plain lines, or what the place can do
+``views``         the front ends of a watch; plain lines where no other is available
 ``terminal``      blocks that update in place (rich)
 ``notebook``      a table that updates in place (IPython)
 ``interrupts``    Ctrl-C as a count instead of an exception
 ``watching``      the loop
-``queries``       the queries of a session: as a table, stopped, awaited
+``queries``       lists, stops and awaits the queries of a session
 ``formatters``    how IPython shows a ``StreamingQuery``
 ================  ================================================================
 """

@@ -1,26 +1,26 @@
-"""What a query has ended with."""
+"""The error that a query ended with."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Protocol
 
-#: Seconds until what a query fails with is known, after Spark has said that it is not active.
+#: Maximum seconds from the moment a query is no longer active until Spark knows its error.
 _LATER = 10
 
 
 class Ended(Protocol):
-    """A ``StreamingQuery``, classic or Connect, that is not active any more."""
+    """A ``StreamingQuery``, classic or Connect, that is no longer active."""
 
     def exception(self) -> Exception | None: ...
     def awaitTermination(self, timeout: int | None = None) -> bool | None: ...  # noqa: N802
 
 
 def failure(query: Ended) -> Exception | None:
-    """What a query that is not active has failed with, if it did.
+    """The error of a query that is no longer active; None if it did not fail.
 
-    A query that a continuous sink has ended is not active from the moment at which it is told to stop; what it failed
-    with is known when it has.
+    When a continuous sink stops its query, Spark reports the query as inactive before it knows the error. This waits
+    for the error.
     """
     with suppress(Exception):
         query.awaitTermination(_LATER)

@@ -1,4 +1,4 @@
-"""How IPython shows a ``StreamingQuery``: what it does, instead of its address. The class itself stays as it is."""
+"""IPython formatters that show the state of a ``StreamingQuery`` instead of its address."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from epochal.tools.watch import words
 from epochal.tools.watch.state import Query, Watched
 from epochal.tools.watch.views import running_shell
 
-#: Of classic and of Connect sessions. By name: neither is imported for it.
+#: Modules of the class, for classic and Connect sessions. They are registered by name, without importing them.
 _CLASSES = ("pyspark.sql.streaming.query", "pyspark.sql.connect.streaming.query")
 
 
 def install() -> None:
-    """Registers with IPython, where it runs; a formatter that somebody else has registered stays."""
+    """Registers the formatters if IPython runs. Existing formatters for the class are kept."""
     formatter = getattr(running_shell(), "display_formatter", None)
     if formatter is None:
         return
@@ -25,7 +25,7 @@ def install() -> None:
 
 
 def as_html(query: Query) -> str | None:
-    """A block; None, and so Spark's own text, where the query cannot be asked."""
+    """The state as an HTML block; None, which selects Spark's own text, if the query cannot be polled."""
     from epochal.tools.watch.notebook import block
 
     try:

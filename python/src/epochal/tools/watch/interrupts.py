@@ -1,4 +1,4 @@
-"""Ctrl-C as a count instead of an exception, which would end a call to the JVM half way."""
+"""Counts Ctrl-C instead of raising an exception, which could interrupt a call to the JVM."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SLICE = 0.05
 
 
 class Interrupts:
-    """While it is entered, Ctrl-C and a notebook's interrupt button are counted, and raise nothing.
+    """A context manager that counts Ctrl-C and a notebook's interrupt button instead of raising.
 
-    In a thread other than the main one, where Python delivers no signals, nothing is counted. A process that ignores
-    Ctrl-C goes on to do so.
+    Outside of the main thread, where Python delivers no signals, nothing is counted. A process that ignores Ctrl-C
+    continues to ignore it.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     def sleep(self, seconds: float) -> None:
-        """Returns earlier when one is counted."""
+        """Sleeps, but returns early at an interrupt."""
         before, deadline = self.count, time.monotonic() + seconds
         while self.count == before and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(_SLICE, left))

@@ -1,7 +1,6 @@
 """A table that updates in place in a notebook.
 
-It is updated by the thread that runs the cell, as an output of that cell: front ends drop or misplace what other
-threads display.
+Only the thread that runs the cell updates it: front ends drop or misplace the output of other threads.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Notebook:
     """A block for each query in one output of the cell.
 
     Args:
-        shell: IPython's.
+        shell: the IPython shell.
     """
 
     pace = 1.0
@@ -55,18 +54,18 @@ class Notebook:
 
 
 def page(states: Sequence[QueryState], summary: Sequence[str] = ()) -> str:
-    """The queries as HTML, and the lines of the summary below them."""
+    """The queries as HTML, with the lines of the summary below."""
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in summary)
     return "".join(block(state) for state in states) + lines
 
 
 def text(states: Sequence[QueryState], summary: Sequence[str] = ()) -> str:
-    """The same for a front end without HTML."""
+    """The queries and the summary as plain text."""
     return "\n".join([*(words.line(state) for state in states), *summary])
 
 
 def block(state: QueryState) -> str:
-    """A query as HTML: a head, a bar where the end is known, and a row for each fact."""
+    """A query as HTML: a heading, a progress bar if the end is known, and a row for each fact."""
     head = (
         f"<strong>{html.escape(state.name)}</strong> "
         f'<span style="color:{_COLOURS[state.phase]}">{state.phase}</span> {words.clock(state.elapsed)} '
@@ -75,7 +74,7 @@ def block(state: QueryState) -> str:
     fraction = state.tally.fraction
     bar = "" if fraction is None else f' <progress value="{fraction:.3f}" max="1"></progress> {fraction:.0%}'
     rows = "".join(
-        f"<tr><td {_CELL}>{html.escape(label)}</td><td {_CELL}>{html.escape(told)}</td></tr>"
-        for label, told in words.facts(state)
+        f"<tr><td {_CELL}>{html.escape(label)}</td><td {_CELL}>{html.escape(fact)}</td></tr>"
+        for label, fact in words.facts(state)
     )
     return f"<div>{head}{bar}<table>{rows}</table></div>"

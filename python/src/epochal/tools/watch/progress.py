@@ -1,4 +1,4 @@
-"""A progress of Spark's as frozen values. Nothing here asks Spark."""
+"""Spark's progress reports as frozen values. Nothing here calls Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _WHOLE = re.compile(r"-?\d+")
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What a source or a sink of Epochal has counted since the start of the run; None where it does not count that.
+    """Counters of an Epochal source or sink since the start of the run; None for those that it does not have.
 
     Attributes:
-        pages: pages that tasks took records from.
-        requests: HTTP requests, with retries.
-        retries: what was tried again: requests, or transactions.
-        throttled: requests refused as too many.
-        waited: seconds in waits and pauses before requests.
+        pages: pages that tasks have read.
+        requests: HTTP requests, including retries.
+        retries: repeated requests or transactions.
+        throttled: requests rejected by a rate limit.
+        waited: seconds of waiting before requests.
     """
 
     pages: int | None = None
@@ -35,12 +35,12 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A source in one progress.
+    """A source in one progress report.
 
     Attributes:
-        behind: rows up to the last one that the source has seen; None where it does not tell.
-        is_exact: whether these are all; otherwise there are at least so many.
-        seconds_behind: how old the lag is, at most.
+        behind: rows up to the last one that the source has seen; None if it does not report them.
+        is_exact: whether ``behind`` is exact; otherwise it is a lower bound.
+        seconds_behind: maximum age of the lag.
         malformed: records that did not fit the schema, since the start of the run.
     """
 
@@ -55,17 +55,17 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """A sink in one progress.
+    """A sink in one progress report.
 
     Attributes:
-        target: what it writes into, in short: a table, or an address.
-        rows: rows of its last epoch, or of this batch where it has no epochs; None where it does not tell.
-        epoch: the last epoch in its ledger; None for sinks that are not Epochal's.
-        is_repeated: whether that epoch was there already.
+        target: short name of the target: a table or an address.
+        rows: rows of its last epoch, or of the batch for a sink without epochs; None if it does not report them.
+        epoch: the last epoch in its ledger; None for sinks other than Epochal's.
+        is_repeated: whether that epoch was a replay.
         bad_rows: rows of that epoch that were put aside.
-        all_bad_rows: rows that were put aside since the start of the run; None where only ``bad_rows`` is told.
-        load: seconds in which the rows of the epoch were loaded.
-        commit: seconds in which it was committed.
+        all_bad_rows: rows put aside since the start of the run; None if only ``bad_rows`` is reported.
+        load: seconds for loading the rows of the epoch.
+        commit: seconds for committing the epoch.
         too_large: rows that a display could not keep, since the start of the run.
     """
 
@@ -85,13 +85,13 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One progress: a batch, or a look at the sources that found nothing.
+    """One progress report: of a batch, or of a trigger without new data.
 
     Attributes:
-        started: when its trigger fired, by the driver's clock.
-        seconds: how long it took.
-        is_idle: whether nothing was run. The number is then that of the batch before, or of the one that follows.
-        rows: rows that were read.
+        started: when the trigger fired, by the driver's clock.
+        seconds: duration.
+        is_idle: whether no batch was run. The number is then that of the previous or of the next batch.
+        rows: rows read.
     """
 
     number: int
@@ -108,26 +108,26 @@ class Batch:
 
     @property
     def behind(self) -> int | None:
-        """Rows of all sources up to the last ones seen; None where no source tells."""
-        told = [source.behind for source in self.sources if source.behind is not None]
-        return sum(told) if told else None
+        """The lag of all sources together, in rows; None if no source reports it."""
+        lags = [source.behind for source in self.sources if source.behind is not None]
+        return sum(lags) if lags else None
 
     @property
     def is_exact(self) -> bool:
-        """Whether ``behind`` counts all that there is."""
+        """Whether ``behind`` is exact; otherwise it is a lower bound."""
         return bool(self.sources) and all(source.behind is not None and source.is_exact for source in self.sources)
 
     @property
     def seconds_behind(self) -> float | None:
-        """Of the source that is behind the most."""
+        """The lag of the slowest source, in seconds."""
         return max((s.seconds_behind for s in self.sources if s.seconds_behind is not None), default=None)
 
 
 def batch_of(progress: Mapping[str, Any]) -> Batch:
-    """Reads ``query.lastProgress``, or the object of its JSON."""
+    """Parses ``query.lastProgress``, or its JSON as an object."""
     sources = tuple(_source(source) for source in progress.get("sources") or ())
-    told = progress.get("numInputRows")
-    rows = sum(source.rows for source in sources) if told is None else int(told)
+    total = progress.get("numInputRows")
+    rows = sum(source.rows for source in sources) if total is None else int(total)
     durations: Mapping[str, Any] = progress.get("durationMs") or {}
     milliseconds = progress.get("batchDuration") or durations.get("triggerExecution") or 0
     return Batch(
@@ -142,7 +142,7 @@ def batch_of(progress: Mapping[str, Any]) -> Batch:
 
 
 def short_name(description: str) -> str:
-    """What Spark calls a source or a sink, without packages and addresses of objects."""
+    """Spark's description of a source or sink, without package names and object addresses."""
     match = _OBJECT.fullmatch(description)
     return match[1] if match else description
 
@@ -196,7 +196,7 @@ def _counts(metrics: Mapping[str, Any]) -> Counts:
 
 
 def _whole(metrics: Mapping[str, Any], name: str) -> int | None:
-    """Metrics are texts; one of another sink may have our name and no number."""
+    """A metric as an integer; None if it is missing, or if another sink uses the name for a text."""
     text = str(metrics.get(name, ""))
     return int(text) if _WHOLE.fullmatch(text) else None
 

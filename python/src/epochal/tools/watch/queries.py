@@ -1,4 +1,4 @@
-"""The queries of a session: as a table, stopped, awaited."""
+"""Lists, stops and awaits the queries of a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from epochal.tools.watch.watching import Given
 
-#: Characters of an id, and of a description, in the table.
+#: Maximum characters of an id, and of a description, in the table.
 _SHORT = 8
 _LONG = 40
 _POLL = 0.2
@@ -28,17 +28,17 @@ _POLL = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class QueryRow:
-    """A query at the moment when it was asked.
+    """The state of a query at the time of the call.
 
     Attributes:
-        name: of the query, else what its sink writes into, else the start of its id.
+        name: name of the query, else the target of its sink, else the start of its id.
         state: ``starting`` (no batch yet), ``running``, ``waiting`` (for data, or for its trigger), ``failed``.
-        rate: rows read in a second, over the last batches.
-        behind: rows up to the last one that the sources have seen; at least so many unless ``is_exact``.
-        seconds_behind: how old the lag is, at most.
+        rate: rows read per second, over the last batches.
+        behind: rows up to the last one that the sources have seen; a lower bound unless ``is_exact``.
+        seconds_behind: maximum age of the lag.
         source: Spark's description of the sources; None before the first batch.
         sink: Spark's description of the sink; None before the first batch.
-        error: what it failed with.
+        error: the error of a failed query.
     """
 
     name: str
@@ -56,7 +56,7 @@ class QueryRow:
 
 @dataclass(frozen=True, repr=False)
 class Queries(Sequence[QueryRow]):
-    """Queries of a session. Printed, or shown by a notebook, it is a table, in which ids are cut."""
+    """The queries of a session. Prints as a table with shortened ids, also in a notebook."""
 
     rows: tuple[QueryRow, ...] = ()
 
@@ -94,9 +94,9 @@ _HEAD = ("name", "state", "rows/s", "behind", "source", "sink", "id", "run id", 
 
 
 def queries(spark: SparkSession | None = None) -> Queries:
-    """The active queries of a session, and those that failed since Epochal's helpers started them.
+    """The active queries of a session, and the failed ones that Epochal's helpers started.
 
-    A failed query is listed until it is started again.
+    A failed query is listed until it is restarted.
 
     >>> epochal.queries(spark)  # doctest: +SKIP
     name     state    rows/s  behind       source          sink                     id        run id    last error
@@ -106,7 +106,7 @@ def queries(spark: SparkSession | None = None) -> Queries:
         spark: the session; unset, the active one.
 
     Returns:
-        Frozen rows, in a value that prints as a table.
+        A frozen sequence of rows that prints as a table.
     """
     session = spark if spark is not None else active_session()
     active = queries_of(session, "epochal.queries")
@@ -122,7 +122,7 @@ def stop_all(spark: SparkSession | None = None) -> None:
         spark: the session; unset, the active one.
 
     Raises:
-        Exception: Spark's, of the first query that could not be stopped, after all were asked to stop.
+        Exception: Spark's error for the first query that could not be stopped; raised after trying all queries.
     """
     first: Exception | None = None
     for query in queries_of(spark, "epochal.stop_all"):
@@ -140,18 +140,17 @@ def await_all(
     """Waits until queries have ended, or one has failed.
 
     Args:
-        queries: a query, or several; a session means all its active ones, and so does None for the active session.
-        timeout: how long to wait: seconds, ``"10 minutes"``, or a ``timedelta``; unset, for ever.
-        stop_others: whether a failure stops the other queries. They run on otherwise.
+        queries: a query or several; a session stands for its active queries, None for those of the active session.
+        timeout: maximum wait: seconds, ``"10 minutes"``, or a ``timedelta``; unset, no limit.
+        stop_others: whether a failure stops the other queries. Otherwise they continue.
 
     Returns:
-        Whether all have ended.
+        Whether all queries have ended.
 
     Raises:
-        OptionError: ``queries`` or ``timeout`` is not one of these.
-        EpochalError: what the first query failed with that has failed. It is Spark's own exception where the error is
-            not one of Epochal's.
-        KeyboardInterrupt: Ctrl-C; the queries run on.
+        OptionError: ``queries`` or ``timeout`` has an invalid type or value.
+        EpochalError: the error of the first failed query; Spark's own exception if it is not one of Epochal's errors.
+        KeyboardInterrupt: Ctrl-C; the queries continue.
     """
     left = [Watched(query) for query in queries_of(queries, "epochal.await_all")]
     deadline = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
@@ -202,5 +201,5 @@ def _cells(row: QueryRow) -> list[str]:
     ]
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

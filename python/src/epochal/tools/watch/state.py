@@ -1,4 +1,4 @@
-"""What is known of a query now. The one place that asks a query; works the same on a Connect session."""
+"""The state of a query. The only module that polls a query; works the same on a Connect session."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from epochal.tools.watch.ending import failure
 from epochal.tools.watch.progress import Batch, batch_of
 from epochal.tools.watch.tally import Tally
 
-#: ``ended``: by itself, or by somebody else; ``stopped``: by the watch.
+#: ``ended``: by itself or by another caller of ``stop``; ``stopped``: by the watch.
 Phase = Literal["starting", "running", "waiting", "stopping", "ended", "stopped", "failed"]
 
-#: What a query is doing when it has nothing to do.
+#: Prefix of the status message of an idle query.
 _WAITING = "Waiting for"
 
 
 class Query(Protocol):
-    """What is needed of a ``StreamingQuery``, classic or Connect."""
+    """The members of a ``StreamingQuery``, classic or Connect, that a watch uses."""
 
     @property
     def id(self) -> str: ...
@@ -44,13 +44,13 @@ class Query(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class QueryState:
-    """A query at one moment.
+    """The state of a query at one moment.
 
     Attributes:
-        name: of the query, else what its sink writes into, else the start of its id.
-        message: what Spark says that the query is doing.
-        elapsed: seconds since the watch began, or for which there are progresses, if that is more.
-        error: what it failed with, in one line.
+        name: name of the query, else the target of its sink, else the start of its id.
+        message: Spark's status message.
+        elapsed: seconds since the start of the watch, or the span of the progress reports if that is longer.
+        error: the error of a failed query, in one line.
     """
 
     id: str
@@ -64,7 +64,7 @@ class QueryState:
 
     @property
     def last(self) -> Batch | None:
-        """The last progress."""
+        """The last progress report."""
         return self.tally.last
 
     @property
@@ -73,7 +73,7 @@ class QueryState:
 
 
 class Watched:
-    """A query, and what it was like when it was last asked."""
+    """A query and its last known state."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -83,14 +83,14 @@ class Watched:
         self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
     def ask(self, *, is_stopping: bool = False) -> QueryState:
-        """Asks the query. One that has ended is not asked again.
+        """Polls the query, unless it is known to have ended.
 
         Args:
-            is_stopping: whether the watch has asked it to stop.
+            is_stopping: whether the watch is stopping it.
         """
         if self.state.has_ended:
             return self.state
-        is_active = self.query.isActive  # before its progress, so that the last one is not missed
+        is_active = self.query.isActive  # before its progress, so that the last report is not missed
         tally = brought_up_to_date(self.state.tally, self.query)
         status = self.query.status
         message = str(status.get("message", ""))
@@ -112,14 +112,14 @@ class Watched:
         return self.state
 
     def has_just_ended(self) -> bool:
-        """Whether the query has ended since it was last asked, or cannot be asked any more."""
+        """Whether the query has ended since the last poll, or can no longer be polled."""
         try:
             return not self.state.has_ended and not self.query.isActive
-        except Exception:  # ``ask`` says why
+        except Exception:  # the next poll reports the reason
             return True
 
     def lost(self) -> QueryState:
-        """The driver is gone, and the query with it."""
+        """The state after the driver has ended, and the query with it."""
         self.state = replace(self.state, phase="stopped")
         return self.state
 
@@ -129,9 +129,9 @@ class Watched:
 
 
 def brought_up_to_date(tally: Tally, query: Query) -> Tally:
-    """With what the query has done since; the same value where that is nothing.
+    """Adds the query's new progress reports to a tally; returns the same tally if there are none.
 
-    Spark keeps the last progresses only, and each costs a text: the last one is enough where none is between.
+    Reading all recent reports is expensive, so they are read only if the last one does not follow directly.
     """
     last = query.lastProgress
     if last is None:
@@ -141,5 +141,5 @@ def brought_up_to_date(tally: Tally, query: Query) -> Tally:
 
 
 def error_line(error: BaseException) -> str:
-    """An error of ours as it is; of any other one, the first line."""
+    """The text of an error: complete for one of Epochal's, else its first line."""
     return str(from_spark(error) or str(error).strip().partition("\n")[0])

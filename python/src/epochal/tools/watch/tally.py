@@ -1,4 +1,4 @@
-"""What the progresses of a run add up to: rows, rate, lag, and when it will have caught up."""
+"""Totals over the progress reports of a run: rows, rate, lag, and the estimated time to catch up."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, replace
 
 from epochal.tools.watch.progress import Batch
 
-#: Seconds that the rate is computed over; at least two progresses, and no more than so many.
+#: The rate covers this many seconds; at least two progress reports, and at most ``_MAX_REPORTS``.
 _SECONDS = 15.0
-_MOST = 200
+_MAX_REPORTS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """Sums over the progresses of one run, in their order. Memory does not grow with their number.
+    """Totals over the progress reports of one run, in their order. Memory does not grow with their number.
 
     Attributes:
         rows_read: rows that the sources delivered.
-        rows_written: rows that the sink applied: without those of epochs that were there already, and without bad ones.
-        batches: batches that were run; of a sink with epochs, epochs.
-        first: number of the first of them; None before it.
-        repeated: epochs that were there already.
+        rows_written: rows that the sink applied, without replayed epochs and bad rows.
+        batches: number of batches; for a sink with epochs, of epochs.
+        first: number of the first batch; None before it.
+        repeated: number of replayed epochs.
         bad_rows: rows that the sink put aside.
-        is_complete: whether no progress was missed; otherwise there were at least so many rows.
-        recent: the last progresses.
-        started: when the first of them all was, in seconds by the driver's clock.
+        is_complete: whether no report was missed; otherwise the totals are lower bounds.
+        recent: the last reports.
+        started: time of the first report, in seconds by the driver's clock.
     """
 
     rows_read: int = 0
@@ -43,7 +43,7 @@ class Tally:
         return self.recent[-1] if self.recent else None
 
     def adding(self, batches: Iterable[Batch]) -> Tally:
-        """With those of the progresses that are newer than the last one."""
+        """Adds the reports that are newer than the last one."""
         tally = self
         for batch in batches:
             if tally.last is None or _key(batch) > _key(tally.last):
@@ -51,7 +51,7 @@ class Tally:
         return tally
 
     def follows(self, batch: Batch) -> bool:
-        """Whether no other progress can have been between the last one and this one."""
+        """Whether this report directly follows the last one."""
         if self.last is None:
             return False
         is_next = batch.number == self.last.number + 1 and not (batch.is_idle or self.last.is_idle)
@@ -59,9 +59,9 @@ class Tally:
 
     @property
     def rate(self) -> float | None:
-        """Rows read in a second, over the last progresses; None before the first.
+        """Rows read per second, over the last reports; None before the first.
 
-        A batch counts from the end of the one before it: a trigger's pause belongs to the rows that come in it.
+        A batch counts from the end of the previous one, so that the pause between two triggers is included.
         """
         if not self.recent:
             return None
@@ -71,7 +71,7 @@ class Tally:
 
     @property
     def eta(self) -> float | None:
-        """Seconds until the lag is gone, as it shrinks now; None where the end is not known, or the lag grows."""
+        """Estimated seconds to catch up; None if the end is unknown or the lag grows."""
         last = self.last
         if last is None or not last.behind or not last.is_exact:
             return None
@@ -82,7 +82,7 @@ class Tally:
 
     @property
     def fraction(self) -> float | None:
-        """The part of all rows that is read; None where the end is not known, or reached."""
+        """The fraction of rows that is read; None if the end is unknown or reached."""
         last = self.last
         if last is None or not last.behind or not last.is_exact:
             return None
@@ -90,7 +90,7 @@ class Tally:
 
     @property
     def span(self) -> float:
-        """Seconds from the first progress to the end of the last one, by the driver's clock."""
+        """Seconds from the first report to the end of the last one, by the driver's clock."""
         if self.last is None or self.started is None:
             return 0.0
         return self.last.ended.timestamp() - self.started
@@ -121,7 +121,7 @@ class Tally:
 def _window(batches: tuple[Batch, ...]) -> tuple[Batch, ...]:
     since = batches[-1].ended.timestamp() - _SECONDS
     kept = [batch for batch in batches[:-2] if batch.ended.timestamp() >= since]
-    return (*kept, *batches[-2:])[-_MOST:]
+    return (*kept, *batches[-2:])[-_MAX_REPORTS:]
 
 
 def _key(batch: Batch) -> tuple[int, float]:

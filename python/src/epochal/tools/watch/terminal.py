@@ -1,4 +1,4 @@
-"""Blocks that update in place on a terminal. The one file here that needs rich."""
+"""Blocks that update in place on a terminal. The only module here that needs rich."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BAR = 40
 
 
 class Terminal:
-    """A block for each query; a line, where the terminal is too small for blocks. The summary is what stays.
+    """A block for each query, or a line if the terminal is too small. Only the summary remains at the end.
 
-    Nothing is drawn but when it is shown: there is no thread.
+    It draws only when ``show`` is called: there is no thread.
     """
 
     pace = 1.0
@@ -55,7 +55,7 @@ class Terminal:
 
 
 def block(state: QueryState) -> RenderableType:
-    """A head, and below it what is known."""
+    """A query as a heading with its facts below."""
     now = (words.clock(state.elapsed), words.doing(state))
     head = Text(state.name, style="bold", no_wrap=True, overflow="ellipsis")
     head.append(f"  {state.phase}", style=f"not bold {STYLES[state.phase]}")

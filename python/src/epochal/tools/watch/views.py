@@ -1,4 +1,4 @@
-"""Where a watch is shown."""
+"""The front ends of a watch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Protocol, TextIO
 from epochal.tools.watch import words
 from epochal.tools.watch.state import QueryState
 
-#: Seconds after which a plain line is printed though nothing has changed.
+#: Seconds after which a plain line is printed even if nothing has changed.
 _SILENCE = 60.0
 
 
 class View(Protocol):
-    """Shows queries until it is closed. ``pace`` is its number of seconds between two looks, unless one is given."""
+    """Shows queries until it is closed. ``pace`` is the default number of seconds between two polls."""
 
     pace: float
 
@@ -24,7 +24,7 @@ class View(Protocol):
         """Shows the queries as they are now."""
 
     def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
-        """Shows them for the last time, with the lines of the summary."""
+        """Shows the final states, with the lines of the summary."""
 
 
 class Plain:
@@ -53,10 +53,10 @@ class Plain:
 
 
 def view_of(file: TextIO | None) -> View:
-    """In a notebook what updates in place; on a terminal too, where rich is installed; else plain lines.
+    """Chooses a view: one that updates in place in a notebook, or on a terminal with rich; else plain lines.
 
     Args:
-        file: where to write; None is the notebook, or standard output.
+        file: where to write; None stands for the notebook or standard output.
     """
     if file is None and (shell := notebook_shell()) is not None:
         from epochal.tools.watch.notebook import Notebook
@@ -71,12 +71,12 @@ def view_of(file: TextIO | None) -> View:
 
 
 def notebook_shell() -> Any:
-    """IPython's shell, where what it displays goes to a front end; None elsewhere, on a terminal too."""
+    """The IPython shell of a notebook; None on a terminal and without IPython."""
     shell = running_shell()
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
 def running_shell() -> Any:
-    """IPython's shell; None where there is none, or where nobody has imported IPython."""
+    """The IPython shell; None if there is none, or if IPython is not imported."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None

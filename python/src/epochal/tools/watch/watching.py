@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    #: One query, several, or all that are active in a session.
+    #: One query, several, or all active queries of a session.
     Given = StreamingQuery | Iterable[StreamingQuery] | SparkSession | None
 
-#: Seconds after which it is noticed that a query has ended, at most.
+#: Maximum seconds until the end of a query is noticed.
 _ENDED = 0.5
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0}
@@ -31,27 +31,27 @@ _UNITS |= {"h": 3600.0, "hour": 3600.0}
 
 
 def watch(queries: Given = None, *, every: str | float | timedelta | None = None, file: TextIO | None = None) -> None:
-    """Shows what streaming queries do until they end: rows, rate, lag, requests, and what the sink did.
+    """Shows the progress of streaming queries until they end: rows, rate, lag, requests, and the work of the sink.
 
-    A terminal and a notebook are updated in place; elsewhere it prints lines. When all queries have ended, one line for
-    each says how it went.
+    Terminals and notebooks are updated in place; other outputs get plain lines. When all queries have ended, a summary
+    line for each is printed.
 
-    Ctrl-C, or a notebook's interrupt button, stops the queries: what an epoch has not committed is not in the table,
-    and the query goes on there when it is started again. A second Ctrl-C does not wait until they have stopped.
+    Ctrl-C, or a notebook's interrupt button, stops the queries. Rows of an uncommitted epoch are not in the table, and
+    a restarted query resumes there. A second Ctrl-C returns without waiting for the queries to stop.
 
     >>> epochal.watch(query)  # doctest: +SKIP
     1,000 rows in 10 epochs into strings, 3.2 s
 
     Args:
-        queries: a query, or several; a session means all its active ones, and so does None for the active session.
-        every: time between two looks: seconds, ``"1 second"``, or a ``timedelta``. Unset, a second where it updates in
-            place, and ten seconds for lines.
+        queries: a query or several; a session stands for its active queries, None for those of the active session.
+        every: time between two updates: seconds, ``"1 second"``, or a ``timedelta``. Unset, one second for updates in
+            place and ten seconds for lines.
         file: where to write, instead of the notebook or standard output.
 
     Raises:
-        OptionError: ``queries`` or ``every`` is not one of these.
-        EpochalError: what the first query failed with that has failed, when all have ended. It is Spark's own exception
-            where the error is not one of Epochal's.
+        OptionError: ``queries`` or ``every`` has an invalid type or value.
+        EpochalError: the error of the first failed query, after all have ended; Spark's own exception if it is not one
+            of Epochal's errors.
         KeyboardInterrupt: the second Ctrl-C.
     """
     pace = None if every is None else seconds(every, "every")
@@ -61,13 +61,13 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
 
 
 def run(queries: Sequence[Query], view: View, pace: float) -> None:
-    """Watches until all have ended."""
+    """Watches until all queries have ended."""
     watched = [Watched(query) for query in queries]
     stopping: Stopping | None = None
     with Interrupts() as interrupts:
         try:
             while True:
-                view.show([_asked(one, interrupts, stopping is not None) for one in watched])
+                view.show([_state_of(one, interrupts, stopping is not None) for one in watched])
                 if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.has_failed):
                     break
                 _pause(watched, interrupts, pace, 0 if stopping is None else 1)
@@ -84,10 +84,10 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
 
 
 class Stopping:
-    """Stops queries in a thread of its own: the watch goes on, and a second Ctrl-C need not wait.
+    """Stops queries on a separate thread, so that the watch continues and a second Ctrl-C takes effect at once.
 
     Attributes:
-        error: what the first one raised that could not be stopped.
+        error: the error of the first query that could not be stopped.
     """
 
     def __init__(self, watched: Iterable[Watched]) -> None:
@@ -108,7 +108,7 @@ class Stopping:
 
 
 def raise_first(watched: Iterable[Watched]) -> None:
-    """Raises what the first of them failed with that has failed."""
+    """Raises the error of the first failed query."""
     for one in watched:
         if one.state.phase == "failed":
             with named():
@@ -118,10 +118,10 @@ def raise_first(watched: Iterable[Watched]) -> None:
 
 
 def queries_of(given: Given, caller: str) -> list[Query]:
-    """The queries that an argument means.
+    """The queries that an argument stands for.
 
     Raises:
-        OptionError: it is something else.
+        OptionError: the argument has another type.
     """
     _hooks.install()
     if given is None and (given := active_session()) is None:
@@ -139,17 +139,17 @@ def queries_of(given: Given, caller: str) -> list[Query]:
 
 
 def active_session() -> SparkSession | None:
-    """The session that Spark takes for the active one, on a Connect client too."""
+    """Spark's active session, classic or Connect."""
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession()
 
 
 def seconds(given: str | float | timedelta, argument: str) -> float:
-    """The length of time that an argument means.
+    """The duration of an argument, in seconds.
 
     Raises:
-        OptionError: it means none, or none above zero.
+        OptionError: the argument is not a positive duration.
     """
     found = 0.0
     if isinstance(given, timedelta):
@@ -168,8 +168,8 @@ def seconds(given: str | float | timedelta, argument: str) -> float:
     )
 
 
-def _asked(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryState:
-    """The query's state; after a Ctrl-C that has ended the JVM as well (``spark-submit``), the last known one."""
+def _state_of(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryState:
+    """The query's state; the last known one if Ctrl-C has also ended the JVM, as under ``spark-submit``."""
     try:
         return one.ask(is_stopping=is_stopping)
     except Exception as error:
@@ -179,12 +179,12 @@ def _asked(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryStat
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the JVM of this process is gone."""
+    """Whether the JVM of this process has ended."""
     return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
 def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float, handled: int) -> None:
-    """Until it is time to look again, a query has ended, or there was a Ctrl-C beyond those that were handled."""
+    """Waits for the next poll, the end of a query, or a Ctrl-C that is not handled yet."""
     deadline = time.monotonic() + pace
     while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
         interrupts.sleep(min(_ENDED, left))

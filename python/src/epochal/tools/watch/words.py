@@ -9,7 +9,7 @@ from epochal.tools.watch.state import QueryState
 
 
 def line(state: QueryState) -> str:
-    """All that is known, in one line."""
+    """The state in one line."""
     last = state.last
     if last is None:
         return f"{state.name}: {waiting(state)}"
@@ -23,25 +23,25 @@ def line(state: QueryState) -> str:
 
 
 def doing(state: QueryState) -> str:
-    """What Spark says that the query is doing, where ``waiting`` does not say it."""
+    """Spark's status message; empty if ``waiting`` already contains it."""
     return "" if state.last is None or state.has_ended else state.message
 
 
 def waiting(state: QueryState) -> str:
-    """What is known before the first progress."""
-    said = f": {state.message}" if state.message else ""
-    return f"no batch yet after {duration(state.elapsed)}{said}"
+    """The state before the first progress report."""
+    message = f": {state.message}" if state.message else ""
+    return f"no batch yet after {duration(state.elapsed)}{message}"
 
 
 def summary(state: QueryState) -> str:
-    """How it went, in one line: ``1,000 rows in 10 epochs into strings, 3.2 s``."""
+    """The result of the run in one line: ``1,000 rows in 10 epochs into strings, 3.2 s``."""
     tally, last = state.tally, state.last
     spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
     if last is None:
         return f"{state.name}: {_ending(state)} before its first batch, {spent}"
     batches = counted(tally.batches, unit(last))
     if state.phase == "stopped":
-        again = "; start again to go on" if last.sink.epoch is not None else ""
+        again = "; start again to resume" if last.sink.epoch is not None else ""
         return f"{state.name}: stopped at {position(last)}, {rows(state)}{again}"
     if state.phase == "ended" and not tally.batches:
         return f"{state.name}: nothing new, {spent}"
@@ -56,14 +56,14 @@ def summary(state: QueryState) -> str:
 
 
 def facts(state: QueryState) -> list[tuple[str, str]]:
-    """What a block shows below its head: labels and texts, those that say something."""
+    """The facts below the heading of a block: pairs of label and text, without empty ones."""
     last, tally = state.last, state.tally
     if last is None:
         return [("", state.error or waiting(state))]
     counts = f"{rows(state)} in {counted(tally.batches, unit(last))}"
     speed = f"{number(tally.rate)} rows/s" if tally.rate is not None else ""
     until = f"ETA {duration(tally.eta)}" if tally.eta is not None else ""
-    told = [
+    entries = [
         ("rows", ", ".join(filter(None, [counts, speed]))),
         ("lag", ", ".join(filter(None, [lag(last.behind, last.is_exact, last.seconds_behind), until]))),
         ("source", "; ".join(source.name for source in last.sources)),
@@ -73,11 +73,11 @@ def facts(state: QueryState) -> list[tuple[str, str]]:
         ("", "; ".join(filter(None, [_repeated(state), _bad(state)]))),
         ("error", state.error or ""),
     ]
-    return [(label, text) for label, text in told if text]
+    return [(label, text) for label, text in entries if text]
 
 
 def rows(state: QueryState) -> str:
-    """Rows written, and rows read where these are others: ``1,000 rows read, 40 rows``."""
+    """Rows written, and rows read if they differ: ``1,000 rows read, 40 rows``."""
     tally = state.tally
     more = "" if tally.is_complete else "at least "
     written = f"{more}{counted(tally.rows_written, 'row')}"
@@ -86,7 +86,7 @@ def rows(state: QueryState) -> str:
 
 
 def position(last: Batch) -> str:
-    """``epoch 12``; ``batch 12`` where the sink has none."""
+    """``epoch 12``, or ``batch 12`` if the sink has no epochs."""
     return f"batch {last.number}" if last.sink.epoch is None else f"epoch {last.sink.epoch}"
 
 
@@ -95,7 +95,7 @@ def unit(last: Batch) -> str:
 
 
 def lag(behind: int | None, is_exact: bool, seconds_behind: float | None) -> str:
-    """``520 behind (13 s)``; ``at least`` where the source has not seen the end."""
+    """``520 behind (13 s)``, with ``at least`` if the source has not seen the end."""
     if behind is None:
         return ""
     if behind == 0 and is_exact:
@@ -105,28 +105,28 @@ def lag(behind: int | None, is_exact: bool, seconds_behind: float | None) -> str
 
 
 def sources(last: Batch) -> str:
-    """What the sources did: ``12 pages, 14 requests, 2 retries, 1 throttled, waited 3.1 s``."""
-    told = []
+    """The counters of the sources: ``12 pages, 14 requests, 2 retries, 1 throttled, waited 3.1 s``."""
+    parts = []
     for source in last.sources:
         facts = [*_facts(source.counts)]
         facts += [counted(source.malformed, "malformed record")] if source.malformed else []
         if facts:
-            told.append(", ".join(facts) if len(last.sources) == 1 else f"{source.name}: {', '.join(facts)}")
-    return "; ".join(told)
+            parts.append(", ".join(facts) if len(last.sources) == 1 else f"{source.name}: {', '.join(facts)}")
+    return "; ".join(parts)
 
 
 def sink(last: Batch) -> str:
-    """What the sink did: ``inline, load 3 ms, commit 2 ms``."""
-    told = last.sink
-    facts = [told.transport] if told.transport else []
-    facts += ["was there already"] if told.is_repeated else []
-    facts += [f"load {milliseconds(told.load)}"] if told.load is not None else []
-    facts += [f"commit {milliseconds(told.commit)}"] if told.commit is not None else []
-    return ", ".join([*facts, *_facts(told.counts)])
+    """The work of the sink: ``inline, load 3 ms, commit 2 ms``."""
+    report = last.sink
+    facts = [report.transport] if report.transport else []
+    facts += ["was there already"] if report.is_repeated else []
+    facts += [f"load {milliseconds(report.load)}"] if report.load is not None else []
+    facts += [f"commit {milliseconds(report.commit)}"] if report.commit is not None else []
+    return ", ".join([*facts, *_facts(report.counts)])
 
 
 def progress_bar(state: QueryState, width: int) -> str:
-    """The part of the rows that is read, and the rest."""
+    """A bar with the fraction of rows that is read."""
     fraction = state.tally.fraction
     if fraction is None:
         return ""
@@ -159,7 +159,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits are enough: ``1,234``, ``12``, ``3.5``."""
+    """Rounded for display: ``1,234``, ``12``, ``3.5``."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
@@ -174,7 +174,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def _facts(counts: Counts) -> Iterator[str]:
-    """Requests always, where they are counted; of the rest, what there was."""
+    """Counters as texts: pages and requests always, the others only if they are not zero."""
     if counts.pages is not None:
         yield counted(counts.pages, "page")
     if counts.requests is not None:
@@ -188,7 +188,7 @@ def _facts(counts: Counts) -> Iterator[str]:
 
 
 def _ending(state: QueryState) -> str:
-    """Before the first batch."""
+    """The phase of a query without a batch."""
     return state.phase if state.has_ended else f"still {state.phase}"
 
 

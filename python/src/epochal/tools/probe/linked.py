@@ -1,4 +1,4 @@
-"""Pages that name the next one: where a response may do so, and whether it leads on."""
+"""Pagination by links, cursors and keys: finds where a response names the next page, and follows it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any, Literal
 from epochal._values.pages import AnyPages, Cursor, EndOfList, Keyset, Link, NextUrl
 from epochal.tools.probe import names
 from epochal.tools.probe.address import Address
-from epochal.tools.probe.asking import Asking, ordinal
 from epochal.tools.probe.body import Listing, at
+from epochal.tools.probe.page_reader import PageReader, ordinal
 from epochal.tools.probe.records import Key
 
-#: Pages that are read of a list, to see its end.
+#: Maximum number of pages to read in search of the end of a list.
 _MOST_PAGES = 4
-#: Characters of a ``Link`` header that are looked at.
+#: Maximum characters of a ``Link`` header to parse.
 _LONGEST_LINK = 8000
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Follow:
+class NextPage:
     """A way to the next page.
 
     Attributes:
-        kind: what names it: a ``Link`` header, a URL in the body, a cursor, or the key of the last record.
-        pointer: JSON Pointer to it, in the body or (``keyset``) in a record.
-        header: the header with the cursor, in place of ``pointer``.
-        param: the parameter that takes the cursor or the key.
+        kind: by a ``Link`` header, a URL in the body, a cursor, or the key of the last record.
+        pointer: JSON Pointer to the URL, cursor or key, in the body or (``keyset``) in a record.
+        header: the header with the cursor, instead of ``pointer``.
+        param: the parameter for the cursor or key.
     """
 
     kind: Literal["link", "next-url", "cursor", "keyset"]
@@ -40,21 +40,21 @@ class Follow:
 
     @property
     def place(self) -> str:
-        """Where a response names the next page."""
+        """The place in a response that names the next page."""
         if self.kind == "link":
             return "header Link, rel=next"
         return f"header {self.header}" if self.header else f"'{self.pointer}'"
 
     @property
     def shown(self) -> str:
-        """As the value of a finding."""
+        """The text for a finding."""
         if self.kind in ("link", "next-url"):
             return self.place if self.kind == "link" else f"next URL at {self.place}"
         what = "cursor" if self.kind == "cursor" else "key of the last record"
         return f"{what} at {self.place}, sent as parameter '{self.param}'"
 
     def token(self, listing: Listing) -> str | None:
-        """What names the next page; None where nothing does."""
+        """The URL, cursor or key of the next page; None if the response names none."""
         if self.kind == "link":
             return links(listing.response.headers).get("next")
         if self.kind == "keyset":
@@ -64,16 +64,16 @@ class Follow:
         return _text(listing.outline.get(self.pointer))
 
     def address(self, listing: Listing, token: str | None = None) -> Address | None:
-        """The address of the page after this one; None where none follows, or it is on another server."""
+        """The address of the next page; None if there is none, or if it is on another server."""
         token = token or self.token(listing)
         if token is None:
             return None
         if self.kind in ("link", "next-url"):
-            return listing.asked.follow(token)
-        return listing.asked.with_params({self.param: token})
+            return listing.address.follow(token)
+        return listing.address.with_params({self.param: token})
 
     def is_named(self, listing: Listing) -> bool:
-        """Whether the place is there, even if it names no page: then the jar believes that the list ends."""
+        """Whether the place exists, even if it names no page, which the jar treats as the end of the list."""
         if self.kind == "link":
             return bool({"first", "last", "prev", "previous", "next"} & {*links(listing.response.headers)})
         if self.kind == "keyset":
@@ -101,25 +101,25 @@ class Follow:
 
 
 @dataclass(frozen=True)
-class Followed:
-    """Pages that were read one after the other.
+class LinkedPages:
+    """A working way to the next page, and the pages read.
 
     Attributes:
-        ended: whether the last of them is the last of the list.
-        how: how it was tested.
-        repeats: whether a page has records that an earlier one had.
+        ended: whether the last page read is the last page of the list.
+        how: how the way was tested.
+        repeats: whether a page repeats records of an earlier one.
     """
 
-    follow: Follow
+    follow: NextPage
     pages: tuple[Listing, ...]
     ended: bool
     how: str
     repeats: bool = False
 
     def flag(self) -> tuple[str | None, str | None]:
-        """JSON Pointers to a flag that says whether a page follows, and to one that says that none does.
+        """JSON Pointers to a flag for further pages, and to a flag for the last page.
 
-        A flag counts that has the value of its meaning on each page that was read.
+        A flag is used only if its value was correct on each page read.
         """
         before = self.pages[:-1] if self.ended else self.pages
         outlines = [page.outline for page in before]
@@ -138,34 +138,34 @@ def _flag(
     return None
 
 
-def candidates(listing: Listing) -> Iterator[Follow]:
-    """The ways to a next page that a response suggests, the likeliest first."""
+def candidates(listing: Listing) -> Iterator[NextPage]:
+    """The possible ways to the next page, the likeliest first."""
     if "next" in links(listing.response.headers):
-        yield Follow("link")
+        yield NextPage("link")
     ranked = sorted((rank, pointer) for pointer in listing.outline if (rank := names.cursor_rank(pointer)) is not None)
     given = [pointer for _, pointer in ranked if _text(listing.outline[pointer]) is not None]
     urls = [pointer for pointer in given if _is_url(listing.outline[pointer])]
-    yield from (Follow("next-url", pointer) for pointer in urls if "next" in names.plain(pointer))
+    yield from (NextPage("next-url", pointer) for pointer in urls if "next" in names.plain(pointer))
     for pointer in given:
         is_echo = names.cursor_rank(pointer) == 3 and str(listing.outline[pointer]).isdigit()
         if pointer not in urls and not is_echo:
             is_number = isinstance(listing.outline[pointer], int)
             yield from (
-                Follow("cursor", pointer, param=one) for one in names.cursor_params(pointer, is_number=is_number)
+                NextPage("cursor", pointer, param=one) for one in names.cursor_params(pointer, is_number=is_number)
             )
     for header, value in listing.response.headers.items():
         if value and names.cursor_rank(f"/{header}") in (0, 1, 2) and header != "link" and not _is_url(value):
             params = names.cursor_params(f"/{header}", is_number=value.isdigit())
-            yield from (Follow("cursor", header=_titled(header), param=one) for one in params)
+            yield from (NextPage("cursor", header=_titled(header), param=one) for one in params)
 
 
 def silent_places(listing: Listing) -> list[str]:
-    """Places that could name a next page, and are null, false or empty."""
+    """Places that could name a next page but are null, false or empty."""
     return [p for p, value in listing.outline.items() if names.cursor_rank(p) == 0 and _text(value) is None]
 
 
 def unreadable_places(listing: Listing) -> Iterator[str]:
-    """Next pages that Epochal has no option for, or does not follow."""
+    """Notes on next pages that Epochal cannot or does not follow."""
     headers = listing.response.headers
     if "next" in listing.relations:
         yield "The next page is named in an array of links, at a position that may change: no pointer leads there."
@@ -176,53 +176,53 @@ def unreadable_places(listing: Listing) -> Iterator[str]:
     shown = [("header Link", target)] if target else []
     shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
     for place, address in shown:
-        if listing.asked.follow(address) is None:
+        if listing.address.follow(address) is None:
             yield f"The next page at {place} is on another server, or no address: Epochal does not follow it."
 
 
-def follow(asking: Asking, first: Listing, key: Key, most: int = 8) -> Followed | None:
-    """The first way that leads from this page to another one, tested by a request for each.
+def follow(reader: PageReader, first: Listing, key: Key, max_ways: int = 8) -> LinkedPages | None:
+    """The first working way from this page to the next; tests each with a request.
 
     Args:
-        most: how many ways are tried.
+        max_ways: maximum number of ways to try.
     """
     before = key.all(first.records)
     for tried, way in enumerate(candidates(first)):
         address = way.address(first)
-        if tried >= most or address is None:
+        if tried >= max_ways or address is None:
             continue
-        second = asking.ask(address)
+        second = reader.ask(address)
         after = key.all(second.records) if second else []
         if second is None or not after or key.overlap(before, after):
             continue
-        return _walked(asking, way, first, second, key)
+        return _walked(reader, way, first, second, key)
     return None
 
 
-def follow_keys(asking: Asking, first: Listing, key: Key) -> Followed | None:
-    """Whether the API takes the key of a record, and gives the records after it."""
+def follow_keys(reader: PageReader, first: Listing, key: Key) -> LinkedPages | None:
+    """A keyset pagination, if the API returns the records after a key; else None."""
     before = key.all(first.records)
     if key.pointer is None or len(before) < 2:
         return None
     for param in names.KEYSETS:
-        way = Follow("keyset", key.pointer, param=param)
-        early = asking.ask(first.asked.with_params({param: _text(at(first.records[0], key.pointer)) or ""}))
+        way = NextPage("keyset", key.pointer, param=param)
+        early = reader.ask(first.address.with_params({param: _text(at(first.records[0], key.pointer)) or ""}))
         if early is None or key.all(early.records)[: len(before) - 1] != before[1:]:
             continue
         address = way.address(first)
-        second = asking.ask(address) if address else None
+        second = reader.ask(address) if address else None
         if second is not None and second.records and not key.overlap(before, key.all(second.records)):
-            return _walked(asking, way, first, second, key)
+            return _walked(reader, way, first, second, key)
     return None
 
 
-def _walked(asking: Asking, way: Follow, first: Listing, second: Listing, key: Key) -> Followed:
-    """The pages that follow, until the list ends or there are enough."""
+def _walked(reader: PageReader, way: NextPage, first: Listing, second: Listing, key: Key) -> LinkedPages:
+    """Reads further pages, up to the end of the list or the maximum number."""
     pages, seen = [first, second], {*key.all(first.records), *key.all(second.records)}
     ended, again = False, ""
     while not ended and not again and len(pages) < _MOST_PAGES:
         address = way.address(pages[-1])
-        further = asking.ask_softly(address) if address else None
+        further = reader.ask_softly(address) if address else None
         if address is not None and further is None:
             break
         keys = key.all(further.records) if further else []
@@ -236,7 +236,7 @@ def _walked(asking: Asking, way: Follow, first: Listing, second: Listing, key: K
             pages.append(further)
     end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read, and not the end"
     how = f"the second page was requested, and has {second.count} other records; {end}{again}"
-    return Followed(way, tuple(pages), ended, how, repeats=bool(again))
+    return LinkedPages(way, tuple(pages), ended, how, repeats=bool(again))
 
 
 def _says_end(listing: Listing) -> bool:
@@ -255,7 +255,7 @@ def links(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _text(value: Any) -> str | None:
-    """What is sent for a value of a response; None where it names nothing."""
+    """A value of a response as a request parameter; None if it names no page."""
     if value is None or isinstance(value, bool | dict | list):
         return None
     return str(value).strip() or None

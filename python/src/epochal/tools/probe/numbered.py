@@ -1,4 +1,4 @@
-"""Pages that are asked for by position or number: which parameters work, seen by what they give."""
+"""Pagination by offset or page number: finds the parameters that work, by comparing records."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from urllib.parse import parse_qsl, urlsplit
 from epochal._values.pages import AnyPages, Offset, Page
 from epochal.tools.probe import names
 from epochal.tools.probe.address import Address
-from epochal.tools.probe.asking import Asking, plural, records_of
 from epochal.tools.probe.body import Listing
-from epochal.tools.probe.followed import links
+from epochal.tools.probe.linked import links
+from epochal.tools.probe.page_reader import PageReader, plural, records_of
 from epochal.tools.probe.records import Key
 
 Kind = Literal["offset", "page"]
 
-#: The size of a page that is tried, and the round sizes below it.
+#: The page size to try, and smaller round sizes.
 LARGE = 100
 _ROUND = (100, 50, 25, 20, 10, 5, 2, 1)
-#: A page that no list has.
+#: Number of a page beyond the end of any list.
 _FAR = 1_000_000
-#: Statuses of a page behind the last one that the jar takes for the end of a list.
+#: Statuses of a page after the last one that the jar treats as the end of a list.
 PAST_END = (400, 404, 416)
 
 
 class Pair(NamedTuple):
-    """Parameters that go together: for the place of a page, and for its size."""
+    """The parameters for the position and for the size of a page."""
 
     kind: Kind
     position: str
@@ -36,17 +36,17 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Pages that can be asked for by their place.
+class NumberedPages:
+    """A working pagination by offset or page number.
 
     Attributes:
-        first: the number of the first page.
-        size: records of a page; a full one of that size was seen.
-        sized: whether the server obeys ``size_param``.
-        total: JSON Pointer to, or header with, the number of all records, where that number is right.
-        length: records of the whole list, where one response had them; else 0.
-        ends: what a page behind the end is; empty where that was not seen.
-        trouble: what is wrong with the pages; empty where they are right.
+        first: number of the first page.
+        size: page size; a full page of this size was seen.
+        sized: whether ``size_param`` has an effect.
+        total: JSON Pointer to, or header with, the correct number of all records; empty if none was found.
+        length: number of records of the whole list if one response had them all; else 0.
+        ends: the response for a page after the end; empty if none was seen.
+        trouble: a problem with the pages; empty if there is none.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class Counted:
     pages: tuple[Listing, ...] = ()
 
     def query(self, record: int, size: int) -> dict[str, str | int]:
-        """The parameters that ask for the page that begins at a record."""
+        """The parameters of the page that begins at a record."""
         place = record if self.kind == "offset" else self.first + record // size
         return {self.param: place, self.size_param: size}
 
@@ -99,7 +99,7 @@ class Counted:
 
 @dataclass
 class Hints:
-    """Names of parameters that a response or its address mentions."""
+    """Parameter names that occur in a response or its address."""
 
     offsets: list[str] = field(default_factory=list)
     pages: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Hints:
 
     @classmethod
     def of(cls, listing: Listing, given: Address) -> Hints:
-        """What the address that was given, links, and numbers around the records suggest."""
+        """Collects hints from the user's address, from links, and from numbers around the records."""
         hints = cls()
         queries = [given.params.items()]
         texts = [*links(listing.response.headers).values(), *listing.relations.values()]
@@ -135,14 +135,14 @@ class Hints:
                     found.append(name)
 
     def add_echo(self, name: str, value: int, count: int) -> None:
-        """A number beside the records, which may repeat what was asked for: the first page, of at least so many."""
+        """Adds a number next to the records that may echo a request parameter: position 0 or 1, or a page size."""
         is_place = value == 0 or (value == 1 and name in names.PAGES)
         is_size = value >= count and name in names.SIZES and name not in ("count", "first")
         if is_size or (is_place and name not in names.SIZES):
             self.add(name, str(value))
 
     def pairs(self) -> list[Pair]:
-        """Pairs of parameters, one of which was seen to ask for a place."""
+        """Pairs of parameters with a hinted position parameter."""
         found: list[Pair] = []
         kinds: tuple[tuple[Kind, list[str], Sequence[tuple[str, str]]], ...] = (
             ("offset", self.offsets, names.OFFSET_PAIRS),
@@ -155,20 +155,20 @@ class Hints:
         return found
 
 
-class Counting:
-    """Looks for parameters that ask for a page, and tests them.
+class NumberedSearch:
+    """Searches for pagination parameters and tests them.
 
     Args:
-        first: the first page; at least two records.
-        base: its address without parameters of pagination.
-        hints: what the response suggests.
+        first: the first page, with at least two records.
+        base: its address without pagination parameters.
+        hints: parameter names that the response suggests.
 
     Attributes:
-        small_page: a page that was cut to a smaller size, from the first record on.
+        small_page: a first page of a smaller size, if a size parameter has worked.
     """
 
-    def __init__(self, asking: Asking, first: Listing, base: Address, key: Key, hints: Hints) -> None:
-        self._asking, self._base, self._key, self._hints = asking, base, key, hints
+    def __init__(self, reader: PageReader, first: Listing, base: Address, key: Key, hints: Hints) -> None:
+        self._reader, self._base, self._key, self._hints = reader, base, key, hints
         self._keys = key.all(first.records)
         self._first = first
         self._small = 2 if len(self._keys) >= 6 else 1
@@ -176,14 +176,14 @@ class Counting:
         self._sizes = [*hints.sizes]
         self.small_page: Listing | None = None
 
-    def hinted(self) -> Counted | None:
-        """The first pair of parameters that works, of those that the response suggests."""
+    def hinted(self) -> NumberedPages | None:
+        """The first working pair among those that the response suggests."""
         return self._first_of(self._hints.pairs())
 
-    def usual(self) -> Counted | None:
-        """The first pair of parameters that works, of those that are usual.
+    def usual(self) -> NumberedPages | None:
+        """The first working pair among the usual ones.
 
-        Those of a kind are tried one by one only if all of them together have another effect than a smaller page.
+        The pairs of a kind are tried one by one only if all of them together have an effect other than a smaller page.
         """
         kinds: tuple[tuple[Kind, Sequence[str], Sequence[tuple[str, str]]], ...] = (
             ("offset", names.OFFSETS, names.OFFSET_PAIRS),
@@ -192,7 +192,7 @@ class Counting:
         for kind, positions, pairs in kinds:
             place = 1 if kind == "offset" else 2
             together = {**dict.fromkeys(positions, place), **dict.fromkeys(names.SIZES, self._small)}
-            page = self._asking.ask(self._base.with_params(together))
+            page = self._reader.ask(self._base.with_params(together))
             keys = self._key.all(page.records) if page else []
             if keys == self._keys[: self._small]:
                 self.small_page = self.small_page or page
@@ -203,8 +203,8 @@ class Counting:
                     return found
         return None
 
-    def _first_of(self, pairs: Sequence[Pair]) -> Counted | None:
-        """The first that works, tested at the size that the printed program asks for."""
+    def _first_of(self, pairs: Sequence[Pair]) -> NumberedPages | None:
+        """The first working pair, tested with the page size of the printed program."""
         for pair in pairs:
             if pair not in self._tried:
                 self._tried.add(pair)
@@ -212,11 +212,11 @@ class Counting:
                     return self._measured(found)
         return None
 
-    def _test(self, pair: Pair) -> Counted | None:
-        """Whether the parameters give the records that they should."""
+    def _test(self, pair: Pair) -> NumberedPages | None:
+        """Tests whether the parameters return the expected records."""
         kind, position, size = pair
         small, keys = self._small, self._keys
-        page = self._asking.ask(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
+        page = self._reader.ask(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
         if page is None or not page.records:
             return None
         found = self._key.all(page.records)
@@ -230,34 +230,34 @@ class Counting:
             return self._by_offset(position, size, found)
         return self._by_page(position, size, found)
 
-    def _by_offset(self, position: str, size: str, found: list[str]) -> Counted | None:
+    def _by_offset(self, position: str, size: str, found: list[str]) -> NumberedPages | None:
         keys, small = self._keys, self._small
         if found == keys[1 : 1 + small]:
             how = f"asked to skip 1 record and for {small}, it gave the right ones"
-            return Counted("offset", position, size, how)
+            return NumberedPages("offset", position, size, how)
         if len(found) >= len(keys) - 1 and found[: len(keys) - 1] == keys[1:]:
             how = f"asked to skip 1 record, it gave the list from the second one on; '{size}' had no effect"
-            return Counted("offset", position, size, how, sized=False)
+            return NumberedPages("offset", position, size, how, sized=False)
         return None
 
-    def _by_page(self, position: str, size: str, found: list[str]) -> Counted | None:
+    def _by_page(self, position: str, size: str, found: list[str]) -> NumberedPages | None:
         keys, small = self._keys, self._small
         for first in (1, 0):
             begin = (2 - first) * small
             if found == keys[begin : begin + small]:
                 how = f"asked for page 2 of {plural(small, 'record')}, it gave the right ones"
-                return Counted("page", position, size, how, first=first)
+                return NumberedPages("page", position, size, how, first=first)
         if {*found} & {*keys}:
             return None
         for first in (1, 0):
-            page = self._asking.ask(self._base.with_params({position: first, size: small}))
+            page = self._reader.ask(self._base.with_params({position: first, size: small}))
             if page is not None and self._key.all(page.records) == keys:
                 how = f"page {first} is the first page, and page 2 has other records; '{size}' had no effect"
-                return Counted("page", position, size, how, first=first, sized=False)
+                return NumberedPages("page", position, size, how, first=first, sized=False)
         return None
 
-    def _measured(self, found: Counted) -> Counted:
-        """With a size of which a second page was seen, and with what is known of the end."""
+    def _measured(self, found: NumberedPages) -> NumberedPages:
+        """Determines a page size for which a second page was seen, and the end of the list."""
         known, page = self._keys, self._first
         if found.sized and len(known) < LARGE:
             large = self._ask(found, 0, LARGE)
@@ -276,14 +276,14 @@ class Counting:
         right = bool(after) and after[: len(expected)] == expected and not {*after} & {*known[:size]}
         found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
-            what = f"Page 2 of {plural(size, 'record')} does not go on where page 1 ends ({self._asking.said})."
+            what = f"Page 2 of {plural(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
             none = "The size of a page: no parameter for it was found, and the list has one page only."
             return replace(found, trouble=what if found.sized or after else none)
-        says = f"page 2 of {plural(size, 'record')} goes on where page 1 ends, with {plural(len(after), 'record')}"
-        return self._with_end(replace(found, how=f"{found.how}; {says}"), known)
+        more = f"page 2 of {plural(size, 'record')} continues where page 1 ends, with {plural(len(after), 'record')}"
+        return self._with_end(replace(found, how=f"{found.how}; {more}"), known)
 
-    def _with_end(self, found: Counted, known: list[str]) -> Counted:
-        """With the total, where the page that it says to be the last one is; and with what comes behind it."""
+    def _with_end(self, found: NumberedPages, known: list[str]) -> NumberedPages:
+        """Adds the total, if the last page by that total is really the last one, and the response after the end."""
         for place, total in totals(found.pages[-1]):
             if found.length:
                 if total == found.length:
@@ -304,20 +304,20 @@ class Counting:
         behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
         return self._ended(found, behind, self._ask(found, behind, found.size))
 
-    def _ended(self, found: Counted, record: int, page: Listing | None) -> Counted:
-        if page is None and self._asking.status not in PAST_END:
+    def _ended(self, found: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
+        if page is None and self._reader.status not in PAST_END:
             return found
-        what = self._asking.said if page is None else records_of(page)
+        what = self._reader.outcome if page is None else records_of(page)
         ends = f"a page from record {record} on: {what}"
         trouble = f"Where the list ends: {ends}." if page is not None and page.records else ""
         return replace(found, ends=ends, trouble=trouble)
 
-    def _ask(self, found: Counted, record: int, size: int) -> Listing | None:
-        return self._asking.ask(self._base.with_params(found.query(record, size)))
+    def _ask(self, found: NumberedPages, record: int, size: int) -> Listing | None:
+        return self._reader.ask(self._base.with_params(found.query(record, size)))
 
 
 def totals(listing: Listing) -> list[tuple[str, int]]:
-    """Where a response may say how many records there are in all, and what it says."""
+    """Candidates for the total number of records: JSON Pointer or header, and number."""
     found = [(p, v) for p, v in listing.outline.items() if isinstance(v, int) and not isinstance(v, bool) and v > 0]
     headers = [(name, int(v)) for name, v in listing.response.headers.items() if re.fullmatch(r"\s*\d{1,15}\s*", v)]
     all_of_them = [

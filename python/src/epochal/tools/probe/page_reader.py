@@ -1,4 +1,4 @@
-"""Requests whose failure is a finding, and not an error."""
+"""Requests whose failure is a finding instead of an error."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from epochal.tools.probe.client import Client, StoppedError
 
 
 @dataclass
-class Asking:
-    """Asks for further pages of a list whose first page was read.
+class PageReader:
+    """Requests further pages of a list after its first page.
 
     Attributes:
-        said: what became of the last request, such as ``"status 404"`` or ``"10 records"``.
-        stopped: why no further request may be made; empty where it may.
-        missing: whether a response had nothing where the array of records was before.
+        outcome: outcome of the last request, such as ``"status 404"`` or ``"10 records"``.
+        stopped: why no further request may be made; empty if requests are allowed.
+        missing: whether a response had nothing in place of the array of records.
+        status: status of the last response; 0 without one.
     """
 
     client: Client
     layout: Layout
-    said: str = ""
+    outcome: str = ""
     stopped: str = ""
     missing: bool = False
     status: int = field(default=0)
 
     def ask(self, address: Address) -> Listing | None:
-        """The records of a page; None where there is no page, or an error.
+        """Reads a page; None if there is no page, or an error.
 
         Raises:
-            StoppedError: there were enough requests.
+            StoppedError: no further request may be made.
         """
         self.status = 0
         try:
             response = self.client.get(address, {"Accept": self.layout.accept})
         except HttpError as error:
-            self.said = f"no response ({error.condition})"
+            self.outcome = f"no response ({error.condition})"
             return None
         except StoppedError as stopped:
-            self.said = self.stopped = str(stopped)
+            self.outcome = self.stopped = str(stopped)
             raise
         self.status = response.status
         found = read_like(response, self.layout)
-        self.said = f"status {response.status}" if found is None else records_of(found)
+        self.outcome = f"status {response.status}" if found is None else records_of(found)
         self.missing = self.missing or (found is not None and found.missing)
         return found
 
     def ask_softly(self, address: Address) -> Listing | None:
-        """The same, where what is known already counts more than another page."""
+        """Reads a page; also None if no further request may be made."""
         try:
             return self.ask(address)
         except StoppedError:
