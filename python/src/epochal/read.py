@@ -85,10 +85,10 @@ def ingest(
         journal: size of the journal, and how long idempotency keys are remembered.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.
         limits: how large a micro-batch may be.
-        num_partitions: partitions of a batch.
-        fail_on_data_loss: whether rows that are gone fail the query.
-        source_id: the source's name in the offsets.
-        event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress, such as
+        num_partitions: number of partitions of a batch.
+        fail_on_data_loss: whether the query fails when rows after its offset are missing.
+        source_id: name of the source in the offsets.
+        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress, such as
             ``"receivedAt"``.
         options: options by the names that the jar gives them, such as ``{"port": 9999}``.
 
@@ -161,19 +161,19 @@ def random(
 
     Args:
         spark: the session.
-        rows_per_second: rows that become available in a second. Excludes ``rows_per_batch``.
-        rows_per_batch: rows of each micro-batch, whatever the time.
-        num_partitions: partitions of a batch.
-        seed: what the strings depend on, with the id.
-        min_length: characters of the shortest string.
-        max_length: characters of the longest string.
-        alphabet: the characters to choose from.
-        max_rows: rows in all; a batch read needs it.
-        start_timestamp: the timestamp of row 0; a ``datetime`` without a zone is local time.
+        rows_per_second: rows that become available per second. Excludes ``rows_per_batch``.
+        rows_per_batch: rows of each micro-batch, independent of time.
+        num_partitions: number of partitions of a batch.
+        seed: seed of the strings.
+        min_length: length of the shortest string, in characters.
+        max_length: length of the longest string, in characters.
+        alphabet: characters of the strings.
+        max_rows: total number of rows; required for a batch read.
+        start_timestamp: timestamp of row 0; a ``datetime`` without a zone is local time.
         limits: how large a micro-batch may be.
-        fail_on_data_loss: whether rows that are gone fail the query.
-        source_id: the source's name in the offsets.
-        event_time_column: the column whose highest value is kept in the offsets, with its lag in the progress; here
+        fail_on_data_loss: whether the query fails when rows after its offset are missing.
+        source_id: name of the source in the offsets.
+        event_time_column: column whose highest value is kept in the offsets, and whose lag is in the progress; here
             ``"timestamp"``.
         streaming: False returns a batch DataFrame.
         options: options by the names that the jar gives them, such as ``{"maxRows": 10}``.
@@ -243,7 +243,7 @@ def rest(
             ``request_body`` stands for its value.
         metadata_columns: columns with the origin of a record: ``"_url"``, ``"_status"``, ``"_fetchedAt"``,
             ``"_headers"``, ``"_params"``.
-        http: time limits, retries, TLS, proxy and budget of requests.
+        http: timeouts, retries, TLS, proxy and rate limits of requests.
         limits: how large a micro-batch may be.
         poll: how a stream polls for new records.
         num_partitions: number of tasks that fetch pages in parallel.

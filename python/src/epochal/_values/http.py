@@ -140,10 +140,10 @@ class Http(Value):
         retry_statuses: Statuses that are retried. Others from 300 on, except ``ignore_statuses``, fail the query.
             Default: ``"408,429,5xx"``.
         ignore_statuses: Statuses that count as an empty response, as 404 after the last page. Default: ``"none"``.
-        retry: How often what failed for a while is tried again.
-        budget: How many requests are made, by driver and tasks together.
-        tls: Which servers are trusted, and the client's own certificate. Files are on the driver.
-        proxy: The HTTP proxy that all requests go through.
+        retry: Retry policy for transient errors.
+        budget: Rate and concurrency limits of requests, for driver and tasks together.
+        tls: Trusted certificate authorities, and the client's certificate. Files are on the driver.
+        proxy: The HTTP proxy for all requests.
     """
 
     timeout: Duration | None = option("timeout", DURATION)

@@ -16,29 +16,29 @@ EndOfList = Literal["proven", "assumed"]
 WindowFormat = Literal["iso", "iso-millis", "epoch-seconds", "epoch-millis"]
 
 
-# What these fields say of themselves. The jar has one text for all paginations.
+# Documentation of fields for which the jar has one text for all paginations.
 _COUNTED_KEY = (
     "JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that "
     "changes in place then counts as the same. Unset: the whole record."
 )
 _CHAINED_END = (
-    "What the first page means if it has nothing where the next one is named (neither null nor empty): with proven it "
-    'fails the query, until some page has named a next one; with assumed the list ends there. Default: ``"proven"``.'
+    "What it means if the first page lacks the place that names the next page (it is neither null nor empty): proven "
+    'fails the query, until some page has named a next one; assumed ends the list there. Default: ``"proven"``.'
 )
 
 
 def _first(what: str) -> str:
     return (
-        f"The {what} that the first page is requested with. Unset: it is requested without one; ``request_body`` with "
-        "a place for it needs it."
+        f"The {what} of the first page. Unset: the first page is requested without one. Required if "
+        "``request_body`` has a placeholder for it."
     )
 
 
 _DRIFT = (
     "What happens when the list has fewer records than were delivered, or others at their positions (LIST_SHIFTED): "
-    "the query fails (fail), goes on from there once there are more again (warn), or reads the list again from its "
-    "first record, so that rows come twice (restart; not with ``partition_params`` or ``journal=True``). Unset: fail, "
-    "or warn with ``fail_on_data_loss=False``."
+    "the query fails (fail), resumes from there once there are more again (warn), or reads the list again from its "
+    "first record, so that rows are repeated (restart; not with ``partition_params`` or ``journal=True``). Unset: "
+    "fail, or warn with ``fail_on_data_loss=False``."
 )
 _JOURNAL = (
     "Whether responses are kept in the checkpoint until they are delivered, so that a replay does not request them "
@@ -73,8 +73,8 @@ class NoPages(Pages):
         end_of_list: Whether the response is taken to be the whole list: with proven, one that mentions further pages
             fails the query. Default: ``"proven"``.
         on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
-            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
+            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
@@ -109,8 +109,8 @@ class Offset(Pages):
         key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
             changes in place then counts as the same. Unset: the whole record.
         on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
-            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
+            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
@@ -145,8 +145,8 @@ class Page(Pages):
         key: JSON Pointer to the field that identifies a record and so shows whether the list has shifted: a record that
             changes in place then counts as the same. Unset: the whole record.
         on_drift: What happens when the list has fewer records than were delivered, or others at their positions
-            (LIST_SHIFTED): the query fails (fail), goes on from there once there are more again (warn), or reads the
-            list again from its first record, so that rows come twice (restart; not with ``partition_params`` or
+            (LIST_SHIFTED): the query fails (fail), resumes from there once there are more again (warn), or reads the
+            list again from its first record, so that rows are repeated (restart; not with ``partition_params`` or
             ``journal=True``). Unset: fail, or warn with ``fail_on_data_loss=False``.
         journal: Whether responses are kept in the checkpoint until they are delivered, so that a replay does not
             request them again. Default: ``False``.
@@ -177,13 +177,13 @@ class Cursor(Pages):
         next_header: Response header with the next cursor, instead of ``next``.
         param: Parameter that sends the cursor. Default: ``"cursor"``.
         header: Header that sends the cursor, in place of ``param``.
-        first: The cursor that the first page is requested with. Unset: it is requested without one; ``request_body``
-            with a place for it needs it.
+        first: The cursor of the first page. Unset: the first page is requested without one. Required if
+            ``request_body`` has a placeholder for it.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
-            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
-            Default: ``"proven"``.
+        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
+            ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -218,8 +218,8 @@ class Keyset(Pages):
             has the records with greater keys.
         param: Parameter that sends the key. Default: ``"cursor"``.
         header: Header that sends the key, in place of ``param``.
-        first: The key that the first page is requested with. Unset: it is requested without one; ``request_body`` with
-            a place for it needs it.
+        first: The key of the first page. Unset: the first page is requested without one. Required if ``request_body``
+            has a placeholder for it.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
@@ -255,9 +255,9 @@ class Link(Pages):
         rel: Relation of the next page's Link header. Default: ``"next"``.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
-            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
-            Default: ``"proven"``.
+        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
+            ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """
@@ -282,9 +282,9 @@ class NextUrl(Pages):
         next: JSON Pointer to the next page's URL in a response; missing, null or empty on the last page.
         has_more: JSON Pointer to a flag that is false on the last page, whatever else it names.
         last_page: JSON Pointer to a flag that is true on the last page, instead of ``has_more``.
-        end_of_list: What the first page means if it has nothing where the next one is named (neither null nor empty):
-            with proven it fails the query, until some page has named a next one; with assumed the list ends there.
-            Default: ``"proven"``.
+        end_of_list: What it means if the first page lacks the place that names the next page (it is neither null nor
+            empty): proven fails the query, until some page has named a next one; assumed ends the list there. Default:
+            ``"proven"``.
         max_pages: Maximum pages per poll (time-window: per window); more are an error. AvailableNow and batch reads
             take one poll to the end. Default: ``100000``.
     """

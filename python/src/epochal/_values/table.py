@@ -196,7 +196,7 @@ class Transport(OfTable):
             commits one by one. auto: inline; for tasks beyond their share of ``inline_max_bytes`` staged or, without
             staging, files beside the checkpoint. Default: ``"auto"``.
         inline_max_bytes: Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an
-            error, with auto a task whose share they exceed goes on by staging, or by a file where the database has no
+            error, with auto a task that exceeds its share continues with staging, or with a file if the database has no
             staging. Default: ``"64m"``.
         spill_directory: Directory, reachable by driver and executors, for rows beyond ``inline_max_bytes`` without
             staging (all but PostgreSQL). Unset: the checkpoint; for a batch a temporary directory in local mode, none
@@ -214,7 +214,7 @@ class Transport(OfTable):
         "inlineMaxBytes",
         SIZE,
         doc="Bytes of an epoch, as encoded, that may travel in commit messages: with inline more are an error, with "
-        "auto a task whose share they exceed goes on by staging, or by a file where the database has no staging. "
+        "auto a task that exceeds its share continues with staging, or with a file if the database has no staging. "
         'Default: ``"64m"``.',
     )
     spill_directory: Location | None = option("spillDirectory", PLACE)

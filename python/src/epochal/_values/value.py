@@ -24,9 +24,9 @@ class Option:
     """The option of the jar that a field sets.
 
     Attributes:
-        secret: whether its value is printed nowhere.
-        example: a value as it is written in Python; empty: that of its kind.
-        doc: what it says of itself, where the jar's text speaks of other values too.
+        secret: whether its value is masked when printed.
+        example: a value, as Python source; empty for the example of its kind.
+        doc: documentation that replaces the text of the jar, for an option that several values have.
     """
 
     name: str
@@ -56,12 +56,12 @@ def of(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: s
 
 
 def option(name: str, kind: Kind, *, secret: bool = False, example: str = "", doc: str = "") -> Any:
-    """A field that sets an option, or leaves it unset."""
+    """An optional field that sets an option."""
     return field(default=None, metadata=of(name, kind, secret=secret, example=example, doc=doc))
 
 
 def part(*kinds: type[Value], chooses: str | None = None, doc: str = "") -> Any:
-    """A field that is a value itself, and may set an option by its class."""
+    """An optional field that is a value itself; ``chooses`` names an option that follows from the value's class."""
     return field(default=None, metadata={"part": kinds, "chooses": chooses, "doc": doc})
 
 
