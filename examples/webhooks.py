@@ -42,7 +42,7 @@ def receive(port: int, place: Path) -> None:
     sender = ingest.Signature("github", secret=Secret.env("WEBHOOK_SECRET"))
     events = epochal.read.ingest(
         spark,
-        protocol=ingest.Http(port, auth=sender, headers=["X-GitHub-Event"]),
+        protocol=ingest.HttpServer(port, auth=sender, headers=["X-GitHub-Event"]),
         records=ingest.Json(),
         schema="action STRING, number INT",
     )

@@ -296,7 +296,7 @@ def rounded(found: epochal.Checkpoint) -> epochal.Checkpoint:
 
 def test_the_format_gives_a_row_for_each_source_of_each_epoch(spark: SparkSession, tmp_path: Path) -> None:
     place = write(tmp_path / "checkpoint", {n: offsets_text(str(n), "-") for n in range(3)}, [0, 1])
-    rows = epochal.read.checkpoint(spark, place)
+    rows = epochal.read.checkpoint_log(spark, place)
     rows.createOrReplaceTempView("epochs")
     found = spark.sql("SELECT epoch, source, offset, committed FROM epochs WHERE epoch > 0 ORDER BY epoch, source")
     assert [tuple(one) for one in found.collect()] == [
@@ -307,4 +307,4 @@ def test_the_format_gives_a_row_for_each_source_of_each_epoch(spark: SparkSessio
     ]
     shutil.rmtree(place)
     with pytest.raises(epochal.CheckpointError, match="CHECKPOINT_NOT_FOUND"):
-        epochal.read.checkpoint(spark, place).collect()
+        epochal.read.checkpoint_log(spark, place).collect()

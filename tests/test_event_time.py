@@ -85,7 +85,7 @@ def test_the_rows_of_a_checkpoint_have_the_event_time_and_the_watermark(
     run(spark, api, sqlite, checkpoint)
     api.records += [event(2, 20)]
     run(spark, api, sqlite, checkpoint)
-    rows = epochal.read.checkpoint(spark, checkpoint).orderBy("epoch").collect()
+    rows = epochal.read.checkpoint_log(spark, checkpoint).orderBy("epoch").collect()
     local = epochal.checkpoint(checkpoint)
     assert [row.epoch for row in rows] == [epoch.number for epoch in local.epochs]
     found = [row.event_time.astimezone(timezone.utc) if row.event_time else None for row in rows]

@@ -47,7 +47,7 @@ comments = epochal.write.rest(
     checkpoint={directory!r} + "/comments", query_name="comments", http=http)
 server = socket.create_server(("127.0.0.1", 0))
 protocols = dict(
-    tcp=ingest.Tcp(0, ack=True), http=ingest.Http(0), client=ingest.Tcp(server.getsockname()[1], mode="connect"))
+    tcp=ingest.Tcp(0, ack=True), http=ingest.HttpServer(0), client=ingest.Tcp(server.getsockname()[1], mode="connect"))
 ingested = {{}}
 for name, protocol in protocols.items():
     received = epochal.read.ingest(spark, protocol=protocol, event_time_column="receivedAt" if name == "tcp" else None)

@@ -32,7 +32,7 @@ HELPERS: dict[str, Callable[..., Any]] = {
     "epochal-rest": epochal.read.rest,
     "epochal-rest sink": epochal.write.rest,
     "epochal-jdbc": epochal.write.jdbc,
-    "epochal-checkpoint": epochal.read.checkpoint,
+    "epochal-checkpoint": epochal.read.checkpoint_log,
 }
 #: What goes to Spark's reader or writer and not to the format.
 SPARKS = {"spark", "df", "streaming", "schema", "checkpoint", "trigger", "output_mode", "query_name", "options"}

@@ -228,8 +228,8 @@ def wrong(value: Any) -> Any:
         (lambda: Tls(key_file="/k"), r"key_file without cert_file"),
         (lambda: epochal.ingest.Tcp(wrong("9999x")), r"'port' of ingest.Tcp is '9999x'.*Set it like this: port=9999\."),
         (
-            lambda: epochal.ingest.Http(1, headers=wrong("Date")),
-            r"'headers' of ingest.Http.*: headers=\[.User-Agent.\]",
+            lambda: epochal.ingest.HttpServer(1, headers=wrong("Date")),
+            r"'headers' of ingest.HttpServer.*: headers=\[.User-Agent.\]",
         ),
         (lambda: epochal.ingest.Tls(), r"'cert_file' of ingest.Tls is not given, nor is key_store_file"),
         (lambda: Proxy(url="http://p", password=HIDDEN), r"password without user"),

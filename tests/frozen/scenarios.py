@@ -264,7 +264,7 @@ SCENARIOS = {
         Scenario(
             "ingest-http",
             "the same with streams, headers and idempotency keys",
-            received(lambda port: ingest.Http(port, headers=["X-Event"]), ingest.Journal(dedup_window="36500d")),
+            received(lambda port: ingest.HttpServer(port, headers=["X-Event"]), ingest.Journal(dedup_window="36500d")),
             rows=lambda spark: [(text, "clicks", "push") for text in lines(2)],
             trigger="100 milliseconds",
         ),

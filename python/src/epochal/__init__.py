@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from epochal import testing
     from epochal.tools.checkpoint import Checkpoint, checkpoint
     from epochal.tools.display import Display, display
-    from epochal.tools.ledger import Ledger, LedgerRow, ledger
+    from epochal.tools.ledger import DatabaseLedger, LedgerRow, ledger
     from epochal.tools.watch.queries import await_all, queries, stop_all
     from epochal.tools.watch.watching import watch
 
 __all__ = [
     "Budget",
     "Checkpoint",
+    "DatabaseLedger",
     "Display",
     "Http",
-    "Ledger",
     "LedgerRow",
     "Limits",
     "Proxy",
@@ -73,7 +73,7 @@ __all__ += _errors.__all__
 _TOOLS = {
     "Checkpoint": "checkpoint",
     "Display": "display",
-    "Ledger": "ledger",
+    "DatabaseLedger": "ledger",
     "LedgerRow": "ledger",
     "await_all": "watch.queries",
     "checkpoint": "checkpoint",

@@ -64,7 +64,7 @@ INGEST: Final = Form(
         **_EVENT_TIME,
     },
     {
-        "protocol": (ingest.Tcp, ingest_http.Http),
+        "protocol": (ingest.Tcp, ingest_http.HttpServer),
         "records": (ingest.Text, ingest.Json, ingest.Csv),
         "journal": (ingest.Journal,),
         "limits": (Limits,),
@@ -151,7 +151,7 @@ JDBC: Final = Form(
     },
 )
 
-CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint", {"path": Option("path", TEXT)}, {})
+CHECKPOINT: Final = Form("epochal-checkpoint", "epochal.read.checkpoint_log", {"path": Option("path", TEXT)}, {})
 
 #: Spark's own format, which the jar has no part in.
 JDBC_SOURCE: Final = Form(

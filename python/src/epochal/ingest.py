@@ -3,13 +3,13 @@
 Every value is frozen, validated when it is created, and printed without secrets. ``None`` means "not set": the jar's
 default applies.
 
-================  ==============================
-``protocol=``     ``Tcp``, ``Http``
-``records=``      ``Text``, ``Json``, ``Csv``
-``journal=``      ``Journal``
-``Http(auth=)``   ``Bearer``, ``Basic``, ``Signature``
-``Http(tls=)``    ``Tls``
-================  ==============================
+======================  ==============================
+``protocol=``           ``Tcp``, ``HttpServer``
+``records=``            ``Text``, ``Json``, ``Csv``
+``journal=``            ``Journal``
+``HttpServer(auth=)``   ``Bearer``, ``Basic``, ``Signature``
+``HttpServer(tls=)``    ``Tls``
+======================  ==============================
 
 ``address`` returns the host and port on which a running query listens.
 
@@ -20,9 +20,9 @@ ingest.Tcp(port=0, ack=True)
 
 from epochal._ingest import address
 from epochal._values.ingest import Csv, Journal, Json, Tcp, Text
-from epochal._values.ingest_http import Basic, Bearer, Http, Signature, Tls
+from epochal._values.ingest_http import Basic, Bearer, HttpServer, Signature, Tls
 
-__all__ = ["Basic", "Bearer", "Csv", "Http", "Journal", "Json", "Signature", "Tcp", "Text", "Tls", "address"]
+__all__ = ["Basic", "Bearer", "Csv", "HttpServer", "Journal", "Json", "Signature", "Tcp", "Text", "Tls", "address"]
 
 
 def __dir__() -> list[str]:

@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["checkpoint", "ingest", "jdbc", "random", "rest"]
+__all__ = ["checkpoint_log", "ingest", "jdbc", "random", "rest"]
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-def checkpoint(spark: SparkSession, path: Location, *, options: Mapping[str, OptionValue] | None = None) -> DataFrame:
+def checkpoint_log(
+    spark: SparkSession, path: Location, *, options: Mapping[str, OptionValue] | None = None
+) -> DataFrame:
     """The logs of a checkpoint, of any query and any sink: one row for each source of each epoch.
 
     ``docs/checkpoints.md`` lists the columns. ``epochal.checkpoint`` returns the same logs as a value with a summary.
@@ -80,7 +82,7 @@ def ingest(
 
     Args:
         spark: the session.
-        protocol: how clients send records: ``ingest.Tcp`` or ``ingest.Http``. Required.
+        protocol: how clients send records: ``ingest.Tcp`` or ``ingest.HttpServer``. Required.
         records: format of a record: ``ingest.Text`` (the default), ``ingest.Json`` or ``ingest.Csv``.
         journal: size of the journal, and how long idempotency keys are remembered.
         schema: the columns of ``ingest.Json`` and ``ingest.Csv``.

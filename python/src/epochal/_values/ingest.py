@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from epochal._options import Duration, Size
-from epochal._values.ingest_http import Http
+from epochal._values.ingest_http import HttpServer
 from epochal._values.kind import BOOLEAN, DURATION, SECRET, SIZE, TEXT, one_of, whole
 from epochal._values.secret import Secret
 from epochal._values.value import Value, of, option
@@ -152,6 +152,6 @@ class Csv(Parsed):
 
 
 #: Values of ``protocol`` of ``epochal.read.ingest``.
-AnyProtocol = Tcp | Http
+AnyProtocol = Tcp | HttpServer
 #: Values of ``records`` of ``epochal.read.ingest``.
 AnyReceived = Text | Json | Csv

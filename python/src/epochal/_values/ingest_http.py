@@ -119,11 +119,11 @@ class Tls(Value):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Http(Value):
+class HttpServer(Value):
     """A listener for records in POST requests: lines, NDJSON, JSON, forms.
 
-    >>> Http(8080, auth=Bearer(Secret.env("TOKEN")), headers=["X-GitHub-Event"])
-    ingest.Http(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))
+    >>> HttpServer(8080, auth=Bearer(Secret.env("TOKEN")), headers=["X-GitHub-Event"])
+    ingest.HttpServer(port=8080, auth=ingest.Bearer(token=Secret.env('TOKEN')), headers=('X-GitHub-Event',))
 
     Args:
         port: Port to listen on (0: any free one, which ``epochal.ingest.address`` returns).

@@ -90,7 +90,7 @@ def read_remote(location: str, spark: SparkSession) -> Checkpoint:
     """Reads a checkpoint on any Hadoop file system, through ``format("epochal-checkpoint")``."""
     from epochal import read
 
-    rows = [row.asDict() for row in read.checkpoint(spark, location).collect()]
+    rows = [row.asDict() for row in read.checkpoint_log(spark, location).collect()]
     by_epoch: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         if row["epoch"] is not None:

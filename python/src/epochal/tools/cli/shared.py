@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from epochal._values.secret import Secret
 from epochal.errors import EpochalError, RepairError
-from epochal.tools.ledger import Change, Ledger, change, ledger
+from epochal.tools.ledger import Change, DatabaseLedger, change, ledger
 from epochal.tools.ledger import sqlite as _sqlite
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
         raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Answer with y to do it.")
 
 
-def read_ledger(options: argparse.Namespace) -> Ledger:
+def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
     """Reads the ledger that the arguments name."""
     return ledger(options.url, **_login(options))
 

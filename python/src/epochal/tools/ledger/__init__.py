@@ -9,13 +9,13 @@ from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
 from epochal.errors import OptionError
 from epochal.tools.ledger import jvm, sqlite
-from epochal.tools.ledger.model import Ledger, LedgerEpoch, LedgerRow
+from epochal.tools.ledger.model import DatabaseLedger, LedgerEpoch, LedgerRow
 from epochal.tools.ledger.repair import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Change", "Ledger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
+__all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
 
 
 def ledger(
@@ -25,7 +25,7 @@ def ledger(
     user: str | None = None,
     password: Secret | str | None = None,
     spark: SparkSession | None = None,
-) -> Ledger:
+) -> DatabaseLedger:
     """Reads the ledger of a database without changing it.
 
     >>> for row in epochal.ledger("jdbc:sqlite:comments.db"):  # doctest: +SKIP

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import ConnectUnsupportedError, named
-from epochal.tools.ledger.model import Ledger, epoch_of, row_of
+from epochal.tools.ledger.model import DatabaseLedger, epoch_of, row_of
 from epochal.tools.ledger.repair import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def read(spark: SparkSession, options: Mapping[str, str]) -> Ledger:
+def read(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
     """Reads the ledger that the options of ``epochal-jdbc`` name."""
     with named():
         found = json.loads(_desk(spark).read(dict(options)))
-    return Ledger(
+    return DatabaseLedger(
         place=found["place"],
         rows=tuple(
             row_of(

@@ -100,7 +100,7 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Ledger:
+class DatabaseLedger:
     """The ledger of a database at the time of reading. Prints as a table.
 
     Attributes:

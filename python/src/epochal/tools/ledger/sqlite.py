@@ -11,7 +11,7 @@ from typing import Any
 
 from epochal.errors import DatabaseError
 from epochal.tools.ledger.model import (
-    Ledger,
+    DatabaseLedger,
     LedgerEpoch,
     LedgerRow,
     epoch_of,
@@ -27,7 +27,7 @@ _HISTORY = 10
 _NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
 
-def read(url: str) -> Ledger:
+def read(url: str) -> DatabaseLedger:
     """Reads the ledger.
 
     Raises:
@@ -37,7 +37,7 @@ def read(url: str) -> Ledger:
     with _connected(url) as connection:
         connection.execute("BEGIN")
         ids = [name for (name,) in connection.execute("SELECT sink_id FROM epochal_ledger ORDER BY sink_id")]
-        return Ledger(place=url.partition("?")[0], rows=tuple(_row(connection, sink_id) for sink_id in ids))
+        return DatabaseLedger(place=url.partition("?")[0], rows=tuple(_row(connection, sink_id) for sink_id in ids))
 
 
 def change(url: str, wanted: Change) -> None:
