@@ -85,7 +85,8 @@ def test_the_package_reads_the_file_of_the_jar() -> None:
 
 
 def test_every_option_that_a_text_refers_to_is_one() -> None:
-    options = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/OPTIONS.md").read_text("utf-8"), re.MULTILINE))
+    lines = re.findall(r"^- (`.*?`) \(", (ROOT / "docs/OPTIONS.md").read_text("utf-8"), re.MULTILINE)
+    options = {name for line in lines for name in re.findall(r"`([^`]+)`", line)}
     options |= {name + suffix for name in options for suffix in ("File", "Env") if name + suffix not in options}
     texts = [file.read_text("utf-8") for file in sorted(ROOT.glob("scala/*/src/main/scala/**/*.scala"))]
     texts += [text for texts in CONDITIONS.values() for text in texts.values()]
