@@ -24,7 +24,7 @@ public final class HttpLoad {
     double seconds = Double.parseDouble(args[3]);
     double rate = Double.parseDouble(args[4]);
     byte[] request = request(perRequest);
-    run(port, connections, request, 3, rate / perRequest); // The JVM of the listener compiles.
+    run(port, connections, request, 3, rate / perRequest); // Warm-up of the listener's JVM.
     long begin = System.nanoTime();
     long[] nanos = run(port, connections, request, seconds, rate / perRequest);
     double took = (System.nanoTime() - begin) / 1e9;
@@ -45,7 +45,7 @@ public final class HttpLoad {
     return (head + body).getBytes(StandardCharsets.US_ASCII);
   }
 
-  /** The nanoseconds of all requests that were acknowledged. */
+  /** The durations of all acknowledged requests, in nanoseconds. */
   private static long[] run(int port, int connections, byte[] request, double seconds, double requestsPerSecond) throws Exception {
     long[][] found = new long[connections][];
     Thread[] threads = new Thread[connections];
@@ -72,7 +72,7 @@ public final class HttpLoad {
             }
             long sent = System.nanoTime();
             out.write(request);
-            while (!respond(in)) { // The journal is full, or busy: the time until it takes the records counts.
+            while (!respond(in)) { // The journal is full or busy: the time until the records are accepted counts.
               LockSupport.parkNanos(20_000_000L);
               out.write(request);
             }
@@ -90,7 +90,7 @@ public final class HttpLoad {
     return Arrays.stream(found).flatMapToLong(Arrays::stream).toArray();
   }
 
-  /** Whether the response acknowledges; false where it asks to send later. */
+  /** Whether the response acknowledges the request; false if the client must retry later. */
   private static boolean respond(DataInputStream in) throws IOException {
     String status = line(in);
     int length = 0;

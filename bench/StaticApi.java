@@ -9,10 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 
 /**
- * A paginated API that costs as little as it can: one thread, and pages that are made once, in which only the ids change.
+ * A paginated API with minimal cost: one thread, and pages that are generated once, in which only the ids change.
  *
  * <p>{@code java StaticApi.java <records> [<milliseconds>]} prints the port and serves {@code GET /comments?_start=S&_limit=N}
- * until its standard input ends; each answer begins so many milliseconds after its request. Record i has the id
+ * until its standard input ends; each response starts the given milliseconds after its request. Record i has the id
  * 10000000 + i; a page of 100 records has 29 KB.
  */
 final class StaticApi {
@@ -42,7 +42,7 @@ final class StaticApi {
     try {
       while (System.in.read() >= 0) {}
     } catch (java.io.IOException closed) {
-      // The parent is gone.
+      // The parent process has ended.
     }
     System.exit(0);
   }
@@ -87,14 +87,14 @@ final class StaticApi {
     }
   }
 
-  /** Milliseconds, rounded up; 0 when nobody waits. */
+  /** Milliseconds, rounded up; 0 if no connection waits. */
   private long untilNextIsDue() {
     if (late.isEmpty()) return 0;
     long nanos = ((Connection) late.peek().attachment()).due - System.nanoTime();
     return Math.max(1, (nanos + 999_999) / 1_000_000);
   }
 
-  /** The next connection whose answer is to be sent now, or null. */
+  /** The next connection whose response is due, or null. */
   private SelectionKey due() {
     boolean isDue = !late.isEmpty() && ((Connection) late.peek().attachment()).due <= System.nanoTime();
     return isDue ? late.poll() : null;
@@ -146,11 +146,11 @@ final class StaticApi {
     try {
       key.channel().close();
     } catch (java.io.IOException ignored) {
-      // It is gone.
+      // The connection is closed.
     }
   }
 
-  /** Answers the request in the buffer once its head is whole. Clients do not send the next one before. */
+  /** Responds to the request in the buffer once its head is complete. Clients do not pipeline requests. */
   private void answer(Connection connection) {
     ByteBuffer in = connection.in;
     int length = in.position();

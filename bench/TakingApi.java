@@ -4,8 +4,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.Executors;
 
 /**
- * An API that takes whatever is sent and says so: {@code java TakingApi.java} prints the port and serves until its standard
- * input ends.
+ * An API that accepts every request: {@code java TakingApi.java} prints the port and serves until its standard input ends.
  */
 final class TakingApi {
   private static final byte[] ANSWER = "{}".getBytes();

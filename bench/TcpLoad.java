@@ -12,15 +12,15 @@ import java.util.concurrent.locks.LockSupport;
  * Writes lines of 100 bytes over TCP, as fast as they are acknowledged or at a rate, and prints one line: lines a second, then the
  * 50th, 99th and 100th percentile of the acknowledgement in milliseconds.
  *
- * <p>The listener says {@code OK n} when it has stored n lines of a connection. At a rate the time counts from the moment at which a
- * write was due. Of the lines that were sent none may be left when a run ends.
+ * <p>The listener sends {@code OK n} when it has stored n lines of a connection. At a rate, times count from the moment a write
+ * was due. All lines must be acknowledged when a run ends.
  *
  * <p>{@code java TcpLoad.java port connections linesPerWrite seconds linesPerSecond(0: no limit)}
  */
 public final class TcpLoad {
   private static final int LINE = 100;
 
-  /** Lines of a connection that wait for their acknowledgement, at the most: what a client could send again. */
+  /** Maximum unacknowledged lines of a connection: those that a client could send again. */
   private static final int WINDOW = 8192;
 
   public static void main(String[] args) throws Exception {
@@ -29,7 +29,7 @@ public final class TcpLoad {
     int perWrite = Integer.parseInt(args[2]);
     double seconds = Double.parseDouble(args[3]);
     double rate = Double.parseDouble(args[4]);
-    run(port, connections, perWrite, Math.max(3, seconds / 2), rate); // The JVM of the listener compiles.
+    run(port, connections, perWrite, Math.max(3, seconds / 2), rate); // Warm-up of the listener's JVM.
     long begin = System.nanoTime();
     long[] nanos = run(port, connections, perWrite, seconds, rate);
     double took = (System.nanoTime() - begin) / 1e9;
@@ -43,7 +43,7 @@ public final class TcpLoad {
     return sorted[(int) Math.min(sorted.length - 1, Math.floor(sorted.length * share))] / 1e6;
   }
 
-  /** The nanoseconds of all writes, from each to the acknowledgement of its last line. */
+  /** The durations of all writes to the acknowledgement of their last lines, in nanoseconds. */
   private static long[] run(int port, int connections, int perWrite, double seconds, double rate) throws Exception {
     Connection[] all = new Connection[connections];
     CountDownLatch go = new CountDownLatch(1);
@@ -108,7 +108,7 @@ public final class TcpLoad {
       socket.shutdownOutput();
     }
 
-    /** Looks only at the last acknowledgement of what came together. */
+    /** Evaluates only the last of several acknowledgements that arrived together. */
     private void read() throws IOException {
       InputStream in = socket.getInputStream();
       byte[] block = new byte[1 << 16];
@@ -137,7 +137,7 @@ public final class TcpLoad {
         try {
           socket.close();
         } catch (IOException ignored) {
-          // It is closed.
+          // The connection is closed.
         }
       }
     }

@@ -1,6 +1,6 @@
 """Lines of 100 bytes over TCP into a durable journal, and from there into a query.
 
-Beside it what a user could write in a few lines: an asyncio server that appends what it reads to a file, syncs it, and
+The baseline is what a user could write in a few lines: an asyncio server that appends the lines to a file, syncs it and
 acknowledges, without offsets, replay or a query. Listener, query and client share the machine.
 """
 

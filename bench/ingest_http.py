@@ -1,7 +1,7 @@
 """epochal-ingest over HTTP in requests of 100 records, with a query.
 
-Beside it a FastAPI endpoint that appends to a file and syncs it, without a query. Listener, query and client share the
-machine.
+The baseline is a FastAPI endpoint that appends to a file and syncs it, without a query. Listener, query and client
+share the machine.
 """
 
 from __future__ import annotations

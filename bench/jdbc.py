@@ -1,4 +1,4 @@
-"""epochal-jdbc against what a user would write instead, on one PostgreSQL server that shares the cores with Spark."""
+"""epochal-jdbc compared with what a user would write instead, on a PostgreSQL server that shares Spark's cores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Target:
             return row[0] if row else None
 
     def fresh(self, key: bool) -> None:
-        """An empty table, without a ledger; what earlier measurements have dirtied is written out."""
+        """Creates an empty table, drops the ledger, and flushes the dirty pages of earlier measurements."""
         self.execute(
             "DROP TABLE IF EXISTS events, epochal_ledger, epochal_ledger_retired, epochal_ledger_history",
             f"CREATE TABLE events ({COLUMNS.format(key=' PRIMARY KEY' if key else '')})",
@@ -59,7 +59,7 @@ class Target:
 
 
 def events(spark: SparkSession, epochs: int = EPOCHS, rows: int = EPOCH, start: int = 0) -> DataFrame:
-    """Five columns, 70 bytes a row in binary COPY; so many epochs, in two partitions."""
+    """A stream of ``epochs`` epochs in two partitions; a row has five columns and 70 bytes in binary COPY."""
     numbers = epochal.read.random(spark, rows_per_batch=rows, max_rows=rows * epochs, num_partitions=2, max_length=0)
     return numbers.selectExpr(
         f"id + {start} AS id",
@@ -71,7 +71,7 @@ def events(spark: SparkSession, epochs: int = EPOCHS, rows: int = EPOCH, start: 
 
 
 def measure(start: Callable[[str], Any]) -> list[dict[str, Any]]:
-    """Runs a query to its end; the progress of its epochs."""
+    """Runs a query to its end; returns the progress of its epochs."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
         query = start(checkpoint)
         query.awaitTermination()
@@ -92,7 +92,7 @@ def ours(df: DataFrame, target: Target, **options: Any) -> list[dict[str, Any]]:
 
 
 def other(df: DataFrame, sink: Callable[[Any], Any]) -> list[dict[str, Any]]:
-    """Another sink of Spark's, that ``sink`` puts on the writer."""
+    """Measures another sink, which ``sink`` sets on the writer."""
 
     def start(checkpoint: str) -> Any:
         return sink(df.writeStream).trigger(availableNow=True).option("checkpointLocation", checkpoint).start()
@@ -105,7 +105,7 @@ def peer(df: DataFrame, write: Callable[[DataFrame], None]) -> list[dict[str, An
 
 
 def insert(batch: DataFrame, target: Target, table: str, mode: str = "append") -> None:
-    """What the documentation of Spark and of the driver recommend for speed."""
+    """Inserts with the settings that the documentation of Spark and of the driver recommends for speed."""
     url = f"{target.url}&reWriteBatchedInserts=true"
     batch.write.mode(mode).option("batchsize", 10_000).option("truncate", True).jdbc(
         url, table, properties={"driver": "org.postgresql.Driver"}
@@ -113,7 +113,7 @@ def insert(batch: DataFrame, target: Target, table: str, mode: str = "append") -
 
 
 def binary_rows(start: int, count: int) -> bytes:
-    """The same rows as binary COPY has them, with its header and trailer."""
+    """The same rows in the format of binary COPY, with header and trailer."""
     out = io.BytesIO()
     out.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
     pack = struct.Struct(">hiqi20sidiqii").pack
@@ -124,7 +124,7 @@ def binary_rows(start: int, count: int) -> bytes:
 
 
 def raw_copy(target: Target, parts: list[bytes]) -> float:
-    """The limit: bytes that lie ready, each part by a connection of its own."""
+    """The upper limit: COPY of prepared bytes, each part over its own connection."""
 
     def load(part: bytes) -> None:
         copy = "COPY events FROM STDIN (FORMAT binary)"
@@ -142,8 +142,8 @@ def raw_copy(target: Target, parts: list[bytes]) -> float:
 
 
 def phases(name: str, progress: list[dict[str, Any]]) -> None:
-    """Where an epoch's time goes, in milliseconds: medians."""
-    last = progress[1:]  # the first claims
+    """Prints the phases of an epoch, as medians in milliseconds."""
+    last = progress[1:]  # the first epoch also claims the sink
     parts = {
         "trigger": [p["durationMs"]["triggerExecution"] for p in last],
         "tasks and commit": [p["durationMs"]["addBatch"] for p in last],
@@ -197,7 +197,7 @@ def append(spark: SparkSession, target: Target, key: bool, goals: tuple[float, f
 
 
 def upsert(spark: SparkSession, target: Target) -> bool:
-    """Epochs of 500,000 rows into a table of 2,000,000, half of them new; the first two of a query are left out."""
+    """Epochs of 500,000 rows, half of them new, into a table of 2,000,000. The first two epochs are not counted."""
     names = "id, name, amount, at, kind"
     fill = (
         f"INSERT INTO events ({names}) SELECT n, lpad(n::text, 20, 'x'), n / 7.0, now(), n % 1000 "
@@ -229,7 +229,7 @@ def upsert(spark: SparkSession, target: Target) -> bool:
         return progress
 
     def limit() -> float:
-        """What the server itself takes for it, with rows that lie in a table."""
+        """The upper limit: the same merge by the server alone, from rows in a table."""
         target.fresh(True)
         lying = fill.replace("INTO events", "INTO lying").replace(
             "(0, 1999999)", f"({half_new}, {half_new + EPOCH - 1})"
@@ -262,11 +262,11 @@ def upsert(spark: SparkSession, target: Target) -> bool:
 
 
 def small_epochs(spark: SparkSession, target: Target) -> bool:
-    """What an epoch of one row costs, and that it costs the same after thousands."""
+    """The cost of an epoch of one row, which must not grow over thousands of epochs."""
     count, steady = 5_000, 300
 
     def millis(progress: list[dict[str, Any]]) -> float:
-        """The mean without the slowest tenth: what is measured are whole milliseconds."""
+        """The mean without the slowest tenth. A median would be too coarse, since the times are whole milliseconds."""
         values = sorted(p["durationMs"]["addBatch"] for p in progress)
         return statistics.fmean(values[: len(values) * 9 // 10])
 
@@ -277,7 +277,7 @@ def small_epochs(spark: SparkSession, target: Target) -> bool:
         target.fresh(False)
         return ours(events(spark, epochs, 1), target)
 
-    # Compiled code only: it is the table that could make late epochs slower, not the machine that makes early ones so.
+    # Warms up the JVM: otherwise slow early epochs would hide that late ones are slower.
     noop(1000), epochal_jdbc(1000)
     extra = statistics.median(millis(epochal_jdbc()[-200:]) - noop() for _ in range(3))
     print(f"\nAn epoch of one row: {extra:.1f} ms over noop (goal 5: {'met' if extra <= 5 else 'MISSED'})")

@@ -1,4 +1,4 @@
-"""From the moment at which a row is due to its write in a task, at 1,000 rows a second: continuous and real-time."""
+"""The latency from the time a row is due to its write in a task, at 1,000 rows a second: continuous and real-time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.epoch_files import FORMAT, build, epochs
 
 RATE = 1000
 SECONDS = 30
-#: The JVM compiles meanwhile.
+#: Time for the JVM to compile.
 WARM_UP_SECONDS = 10
 
 Trigger = Callable[[DataStreamWriter], DataStreamWriter]
@@ -35,11 +35,11 @@ def real_time(writer: DataStreamWriter) -> DataStreamWriter:
 
 
 def latencies(rows: DataFrame, trigger: Trigger, due: Callable[[int, Path], int]) -> list[float]:
-    """Milliseconds of each row of the committed epochs that came after the warm-up.
+    """The latency of each row of the committed epochs after the warm-up, in milliseconds.
 
     Args:
-        rows: with one number each.
-        due: tells from that number and the checkpoint when the row was due, in microseconds since 1970.
+        rows: a stream with one numeric column.
+        due: computes the time a row was due from its number and the checkpoint, in microseconds since 1970.
     """
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as place:
         path, checkpoint = Path(place, "rows"), Path(place, "checkpoint")

@@ -1,4 +1,4 @@
-"""What the benchmarks of epochal-ingest share: listeners, loads of Java clients, and the table."""
+"""Shared code of the epochal-ingest benchmarks: listeners, load from Java clients, and the result table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LATENCY_GOAL = 20.0
 
 @dataclass(frozen=True)
 class Load:
-    """What a client has seen: records a second, and percentiles of the acknowledgement in milliseconds."""
+    """The results of a client: records a second, and percentiles of the acknowledgement in milliseconds."""
 
     rate: float
     median: float
     p99: float
-    most: float
+    slowest: float
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Contest:
         program: the client, a Java file beside this one; its arguments are port, connections, records in a write or
             request, seconds, and records a second (0: as fast as they are acknowledged).
         goal: records a second.
-        connections: of the client.
-        at_once: records in a write or request under full load.
-        at_once_calm: the same at a tenth of the goal.
+        connections: number of connections of the client.
+        at_once: records per write or request under full load.
+        at_once_calm: records per write or request at a tenth of the goal.
     """
 
     program: str
@@ -56,7 +56,7 @@ class Contest:
         return Load(*(float(text) for text in done.stdout.split()))
 
     def run(self, title: str, contenders: Mapping[str, Callable[[], AbstractContextManager[int]]]) -> bool:
-        """Measures, prints, and says whether the first contender meets the goals."""
+        """Measures and prints; returns whether the first contender meets the goals."""
         found: dict[str, tuple[Load, Load]] = {}
         print(f"\n{title}; load average at the start {os.getloadavg()[0]:.1f}", flush=True)
         for name, listener in contenders.items():
@@ -75,7 +75,7 @@ class Contest:
 
 @contextmanager
 def ours(spark: SparkSession, directory: str, **options: str) -> Iterator[int]:
-    """The port of a query that takes records and drops its rows. It has delivered all that were acknowledged."""
+    """Runs a query that receives records and drops its rows; checks that it has delivered all acknowledged records."""
     port = free_port()
     rows = spark.readStream.format("epochal-ingest").options(port=port, maxJournalBytes="8g", **options).load()
     writer = rows.select("value").writeStream.format("noop").option("checkpointLocation", f"{directory}/checkpoint")
@@ -98,7 +98,7 @@ def ours(spark: SparkSession, directory: str, **options: str) -> Iterator[int]:
 
 @contextmanager
 def program(text: str, *arguments: str) -> Iterator[int]:
-    """The port of a Python program, which is its first argument."""
+    """Runs a Python program; yields the port, which is its first argument."""
     port = free_port()
     with subprocess.Popen([sys.executable, "-c", text, str(port), *arguments]) as server:
         try:

@@ -1,4 +1,4 @@
-"""epochal-random against Spark's own rate-micro-batch, both into noop, 1,000,000 rows a batch."""
+"""epochal-random compared with Spark's rate-micro-batch, both into noop, 1,000,000 rows a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""epochal-rest against what a user would write instead, on one static server: 100 rows a page, 50,000 rows a batch."""
+"""epochal-rest compared with what a user would write instead, on a static API: 100 rows a page, 50,000 rows a batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORDS = ROWS_PER_BATCH * BATCHES * 2
 
 @contextmanager
 def static_api(records: int, latency_millis: int = 0) -> Iterator[str]:
-    """The URL of a server in a JVM of its own, which ends with us."""
+    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
     source = Path(__file__).with_name("StaticApi.java")
     with subprocess.Popen(
         ["java", str(source), str(records), str(latency_millis)],
@@ -49,7 +49,7 @@ class Pages(InputPartition):
 
 
 class CommentsSource(DataSource):
-    """The peer: a Python data source in two partitions, with a pooled connection in each task."""
+    """The baseline: a Python data source in two partitions, with a pooled connection in each task."""
 
     @classmethod
     def name(cls) -> str:
@@ -96,7 +96,7 @@ def ours(spark: SparkSession, url: str, batches: int = BATCHES, **more: int | bo
 
 
 def urllib3_loop(url: str, rows: int = ROWS_PER_BATCH * 10) -> float:
-    """Rows a second of one connection and ``json.loads``, without anything that a query would do with the rows."""
+    """Rows a second of one connection and ``json.loads``, without the work of a query."""
     pool = urllib3.PoolManager()
     begin = time.perf_counter()
     read = 0
@@ -109,7 +109,7 @@ def urllib3_loop(url: str, rows: int = ROWS_PER_BATCH * 10) -> float:
 def main() -> bool:
     if find_spec("pyarrow") is None:
         raise SystemExit("Python data sources need pyarrow: pip install -r bench/requirements.txt")
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # The one that has urllib3.
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # The environment with urllib3.
     spark = session()
     # Spark's Python workers cannot import this file.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""What a poll of an API that has nothing new costs, over a trigger of a source that has nothing and asks nobody."""
+"""The cost of polling an API without new records, compared with an idle source that makes no requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOAL_MILLIS = 15.0
 
 
 def idle_millis(df: DataFrame) -> list[int]:
-    """Milliseconds of each trigger without rows, when everything was read; the first fifty are left out."""
+    """Milliseconds of each trigger without rows, after all records are read. The first fifty are not counted."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
         query = df.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
         try:
@@ -39,12 +39,12 @@ def crawl(spark: SparkSession, url: str, **more: Any) -> DataFrame:
 
 
 def main() -> bool:
-    # Spark reports a trigger without rows every ten seconds unless told otherwise.
+    # By default, Spark reports a trigger without rows only every ten seconds.
     spark: SparkSession = session(spark_sql_streaming_noDataProgressEventInterval="0")
     try:
         with static_api(1000) as url:
             contenders: dict[str, Callable[[], DataFrame]] = {
-                "nothing asked": lambda: epochal.read.random(spark, rows_per_batch=100, max_rows=1000),
+                "no requests": lambda: epochal.read.random(spark, rows_per_batch=100, max_rows=1000),
                 "epochal-rest": lambda: epochal.read.rest(
                     spark, url, schema=SCHEMA, pages=epochal.rest.Offset(size=100)
                 ),
@@ -56,16 +56,16 @@ def main() -> bool:
             for turn in range(4):
                 for name, source in contenders.items():
                     millis = statistics.fmean(idle_millis(source()))
-                    if turn:  # the first warms up
+                    if turn:  # the first round is the warm-up
                         found[name].append(millis)
     finally:
         spark.stop()
     print("\nA trigger without rows: medians of 3 rounds in turn")
-    empty = statistics.median(found["nothing asked"])
+    empty = statistics.median(found["no requests"])
     met = True
     for name, values in found.items():
         extra = statistics.median(values) - empty
         verdict = f"   {extra:+.1f} ms, goal {GOAL_MILLIS:.0f}: {'met' if extra <= GOAL_MILLIS else 'MISSED'}"
-        print(f"  {name:<40} {statistics.median(values):>8.1f} ms{'' if name == 'nothing asked' else verdict}")
+        print(f"  {name:<40} {statistics.median(values):>8.1f} ms{'' if name == 'no requests' else verdict}")
         met = met and extra <= GOAL_MILLIS
     return met

@@ -1,4 +1,4 @@
-"""epochal-rest against a server that is slow to answer: what so many requests at a time are worth."""
+"""epochal-rest with a slow server: the gain from concurrent requests."""
 
 from __future__ import annotations
 

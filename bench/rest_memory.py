@@ -1,4 +1,4 @@
-"""What stays on the heap while a query reads a million records: no more than for a tenth of them."""
+"""Heap use of a query that reads a million records, which must not exceed that for a tenth of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import epochal
 
 FEW = 100_000
 MANY = 1_000_000
-#: Spark itself keeps a little of every batch: progress, stages, metrics.
+#: Allowance for what Spark keeps of every batch: progress, stages, metrics.
 ALLOWED_BYTES = 8 << 20
 
 
 def used_bytes(spark: SparkSession) -> int:
-    """Of the JVM's heap, after collections that found nothing more to free."""
+    """Used bytes of the JVM's heap after several garbage collections."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     least = runtime.totalMemory()
     for _ in range(5):
@@ -29,7 +29,7 @@ def used_bytes(spark: SparkSession) -> int:
 
 
 def idle_bytes(spark: SparkSession, records: int, **more: bool) -> int:
-    """Bytes used once a query has read so many records and waits for more."""
+    """Used bytes once a query has read all records and waits for more."""
     with (
         static_api(records) as url,
         tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint,

@@ -1,4 +1,4 @@
-"""A page larger than the heap: read whole by a driver that has less memory than the page has bytes."""
+"""A page that is larger than the driver's heap and is read completely."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODES = {
 
 
 class Page(BaseHTTPRequestHandler):
-    """One page with all records, made while it is sent."""
+    """An API with one page of all records, generated while it is sent."""
 
     protocol_version = "HTTP/1.1"
     front, behind = b'{"data":[', b'],"next":null}'
@@ -48,7 +48,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 def read(url: str, mode: str) -> None:
-    """In a process of its own, whose JVM has the small heap."""
+    """Reads the page, in a separate process whose JVM has a small heap."""
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", HEAP)
     spark = epochal.configure(builder).config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

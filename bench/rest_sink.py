@@ -1,4 +1,4 @@
-"""epochal-rest as a sink against an httpx loop: 1,000 rows in requests of 100, one task, one fast server."""
+"""The epochal-rest sink compared with an httpx loop: 1,000 rows in requests of 100, one task, one fast server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EPOCHS = 40
 
 @contextmanager
 def taking_api() -> Iterator[str]:
-    """The URL of a server in a JVM of its own, which ends with us."""
+    """Runs a server in a separate JVM, which ends with this process; yields its URL."""
     source = Path(__file__).with_name("TakingApi.java")
     with subprocess.Popen(["java", str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -42,7 +42,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def epoch_millis(start: Callable[[str], Any]) -> float:
-    """What an epoch's rows take, from planning to the sink's commit; the first ten epochs are left out."""
+    """Milliseconds per epoch, from planning to the sink's commit. The first ten epochs are not counted."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
         query = start(checkpoint)
         query.awaitTermination()
@@ -52,7 +52,7 @@ def epoch_millis(start: Callable[[str], Any]) -> float:
 
 
 def ours(spark: SparkSession, url: str) -> float:
-    """Rows a second of the sink alone: what ``noop`` takes for the same epochs is subtracted."""
+    """Rows a second of the sink alone: the time of ``noop`` for the same epochs is subtracted."""
 
     def noop(checkpoint: str) -> Any:
         writer = rows(spark).writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -67,7 +67,7 @@ def ours(spark: SparkSession, url: str) -> float:
 
 
 def httpx_loop(url: str) -> float:
-    """Rows a second of one connection, which sends rows that are dicts already."""
+    """Rows a second of one connection that sends prepared dicts."""
     made = [{"id": i, "value": "x" * 100} for i in range(ROWS)]
     with httpx.Client() as client:
         times = []

@@ -1,4 +1,4 @@
-"""What all benchmarks share: a Spark session, the steady state of a query, and rounds in turn."""
+"""Shared code of the benchmarks: a Spark session, the steady state of a query, and alternating rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def session(**conf: str) -> SparkSession:
 def steady_state(df: DataFrame, batches: int) -> float:
     """Rows a second of a streaming frame into noop: rows / (triggerExecution - walCommit - commitOffsets).
 
-    The first two batches are left out.
+    The first two batches are not counted.
     """
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as checkpoint:
         query = df.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
@@ -56,13 +56,13 @@ def steady_state(df: DataFrame, batches: int) -> float:
 
 @dataclass
 class Contest:
-    """Contenders that take turns.
+    """Contenders that are measured in alternating rounds.
 
     Args:
-        contenders: what measures each, in ``unit``.
-        goals: the least that the first of a pair must be, as a multiple of the second; None where there is no goal.
-            Ratios are the median of those of each round.
-        warm_up: rounds before those that count.
+        contenders: the measurement of each contender, in ``unit``.
+        goals: minimum ratio of the first of a pair to the second; None without a goal. The ratio is the median over the
+            rounds.
+        warm_up: rounds before the counted ones.
     """
 
     title: str
@@ -74,7 +74,7 @@ class Contest:
     figures: dict[str, list[float]] = field(default_factory=dict)
 
     def run(self) -> bool:
-        """Measures, prints, and says whether every goal is met."""
+        """Measures and prints; returns whether every goal is met."""
         for _ in range(self.warm_up):
             for measure in self.contenders.values():
                 measure()

@@ -15,18 +15,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-#: The columns of a comment, as Spark's DDL.
+#: Columns of a comment, as Spark DDL.
 SCHEMA = "postId INT, id INT, name STRING, email STRING, body STRING"
 
 _AUTHORS = ("ada", "grace", "edsger", "barbara", "leslie")
 
 
 class CommentsApi:
-    """Serves comments on a port of 127.0.0.1, between ``with`` and its end.
+    """A context manager that serves comments on a port of 127.0.0.1.
 
     Args:
-        count: how many comments there are at first.
-        port: 0 is any free port.
+        count: initial number of comments.
+        port: the port; 0 chooses a free one.
     """
 
     def __init__(self, count: int, port: int = 0) -> None:
@@ -36,7 +36,7 @@ class CommentsApi:
         self.url = f"http://127.0.0.1:{self._server.server_port}/comments"
 
     def add(self, count: int) -> None:
-        """``count`` comments are written, at the end of the list."""
+        """Appends ``count`` comments to the list."""
         first = len(self.comments) + 1
         self.comments += [comment(number) for number in range(first, first + count)]
 
@@ -73,7 +73,7 @@ class CommentsApi:
 
 
 def comment(number: int) -> dict[str, Any]:
-    """The comment with the id ``number``, counted from 1: the same in each run."""
+    """The comment with the id ``number``, counted from 1. It is the same in every run."""
     author = _AUTHORS[number * 7 % 11 % len(_AUTHORS)]
     return {
         "postId": (number - 1) // 5 + 1,

@@ -1,9 +1,9 @@
-"""Streams a comments API into a database table exactly once. Needs Spark and Epochal's jar, and no package of Python:
+"""Streams a comments API into a database table exactly once. Needs only Spark and Epochal's jar, no Python package:
 
 spark-submit --jars dist/epochal-spark_2.13-0.1.0.jar examples/comments_to_table.py \
     http://127.0.0.1:8000/comments jdbc:sqlite:comments.db checkpoint-comments
 
-Stop it however you like, with SIGKILL too: started again, it goes on where the table ends.
+You can stop it at any time, even with SIGKILL: a restarted job resumes where the table ends.
 """
 
 import sys
@@ -31,7 +31,7 @@ query = (
     .option("createTable", True)
     .option("sinkId", "comments")
     .option("checkpointLocation", checkpoint)
-    .trigger(availableNow=True)  # leave it out to follow the API for ever
+    .trigger(availableNow=True)  # leave it out to follow the API continuously
     .start()
 )
 query.awaitTermination()

@@ -1,9 +1,9 @@
-"""A comments API into a database and into a Delta table: stopped half way, started again, each comment there once.
+"""A comments API into a database and into a Delta table: stopped half way, restarted, with each comment there once.
 
 python examples/comments_two_targets.py [--directory DIRECTORY] [--url JDBC_URL --user USER] [--delta]
 
-Without --url the database is SQLite; the password of another one is in the environment variable DB_PASSWORD. --delta
-needs Delta's jars on Spark's class path, in the release for this line of Spark; for Spark 4.0:
+Without --url the database is SQLite; another database takes its password from the environment variable DB_PASSWORD.
+--delta needs Delta's jars on Spark's class path, in the release for this line of Spark; for Spark 4.0:
 
 spark-submit --packages io.delta:delta-spark_2.13:4.0.1 --jars dist/epochal-spark_2.13-0.1.0.jar \
     examples/comments_two_targets.py --delta
@@ -55,7 +55,7 @@ spark = epochal.configure(builder).getOrCreate()
 
 
 def into_database(comments: DataFrame, checkpoint: Path) -> StreamingQuery:
-    """Epochal's sink: the ledger in the database knows which epochs are there."""
+    """Epochal's sink: the ledger in the database records the written epochs."""
     return epochal.write.jdbc(
         comments,
         url,
@@ -69,13 +69,13 @@ def into_database(comments: DataFrame, checkpoint: Path) -> StreamingQuery:
 
 
 def into_delta(comments: DataFrame, checkpoint: Path) -> StreamingQuery:
-    """Delta's own sink: its transaction log knows which epochs of a query are there."""
+    """Delta's sink: its transaction log records the written epochs of a query."""
     writer = comments.writeStream.format("delta").option("checkpointLocation", str(checkpoint))
     return writer.start(str(directory / "delta"))
 
 
 def read_database() -> DataFrame:
-    """The table as Spark reads it."""
+    """The database table, read by Spark."""
     driver = "org.sqlite.JDBC" if url.startswith("jdbc:sqlite:") else "org.postgresql.Driver"
     reader = spark.read.format("jdbc").option("url", url).option("driver", driver).option("dbtable", "comments")
     if arguments.user:
@@ -96,7 +96,7 @@ if arguments.delta:
 
 
 def start(api: CommentsApi) -> dict[str, StreamingQuery]:
-    """A query for each target. Each reads the API on its own, and has its position in its own checkpoint."""
+    """Starts a query for each target. Each reads the API separately and has its own checkpoint."""
     return {
         name: write(
             epochal.read.rest(spark, api.url, schema=SCHEMA, pages=rest.Offset(size=20), limits=Limits(rows=20)),
@@ -107,12 +107,12 @@ def start(api: CommentsApi) -> dict[str, StreamingQuery]:
 
 
 def committed_epochs(name: str) -> int:
-    """How many epochs Spark has committed: the checkpoint is the only place that knows."""
+    """The number of epochs that Spark has committed, which only the checkpoint records."""
     return sum(file.name.isdigit() for file in (directory / f"checkpoint-{name}" / "commits").glob("*"))
 
 
 def show_targets() -> None:
-    """What is in the targets."""
+    """Prints the contents of the targets."""
     for name, (_, read) in targets.items():
         table = read()
         rows, ids = table.count(), table.select("id").distinct().count()

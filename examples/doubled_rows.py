@@ -1,10 +1,9 @@
-"""Shows the crash that doubles the rows of foreachBatch with JDBC, and that epochal-jdbc survives it.
+"""Shows a crash that duplicates the rows of foreachBatch with JDBC, but not those of epochal-jdbc.
 
 python examples/doubled_rows.py
 
 Each of the two jobs writes 1,000 rows in ten batches into an SQLite file. It is killed (SIGKILL) when its fifth batch
-is in the database and Spark has not noted that yet. Then it is started again on its checkpoint, and the rows are
-counted.
+is in the database but Spark has not committed it yet. Then it is restarted on its checkpoint, and the rows are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ KILLED_IN = 4  # the number of the fifth batch
 
 
 def foreach_batch(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> None:
-    """The job as it is often written."""
+    """The job, as often written."""
 
     def write(batch: DataFrame, epoch: int) -> None:
         batch.write.format("jdbc").options(url=url, dbtable="orders", driver="org.sqlite.JDBC").mode("append").save()
@@ -40,7 +39,7 @@ def foreach_batch(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> N
 
 
 def epochal_jdbc(rows: DataFrame, url: str, checkpoint: str, moment: Path) -> None:
-    """The same job with Epochal. A property of the JVM, which is there for tests, stops it at the same moment."""
+    """The same job with Epochal. A JVM property for tests stops it at the same moment."""
     epochal.write.jdbc(
         rows, url, table="orders", sink_id="orders", checkpoint=checkpoint, trigger="availableNow"
     ).awaitTermination()
@@ -50,7 +49,7 @@ JOBS = {"foreachBatch": foreach_batch, "epochal-jdbc": epochal_jdbc}
 
 
 def run_job(name: str, place: Path) -> None:
-    """In a process of its own."""
+    """Runs a job; the example calls it in a separate process."""
     moment = place / "moment"
     jvm = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Depochal.failpoints=commit.after=hold:{moment}@{KILLED_IN + 1}"
     quick: dict[str, Any] = {"spark.ui.enabled": False, "spark.driver.extraJavaOptions": jvm}
@@ -63,7 +62,7 @@ def play(name: str, place: Path) -> tuple[int, int]:
     """Runs a job, kills it, and runs it again to its end.
 
     Returns:
-        How many rows are in the table, and how many of them are different; both should be 1,000.
+        The number of rows in the table, and of distinct rows; both should be 1,000.
     """
     moment, log = place / "moment", place / "log"
     command = [sys.executable, __file__, name, str(place)]

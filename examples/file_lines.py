@@ -1,9 +1,9 @@
-"""Lines of files that appear in a directory: how many there are of each length, counted in three ways side by side.
+"""Counts the lines of each length in files that appear in a directory, in three ways side by side.
 
 python examples/file_lines.py
 
 The three ways are DStreams (deprecated since Spark 3.4), structured streaming with a table in memory, and structured
-streaming into a database by Epochal. All are stopped, a file appears, and all are started again.
+streaming into a database by Epochal. All are stopped, a file appears, and all are restarted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ by_dstreams: Counter[int] = Counter()
 
 
 def publish(name: str, lines: list[str]) -> None:
-    """A file appears at once and whole: it is written elsewhere and moved. All three ways need that."""
+    """Writes a file in another directory and moves it, so that it appears complete. All three ways require that."""
     part = directory / name
     part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     part.rename(inbox / name)
@@ -46,7 +46,7 @@ def publish(name: str, lines: list[str]) -> None:
 
 
 def start_dstreams() -> StreamingContext:
-    """DStreams: a batch of RDDs in each second. The sum of them is a variable of this process."""
+    """DStreams: one batch of RDDs per second. The sums are a variable of this process."""
     context = StreamingContext(spark.sparkContext, 1)
     lengths = context.textFileStream(str(inbox)).map(len).countByValue()
 
@@ -59,7 +59,7 @@ def start_dstreams() -> StreamingContext:
 
 
 def start_queries() -> list[StreamingQuery]:
-    """Structured streaming: the same plan twice. Spark keeps the counts in the checkpoint, as state."""
+    """Structured streaming: the same plan twice. Spark keeps the counts as state in the checkpoint."""
     lines = spark.readStream.text(str(inbox))
     lengths = lines.groupBy(length("value").alias("length")).count()
     memory = (
@@ -90,7 +90,7 @@ def run(lines: dict[str, list[str]]) -> None:
         publish(name, content)
     expected = before + sum(map(len, lines.values()))
     while by_dstreams.total() < expected:
-        context.awaitTerminationOrTimeout(1)  # raises what a batch failed with
+        context.awaitTerminationOrTimeout(1)  # raises the error of a failed batch
     for query in queries:
         query.processAllAvailable()
         query.stop()
@@ -98,7 +98,7 @@ def run(lines: dict[str, list[str]]) -> None:
 
 
 def show() -> None:
-    """The three results beside what was published."""
+    """Prints the three results next to the published lines."""
     in_memory = {row["length"]: row["count"] for row in spark.table("lengths").collect()}
     connection = sqlite3.connect(directory / "lengths.db")
     in_table = dict(connection.execute('SELECT length, "count" FROM lengths').fetchall())

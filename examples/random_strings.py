@@ -1,8 +1,8 @@
-"""Random strings: how many there are of each length, in a table that is always complete.
+"""Counts random strings by length, in a table that is complete at any time.
 
 python examples/random_strings.py [DIRECTORY]
 
-Its files go into DIRECTORY (random-strings). Started again, it has nothing left to do: the table stays as it is.
+Its files go into DIRECTORY (random-strings). A second run has nothing left to do and leaves the table unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ spark = epochal.configure(builder).getOrCreate()
 
 
 def count_lengths(rows: int) -> StreamingQuery:
-    """Counts the first ``rows`` strings of an endless stream; gives the query, which has ended."""
+    """Counts the first ``rows`` strings of an endless stream; returns the ended query."""
     strings = epochal.read.random(spark, rows_per_batch=100, max_rows=rows, seed=7, min_length=3, max_length=8)
     strings.createOrReplaceTempView("strings")
     lengths = spark.sql("SELECT length, count(*) AS strings FROM strings GROUP BY length")
@@ -49,7 +49,7 @@ def count_lengths(rows: int) -> StreamingQuery:
 
 
 def show_epochs(query: StreamingQuery) -> None:
-    """What each epoch read, and what was left. What a committed offset covers is dropped: it is never read again."""
+    """Prints the rows that each epoch read, and the rows left. Rows before a committed offset are never read again."""
     for progress in query.recentProgress:
         if progress.numInputRows:
             source = json.loads(progress.json)["sources"][0]

@@ -1,4 +1,4 @@
-"""Two hops: an API that grows, copied into a table, and what the table says while the rows come.
+"""Two hops: a growing API is copied into a table, which is read while rows are added.
 
 python examples/two_hops.py
 """
@@ -27,7 +27,7 @@ spark = epochal.configure(builder).getOrCreate()
 
 
 def comments_by_author(url: str) -> DataFrame:
-    """The second hop: the table as it is now. A reader sees an epoch whole or not at all."""
+    """The second hop: the current table. A reader sees an epoch completely or not at all."""
     table = (
         spark.read.format("jdbc")
         .option("url", url)
@@ -40,7 +40,7 @@ def comments_by_author(url: str) -> DataFrame:
 
 
 def show(counts: DataFrame) -> None:
-    """A bar for each author."""
+    """Prints a bar for each author."""
     rows = counts.collect()
     print(f"{sum(row.comments for row in rows)} comments")
     for row in rows:
@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as directory, CommentsApi(NEW_COMMENTS) as ap
     show(comments_by_author(database))
     for _ in range(ROUNDS - 1):
         api.add(NEW_COMMENTS)
-        time.sleep(0.8)  # the two hops know nothing of each other
+        time.sleep(0.8)  # the two hops are independent of each other
         show(comments_by_author(database))
     first_hop.processAllAvailable()
     print("All that the API has:")

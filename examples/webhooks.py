@@ -1,9 +1,9 @@
-"""Webhooks, signed as GitHub signs them, become rows; the driver is killed while they come, and started again.
+"""Stores webhooks with GitHub's signature as rows; the driver is killed while they arrive, and restarted.
 
 python examples/webhooks.py
 
-The sender repeats a delivery, under the same id, until it is acknowledged. So some are sent twice, and the driver is
-away for a while; in the table each delivery is there once.
+The sender repeats a delivery, with the same id, until it is acknowledged. Some deliveries are sent twice while the
+driver is down, but each is in the table once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from epochal import Secret, ingest
 
 DELIVERIES = 200
 SECRET = "between the sender and us"
-FULL = 429  # the journal, for now
+FULL = 429  # the journal is full
 PATIENCE = 120.0  # seconds
 
 
 def receive(port: int, place: Path) -> None:
-    """The query, in a process of its own: listens on the port, and writes what comes into a table."""
+    """Runs the query in a separate process: listens on the port and writes deliveries into a table."""
     builder = SparkSession.builder.master("local[2]").config(map={"spark.ui.enabled": False})
     spark = epochal.configure(builder).getOrCreate()
     sender = ingest.Signature("github", secret=Secret.env("WEBHOOK_SECRET"))
@@ -57,7 +57,7 @@ def receive(port: int, place: Path) -> None:
 
 
 def deliver(port: int, number: int, secret: str = SECRET) -> int:
-    """Sends a delivery until it is acknowledged or refused; gives the status."""
+    """Sends a delivery until it is acknowledged or rejected; returns the status."""
     body = json.dumps({"action": "opened", "number": number}).encode()
     headers = {
         "Content-Type": "application/json",
@@ -74,9 +74,9 @@ def deliver(port: int, number: int, secret: str = SECRET) -> int:
             if refusal.code < 500 and refusal.code != FULL:
                 return refusal.code
         except (OSError, HTTPException):
-            pass  # it does not run, or died before it answered
+            pass  # the driver is down, or was killed before it responded
         time.sleep(0.1)
-    raise TimeoutError(f"delivery {number} was not answered")
+    raise TimeoutError(f"delivery {number} got no response")
 
 
 def start(port: int, place: Path) -> subprocess.Popen[bytes]:
@@ -110,12 +110,12 @@ def play(place: Path) -> None:
 
     driver = start(port, place)
     try:
-        print(f"A delivery that somebody else signed: status {deliver(port, 0, secret='a guess')}")
+        print(f"A delivery with a wrong signature: status {deliver(port, 0, secret='a guess')}")
         with ThreadPoolExecutor(1) as sender:
             statuses = sender.submit(lambda: [deliver(port, number) for number in range(DELIVERIES)])
             wait_for(rows=1)
             kill(driver)
-            print("The driver was killed while deliveries came. It is started again on the same checkpoint.")
+            print("The driver was killed while deliveries arrived. It is restarted on the same checkpoint.")
             driver = start(port, place)
             acknowledged = statuses.result().count(200)
         wait_for(rows=acknowledged)

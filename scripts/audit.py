@@ -1,7 +1,7 @@
-"""Asks OSV, a database of known vulnerabilities, for the libraries in the jar and the pinned Python packages.
+"""Checks the libraries in the jar and the pinned Python packages against OSV, a database of known vulnerabilities.
 
-Exits with 1 when one is known. Where the database cannot be reached it says so and exits with 0:
-the list in docs/dependencies.md is kept by hand. Usage: audit.py LIBRARIES (lines of `group:artifact:version`).
+Exits with 1 if there is a known vulnerability. If the database cannot be reached, prints a message and exits with 0.
+The list in docs/dependencies.md is maintained by hand. Usage: audit.py LIBRARIES (lines of `group:artifact:version`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DATABASE = os.environ.get("EPOCHAL_OSV", "https://api.osv.dev")
 SECONDS = 30
 
 
-def questions(libraries: list[str]) -> list[dict[str, Any]]:
-    """One for each library, in the form of OSV's `querybatch`."""
+def osv_queries(libraries: list[str]) -> list[dict[str, Any]]:
+    """The queries for OSV's `querybatch`, one for each library and package."""
     maven = [line.rsplit(":", 1) for line in libraries]
     return [
         *({"package": {"ecosystem": "Maven", "name": name}, "version": version} for name, version in maven),
@@ -30,29 +30,29 @@ def questions(libraries: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def known(asked: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """The identifiers of what is known, by `name version`."""
-    body = json.dumps({"queries": asked}).encode()
+def known(queries: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The identifiers of known vulnerabilities, by `name version`."""
+    body = json.dumps({"queries": queries}).encode()
     request = urllib.request.Request(f"{DATABASE}/v1/querybatch", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=SECONDS) as response:
         results = json.load(response)["results"]
     return {
-        f"{question['package']['name']} {question['version']}": [found["id"] for found in result.get("vulns", [])]
-        for question, result in zip(asked, results, strict=True)
+        f"{query['package']['name']} {query['version']}": [found["id"] for found in result.get("vulns", [])]
+        for query, result in zip(queries, results, strict=True)
         if result.get("vulns")
     }
 
 
 def main(libraries: Path) -> int:
-    asked = questions(libraries.read_text(encoding="utf-8").split())
+    queries = osv_queries(libraries.read_text(encoding="utf-8").split())
     try:
-        found = known(asked)
+        found = known(queries)
     except (urllib.error.URLError, TimeoutError) as unreachable:
         print(f"nothing was audited: {DATABASE} cannot be reached ({unreachable}); see docs/dependencies.md")
         return 0
     for name, identifiers in found.items():
         print(f"{name}: {', '.join(identifiers)}")
-    print(f"{len(asked)} libraries and packages were audited, {len(found)} have known vulnerabilities")
+    print(f"{len(queries)} libraries and packages were audited, {len(found)} have known vulnerabilities")
     return 1 if found else 0
 
 

@@ -1,5 +1,5 @@
-"""Runs the tests that a change touches: the suites of the sbt projects whose files differ from a git revision, and the
-Python tests that differ or are named after a module that does.
+"""Runs the tests affected by a change: the suites of the sbt projects whose files differ from a git revision, and the
+Python tests that differ or are named after a changed module.
 
     python scripts/changed.py origin/main
 """
@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def sbt_projects(paths: Iterable[str]) -> set[str]:
-    """The directories below ``scala`` that are built: ``scala/core/src/…`` is of ``core``."""
+    """The sbt projects of paths: ``core`` for ``scala/core/src/…``."""
     return {parts[1] for path in paths if (parts := path.split("/"))[0] == "scala" and "src" in parts}
 
 
 def python_tests(paths: Iterable[str], tests: Iterable[str]) -> set[str]:
-    """Those of ``tests`` that are in ``paths``, or begin with the name of a module that is."""
+    """The tests that are in ``paths``, or whose name starts with that of a module in ``paths``."""
     paths = set(paths)
     modules = {module(path) for path in paths if path.startswith("python/src/epochal/") and path.endswith(".py")}
     return {
@@ -32,13 +32,13 @@ def python_tests(paths: Iterable[str], tests: Iterable[str]) -> set[str]:
 
 
 def module(path: str) -> str:
-    """``python/src/epochal/tools/watch/model.py`` is of ``watch``, ``_session.py`` of ``session``."""
+    """The module of a path: ``watch`` for ``…/epochal/tools/watch/model.py``, ``session`` for ``_session.py``."""
     below = path.removeprefix("python/src/epochal/").removeprefix("tools/")
     return below.split("/")[0].removesuffix(".py").strip("_")
 
 
 def changed(base: str) -> list[str]:
-    """Files that differ from the last common revision with ``base``, and new ones."""
+    """New files, and files that differ from the last common revision with ``base``."""
     git = ["git", "-C", str(ROOT)]
     start = subprocess.run(
         [*git, "merge-base", base, "HEAD"], capture_output=True, text=True, check=True

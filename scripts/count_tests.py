@@ -1,7 +1,7 @@
-"""Reads logs from standard input and adds up the tests: the last line is ``N passed, N failed``.
+"""Adds up the tests in logs from standard input: the last line is ``N passed, N failed``.
 
-Counted are the closing lines of ScalaTest under sbt and of pytest; an aborted suite is a failure. Tests that
-were skipped or cancelled are counted and named before that.
+It reads the closing lines of ScalaTest under sbt and of pytest; an aborted suite counts as a failure. Skipped and
+cancelled tests are counted and listed before the last line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints the pinned Python packages that have a newer release. Run by `make outdated`, in the tests' environment."""
+"""Prints the pinned Python packages with a newer release. `make outdated` runs it in the tests' environment."""
 
 from __future__ import annotations
 

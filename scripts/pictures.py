@@ -1,6 +1,6 @@
-"""Writes the pictures of the documents: terminals, drawn from real runs into ``docs/images/<name>.svg``.
+"""Writes the pictures of the documentation: terminal output of real runs, as ``docs/images/<name>.svg``.
 
-``make pictures`` runs it. A picture is a function of ``PICTURES`` that does something and prints it to a console.
+``make pictures`` runs it. Each picture is a function in ``PICTURES`` that prints to a console.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ IMAGES = ROOT / "docs" / "images"
 WIDTH = 100
 
 
-class Told:
-    """What the demo says. A bar that moves is no picture: it is drawn at the kill, and at the end."""
+class Transcript:
+    """The messages of the demo, with its progress bar only at the kill and at the end."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
@@ -51,19 +51,19 @@ class Told:
 
 
 def demo(console: Console) -> None:
-    """``make demo``: a job that is killed half way and started again."""
+    """``make demo``: a job that is killed half way and restarted."""
     from epochal.tools.demo import screen, story
     from epochal.tools.demo.database import SqliteTarget
 
-    directory, count = Path("build/demo"), 500  # relative: the picture shows it
+    directory, count = Path("build/demo"), 500  # relative, since the picture shows the path
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     target = SqliteTarget(directory / "comments.db")
-    screen.show(console, story.play(target, directory, Told(console, count), count=count))
+    screen.show(console, story.play(target, directory, Transcript(console, count), count=count))
 
 
 class Frames:
-    """What a watch shows on a terminal: once half way, and its summary."""
+    """A watch on a terminal: one frame half way, and the summary."""
 
     pace = 0.05
 
@@ -120,7 +120,7 @@ def main() -> None:
         console.print(f"[bold green]$[/] {title}")
         draw(console)
         svg = console.export_svg(title=title, unique_id=draw.__name__)
-        svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # nothing is loaded from elsewhere
+        svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # the picture loads no fonts from the network
         file = IMAGES / f"{draw.__name__}.svg"
         file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
         print(file.relative_to(ROOT))

@@ -1,7 +1,7 @@
-"""Writes what Python says of options: the ``Args`` of the values, and the tables of docs/python.md.
+"""Generates the Python documentation of options: the ``Args`` of the values, and the lists of docs/python.md.
 
-The declaration is docs/OPTIONS.md, which ``make docs`` writes from the code of the jar. It needs the package's sources
-on the path.
+The source is docs/OPTIONS.md, which ``make docs`` generates from the code of the jar. The package's sources must be on
+the path.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "src"
 MODULES = (http, pages, auth, records, rows, table, ingest, ingest_http)
 WIDTH = 120
-#: What a class says by being one.
-_SAID = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
+#: Conditions that the class of a value already implies.
+_IMPLIED = re.compile(r"\s*\((?:(?:pagination|bodyFormat|protocol|format)=[^)]*|mode=\w+|batchSize above 1)\)")
 _LINE = re.compile(r"^- (`.*?) \(([^`,*]*)(?:, (?:default )?(`.*?`|\*\*required\*\*))?\): (.*)$", re.MULTILINE)
 _BEGIN, _END = "<!-- options: begin -->", "<!-- options: end -->"
 
 
 class Declared(NamedTuple):
-    """An option, as docs/OPTIONS.md has it."""
+    """An option in docs/OPTIONS.md."""
 
     name: str
     default: str
@@ -41,7 +41,7 @@ class Declared(NamedTuple):
 
 
 def declared() -> dict[str, dict[str, Declared]]:
-    """By format and name; a secret's file and variable have its line."""
+    """The options by format and name. The file and the environment variable of a secret share its line."""
     text = (ROOT / "docs" / "OPTIONS.md").read_text("utf-8")
     sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     found: dict[str, dict[str, Declared]] = {}
@@ -59,7 +59,7 @@ def declared() -> dict[str, dict[str, Declared]]:
 
 
 def _taken() -> dict[str, set[type[Value]]]:
-    """By format, the values that its helper takes, and those within them."""
+    """The classes of values that each format's helper accepts, including nested ones."""
     return {
         name: {part for group in form.values.values() for one in group for part in (one, *_parts(one))}
         for name, form in FORMS.items()
@@ -67,7 +67,7 @@ def _taken() -> dict[str, set[type[Value]]]:
 
 
 def format_of(kind: type[Value]) -> str:
-    """The first format whose helper takes the value."""
+    """The first format whose helper accepts the value."""
     taken = _taken()
     order = sorted(taken, key=lambda name: name == "epochal-random")
     return next(name for name in order if kind in taken[name])
@@ -106,7 +106,7 @@ def described(kind: type[Value]) -> str:
 
 
 def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
-    """An option's line of documentation, in the words of somebody who writes a value."""
+    """The documentation of an option, with Python arguments in place of option names."""
     others = {key: spelling.name for key, spelling in spellings(FORMS[name], FORMS[name].unset).items()}
 
     def word(match: re.Match[str]) -> str:
@@ -118,11 +118,11 @@ def in_python(option: Declared, own: Mapping[str, str], name: str) -> str:
 
     keys = [key for key in {*own, *others} if not (key.islower() and key.isalpha())]
     names = "|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True))
-    # A word such as *signature* is an option only where it has a value.
+    # A plain word such as *signature* stands for an option only if a value follows.
     for key in own:
         if key.islower() and key.isalpha():
             names += f"|{key}(?==)"
-    text = _SAID.sub("", option.doc)
+    text = _IMPLIED.sub("", option.doc)
     text = re.sub(rf"(?<![\w.])(?P<name>{names})(?:=(?P<value>\w+))?(?![\w=]|\.[\w*])", word, text)
     default = f" Default: ``{_literal(option.default)}``." if option.default not in ("", "required") else ""
     return text + (" Secret." if option.secret else "") + default
@@ -135,7 +135,7 @@ def _literal(text: str) -> str:
 
 
 def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
-    """A module with the docstrings of its values."""
+    """The source of a module with generated docstrings of its values."""
     text = path.read_text("utf-8")
     lines = text.splitlines(keepends=True)
     for node in reversed(ast.parse(text).body):
@@ -150,7 +150,7 @@ def with_docs(path: Path, kinds: Mapping[str, type[Value]]) -> str:
 
 
 def tables() -> str:
-    """For each helper its arguments and the fields of its values, with the options that are not named alike."""
+    """The arguments of each helper and the fields of its values, with the option if its name differs."""
     places = {kind: name for form in FORMS.values() for name, group in form.values.items() for kind in group}
     kinds = [kind for form in FORMS.values() for group in form.values.values() for kind in group]
     uses = Counter(part for kind in kinds for part in _all(kind))
@@ -170,7 +170,7 @@ def tables() -> str:
 
 
 def _all(kind: type[Value]) -> Iterator[type[Value]]:
-    """It, and the values within it that are no choice of its option."""
+    """The class and its nested classes, except for those that choose an option."""
     yield kind
     for one in fields(kind):
         if not option_of(one) and not one.metadata["chooses"]:
@@ -179,7 +179,7 @@ def _all(kind: type[Value]) -> Iterator[type[Value]]:
 
 
 def _fields(kind: type[Value], place: str) -> Iterator[str]:
-    """A line for a value, and one for each value within it."""
+    """A line for a value, and one for each nested value."""
     written = []
     for one in fields(kind):
         option = option_of(one)
@@ -202,7 +202,7 @@ def _written(name: str, option: Option | None) -> str:
 
 
 def documents() -> dict[Path, str]:
-    """By file, what it must contain."""
+    """The generated text of each file."""
     found = {}
     for module in MODULES:
         kinds = {
@@ -218,7 +218,7 @@ def documents() -> dict[Path, str]:
 
 
 def is_public(kind: type[Value]) -> bool:
-    """Whether it is no base class of others."""
+    """Whether users create instances of the class: it is not only a base class."""
     return any(kind in taken for taken in _taken().values())
 
 

@@ -1,7 +1,7 @@
-"""Whether what would be released can be: builds it twice, and asks others what they think of its metadata.
+"""Checks a release: builds it twice, and validates its metadata with other tools.
 
-Two copies of the sources, under paths of different length and with nothing built in them, must give the same bytes of
-the jar, the source distribution and the wheel; the source distribution must give that wheel again.
+Two clean copies of the sources, under paths of different length, must produce the same bytes of the jar, the source
+distribution and the wheel; the source distribution must produce the same wheel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORK = ROOT / "build" / "release"
 
 
 def copy_sources(to: Path) -> Path:
-    """The files that git knows of, as they are now, and sbt's launcher where Maven has brought one."""
+    """Copies the files that git tracks, in their current state, and sbt's launcher if Maven has downloaded one."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     launchers = [str(path.relative_to(ROOT)) for path in ROOT.glob("build/sbt/*.jar")]
     for name in [*filter(None, listed.split("\0")), *launchers]:
@@ -27,7 +27,7 @@ def copy_sources(to: Path) -> Path:
 
 
 def build(sources: Path) -> dict[str, Path]:
-    """Jar, source distribution and wheel, by their names."""
+    """Builds jar, source distribution and wheel; returns them by name."""
     subprocess.run([sources / "scripts" / "sbt", "app/assembly"], check=True)
     hatch(sources / "python", "sdist", sources / "dist")
     hatch(sources / "python", "wheel", sources / "dist")

@@ -1,4 +1,4 @@
-"""The Python packages that this repository pins."""
+"""The pinned Python packages of this repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = (
 
 
 def pinned(root: Path) -> dict[str, str]:
-    """The version of each package, by its name in lower case; without those that only an old Python needs."""
+    """The version of each package, by its name in lower case, without packages for old Python versions only."""
     lines = [line for file in FILES for line in (root / file).read_text(encoding="utf-8").splitlines()]
     pin = re.compile(r"([\w.-]+)(?:\[.*\])?==([^;\s]+)(?:; python_version >= .*)?")
     found = (pin.fullmatch(line) for line in lines)

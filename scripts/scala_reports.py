@@ -1,7 +1,7 @@
-"""Prints the ten slowest tests of the last ``sbt test`` and those that failed, from its reports.
+"""Prints the ten slowest tests and the failed ones of the last ``sbt test``, from its reports.
 
-With ``--suites`` it prints the seconds of each slow suite instead, as ``project/suite-seconds.txt`` holds them:
-sbt shares the suites out by them.
+With ``--suites`` it prints the seconds of each slow suite instead, in the format of ``project/suite-seconds.txt``, by
+which sbt distributes the suites.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = 10
-#: Characters that are shown of a failure.
+#: Maximum characters to print of a failure.
 LENGTH = 2000
 SLOW_SUITE = 4.0
 
@@ -23,12 +23,12 @@ class Test(NamedTuple):
     suite: str
     name: str
     seconds: float
-    #: Why it failed; None if it did not.
+    #: The failure message; None if the test passed.
     failure: str | None
 
 
 def tests() -> Iterator[Test]:
-    """All, by suites."""
+    """All tests, grouped by suite."""
     for report in sorted(ROOT.glob("scala/*/target/test-reports/*.xml")):
         suite = ElementTree.parse(report).getroot()
         for case in suite.iter("testcase"):

@@ -1,11 +1,10 @@
-"""Runs make targets at the same time, each into its own log, and prints a log as a whole when its target has ended.
+"""Runs make targets in parallel, each with its own log, and prints a log when its target has ended.
 
     python scripts/side_by_side.py [--budget SECONDS] TARGET...
 
-At the end it prints each target's test counts, and the CPU seconds that all of them used, with every process that they
-started. It fails when a target fails, or when they used more than the budget: CPU time, unlike the time on the clock,
-is nearly the same on a fast idle machine and on a slow busy one. The last line is pytest's closing line, if one of the
-targets runs pytest.
+At the end it prints the test counts of each target, and the CPU seconds of all targets with all their processes. It
+fails if a target fails, or if the CPU time exceeds the budget: unlike wall-clock time, CPU time is nearly the same on a
+fast idle machine and on a slow busy one. The last line is pytest's closing line, if one of the targets runs pytest.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 COUNTS = re.compile(r"\[info\] (?:Tests:|Total number)|=+ .* in [0-9.]+s.*=+$")
 CLOSING = re.compile(r"=+ .*(?:passed|failed|error).* in [0-9.]+s")
-#: From <sys/prctl.h>: orphaned descendants become children of this process, which then knows their CPU time.
+#: From <sys/prctl.h>: orphaned descendants become children of this process, so that their CPU time is counted.
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
-    """Linux only: elsewhere, servers that outlive the process that started them are not counted."""
+    """Counts servers that outlive their parent process. Linux only: other systems do not count them."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def run(targets: list[str]) -> list[str]:
-    """Runs them and returns those that failed."""
+    """Runs the targets; returns the failed ones."""
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     running: dict[int, str] = {}
@@ -70,7 +69,7 @@ def run(targets: list[str]) -> list[str]:
 
 
 def reap(seconds: float = 10) -> None:
-    """Waits for orphans: a test's servers end when their test process does."""
+    """Waits for orphaned processes: the servers of a test end after their test process."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

@@ -1,8 +1,8 @@
-"""Hooks of MkDocs for ``make site``: pages from outside of ``docs/``, and links that lead out of it.
+"""MkDocs hooks for ``make site``: pages from outside of ``docs/``, and links to files outside of it.
 
-The home page is ``README.md``, so the two cannot differ. Links are written for a forge, where the whole repository is
-there. On the site, a link to a page of it leads to that page. A link to any other file leads to ``extra.sources`` in
-``mkdocs.yml``, or is plain text where that is empty. A link that leads nowhere stays as it is, for MkDocs to find.
+The home page is ``README.md``. Links in the sources are relative to the repository. On the site, a link to a page of
+the site leads to that page. A link to any other file leads to ``extra.sources`` in ``mkdocs.yml``, or becomes plain
+text if that is empty. A broken link is left unchanged, so that MkDocs reports it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-#: Pages of the site that are elsewhere in the repository.
+#: Pages of the site whose files are outside of ``docs/``.
 PAGES = {
     "index.md": "README.md",
     "code.md": "scala/README.md",
@@ -50,11 +50,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
 
 
 def in_site(markdown: str, uri: str, files: Files, sources: str) -> str:
-    """A page with its links as the site has them.
+    """Rewrites the links of a page for the site.
 
     Args:
-        uri: of the page in the site.
-        sources: where the files of the repository can be read; empty: nowhere.
+        uri: URI of the page in the site.
+        sources: base URL of the repository's files; empty if there is none.
     """
     below = posixpath.dirname(uri)
     directory = posixpath.dirname(PAGES.get(uri, f"{DOCS}/{uri}"))
@@ -75,6 +75,6 @@ def in_site(markdown: str, uri: str, files: Files, sources: str) -> str:
 
 
 def site_uri(place: str, files: Files) -> str | None:
-    """Where the site has a file of the repository; None: it does not."""
+    """The URI of a repository file in the site; None if it is not part of the site."""
     uri = next((uri for uri, source in PAGES.items() if source == place), place.removeprefix(f"{DOCS}/"))
     return uri if uri in files.src_uris and (uri in PAGES or place.startswith(f"{DOCS}/")) else None

@@ -1,4 +1,4 @@
-"""Writes the table of ``docs/supported.md`` from what pytest wrote of the runs: ``supported.py build/matrix/*.xml``."""
+"""Generates the table of ``docs/supported.md`` from pytest's reports: ``supported.py build/matrix/*.xml``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGIN, END = "<!-- written by make test-matrix -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of pytest: how many tests passed, failed, and did not run."""
+    """The result of a pytest run: numbers of passed, failed and skipped tests."""
 
     passed: int
     failed: int

@@ -1,4 +1,4 @@
-"""Random strings into a table of a database, as a flow of a pipeline."""
+"""A pipeline flow that writes random strings into a database table."""
 
 from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession
