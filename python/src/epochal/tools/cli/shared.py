@@ -111,7 +111,7 @@ def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
 
 
 def change_ledger(options: argparse.Namespace, wanted: Change) -> None:
-    change(options.url, wanted, **_login(options))
+    change(options.url, wanted, **{"spark": session()} | _login(options))
 
 
 def _login(options: argparse.Namespace) -> dict[str, Any]:

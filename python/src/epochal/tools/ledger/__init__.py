@@ -61,11 +61,9 @@ def change(
     password: Secret | str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Repairs a row in one transaction. The other arguments are those of ``ledger``."""
-    if url.startswith(sqlite.PREFIX):
-        sqlite.change(url, wanted)
-    else:
-        jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
+    """Repairs a row in one transaction, with the jar, which alone writes ledgers. The other arguments are those of
+    ``ledger``; SQLite needs a session here, too."""
+    jvm.change(_session(url, spark), options(url, schema, user, password), wanted)
 
 
 def options(url: str, schema: str | None, user: str | None, password: Secret | str | None) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from epochal.errors import RepairError
 from epochal.tools.ledger.model import LedgerRow
 
 
@@ -31,22 +30,3 @@ class Change:
 
     row: LedgerRow
     applied: Applied | None
-
-
-def check_unchanged(shown: LedgerRow, found: LedgerRow) -> None:
-    """Checks that no run has claimed or written the row since it was read.
-
-    Raises:
-        RepairError: generation, run or last epoch differ.
-    """
-    before, now = (
-        (row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash) for row in (shown, found)
-    )
-    if before != now:
-        raise RepairError(
-            "REPAIR_REFUSED",
-            f"The ledger's row of sink '{shown.sink_id}' has changed since it was read: from generation "
-            f"{shown.generation} and last epoch {shown.last_epoch} to generation {found.generation} and last epoch "
-            f"{found.last_epoch}. A run of the query is active.",
-            "Nothing was changed. Stop the query, read the row again, and repeat the repair.",
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +16,10 @@ from epochal.tools.ledger.model import (
     epoch_of,
     ledger_not_found,
     row_of,
-    sink_not_found,
 )
-from epochal.tools.ledger.repair import Change, check_unchanged
 
 PREFIX = "jdbc:sqlite:"
 _HISTORY = 10
-#: The current time, in the sink's format.
-_NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
 
 def read(url: str) -> DatabaseLedger:
@@ -38,35 +33,6 @@ def read(url: str) -> DatabaseLedger:
         connection.execute("BEGIN")
         ids = [name for (name,) in connection.execute("SELECT sink_id FROM epochal_ledger ORDER BY sink_id")]
         return DatabaseLedger(place=url.partition("?")[0], rows=tuple(_row(connection, sink_id) for sink_id in ids))
-
-
-def change(url: str, wanted: Change) -> None:
-    """Forgets a sink, or sets its last epoch, in one transaction.
-
-    Raises:
-        RepairError: a run has written or claimed since the row was read. Nothing is changed.
-    """
-    with _connected(url) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        check_unchanged(wanted.row, _found(connection, wanted.row.sink_id, url))
-        if wanted.applied is None:
-            for table in ("epochal_ledger", "epochal_ledger_retired"):
-                connection.execute(f"DELETE FROM {table} WHERE sink_id = ?", (wanted.row.sink_id,))
-        else:
-            connection.execute(
-                "UPDATE epochal_ledger SET last_epoch = ?, trigger_mode = 'micro-batch', offsets_hash = ?, "
-                "digest = '0000000000000000', rows = 0, generation = generation + 1, run_id = ?, "
-                f"updated_at = {_NOW} WHERE sink_id = ?",
-                (wanted.applied.epoch, wanted.applied.offsets_hash, str(uuid.uuid4()), wanted.row.sink_id),
-            )
-        connection.execute("COMMIT")
-
-
-def _found(connection: sqlite3.Connection, sink_id: str, url: str) -> LedgerRow:
-    there = [name for (name,) in connection.execute("SELECT sink_id FROM epochal_ledger ORDER BY sink_id")]
-    if sink_id not in there:
-        raise sink_not_found(url, sink_id, there)
-    return _row(connection, sink_id)
 
 
 def _row(connection: sqlite3.Connection, sink_id: str) -> LedgerRow:
