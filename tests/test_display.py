@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 import epochal
 from epochal.tools.display import markup, terminal
 from epochal.tools.display.snapshot import Column, Snapshot, Status, running
-from epochal.tools.watch.state import brought_up_to_date
+from epochal.tools.watch.state import with_new_progress
 from epochal.tools.watch.tally import Tally
 from support.progress import FakeQuery, lag, progress
 from support.streams import finish
@@ -307,13 +307,13 @@ def test_a_terminal_that_can_update_in_place_shows_a_table_of_rich(
 
 def test_rows_rate_and_lag_are_those_of_a_watch() -> None:
     query = FakeQuery()
-    assert running(brought_up_to_date(Tally(), query)).state == "starting"
+    assert running(with_new_progress(Tally(), query)).state == "starting"
     query.progresses += [
         progress(0, 10, at=0, lasted=0.5),
         progress(1, 20, at=1, lasted=0.5),
         progress(2, 5, at=2, lasted=0.5, source=lag(7, "1.5", is_exact=False), sink={"tooLargeRows": "2"}),
     ]
-    status = running(brought_up_to_date(Tally(), query))
+    status = running(with_new_progress(Tally(), query))
     expected = ["running", "batch 2", "35 rows", "12 rows/s", "at least 7 behind (1.5 s)", "2 rows too large to show"]
     assert status.words() == expected
-    assert running(brought_up_to_date(brought_up_to_date(Tally(), query), query)) == status
+    assert running(with_new_progress(with_new_progress(Tally(), query), query)) == status

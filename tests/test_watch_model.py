@@ -14,7 +14,7 @@ import epochal
 from epochal.tools.watch import notebook, views, words
 from epochal.tools.watch.progress import batch_of, short_name
 from epochal.tools.watch.queries import Queries, QueryRow
-from epochal.tools.watch.state import QueryState, Watched
+from epochal.tools.watch.state import QueryState, WatchedQuery
 from epochal.tools.watch.tally import Tally
 from epochal.tools.watch.watching import raise_first, run, seconds
 from support.progress import FakeQuery, epoch, lag, progress
@@ -251,16 +251,16 @@ def test_lengths_of_time_are_short() -> None:
 
 def test_only_the_last_progress_is_asked_for_where_none_can_be_between() -> None:
     query = FakeQuery(ten_epochs()[:1])
-    watched = Watched(query)
-    watched.ask()
+    watched = WatchedQuery(query)
+    watched.poll()
     assert query.lists == 1
     for one in ten_epochs()[1:]:
         query.progresses.append(one)
-        assert watched.ask().tally.rows_written == 100 * len(query.progresses)
+        assert watched.poll().tally.rows_written == 100 * len(query.progresses)
     assert query.lists == 1
     more = [progress(n, 100, at=n, sink=epoch(n, 100)) for n in range(10, 13)]
     query.progresses += more
-    assert watched.ask().tally.rows_written == 1300
+    assert watched.poll().tally.rows_written == 1300
     assert query.lists == 2
 
 
@@ -270,28 +270,28 @@ def test_the_batch_between_idle_looks_is_not_missed(later: int, seen: int) -> No
     """An idle look has the number of the batch before it, or of the one behind it."""
     first = progress(0, 10, sink=epoch(0, 10))
     query = FakeQuery([first, progress(later, 0, at=1, is_idle=True, sink=epoch(0, 10))][:seen])
-    watched = Watched(query)
-    watched.ask()
+    watched = WatchedQuery(query)
+    watched.poll()
     idle = progress(1 + later, 0, at=9, is_idle=True, sink=epoch(1, 10))
     query.progresses += [progress(1, 10, at=5, sink=epoch(1, 10)), idle]
-    assert watched.ask().tally.rows_written == 20
+    assert watched.poll().tally.rows_written == 20
 
 
 def test_a_query_is_named_by_itself_by_its_table_or_by_its_id() -> None:
-    assert Watched(FakeQuery(ten_epochs(), name="nightly")).ask().name == "nightly"
-    assert Watched(FakeQuery(ten_epochs())).ask().name == "strings"
-    assert Watched(FakeQuery()).ask().name == "6f1e2ab0"
+    assert WatchedQuery(FakeQuery(ten_epochs(), name="nightly")).poll().name == "nightly"
+    assert WatchedQuery(FakeQuery(ten_epochs())).poll().name == "strings"
+    assert WatchedQuery(FakeQuery()).poll().name == "6f1e2ab0"
 
 
 def test_phases() -> None:
-    assert Watched(FakeQuery()).ask().phase == "starting"
-    assert Watched(FakeQuery(ten_epochs())).ask().phase == "running"
-    assert Watched(FakeQuery(ten_epochs())).ask(is_stopping=True).phase == "stopping"
-    assert Watched(FakeQuery(ten_epochs(), is_active=False)).ask().phase == "ended"
-    assert Watched(FakeQuery(ten_epochs(), is_active=False)).ask(is_stopping=True).phase == "stopped"
-    failed = Watched(FakeQuery(is_active=False, error=RuntimeError(BAD_ROW))).ask()
+    assert WatchedQuery(FakeQuery()).poll().phase == "starting"
+    assert WatchedQuery(FakeQuery(ten_epochs())).poll().phase == "running"
+    assert WatchedQuery(FakeQuery(ten_epochs())).poll(is_stopping=True).phase == "stopping"
+    assert WatchedQuery(FakeQuery(ten_epochs(), is_active=False)).poll().phase == "ended"
+    assert WatchedQuery(FakeQuery(ten_epochs(), is_active=False)).poll(is_stopping=True).phase == "stopped"
+    failed = WatchedQuery(FakeQuery(is_active=False, error=RuntimeError(BAD_ROW))).poll()
     assert (failed.phase, failed.error) == ("failed", "[EPOCHAL.BAD_ROW] Row 3 cannot be stored. Hint: Correct it.")
-    other = Watched(FakeQuery(is_active=False, error=RuntimeError("no disk\nat x.y.z"))).ask()
+    other = WatchedQuery(FakeQuery(is_active=False, error=RuntimeError("no disk\nat x.y.z"))).poll()
     assert other.error == "no disk"
 
 
@@ -337,8 +337,8 @@ def test_the_first_error_is_raised_readable_after_the_summary() -> None:
 
 
 def test_an_error_that_is_not_ours_is_raised_as_it_is() -> None:
-    broken = Watched(FakeQuery(is_active=False, error=ZeroDivisionError("x")))
-    broken.ask()
+    broken = WatchedQuery(FakeQuery(is_active=False, error=ZeroDivisionError("x")))
+    broken.poll()
     with pytest.raises(ZeroDivisionError):
         raise_first([broken])
 

@@ -247,9 +247,9 @@ def test_a_small_terminal_has_a_line_for_each_query() -> None:
 
 
 def views_state(query: FakeQuery) -> Any:
-    from epochal.tools.watch.state import Watched
+    from epochal.tools.watch.state import WatchedQuery
 
-    return Watched(query).ask()
+    return WatchedQuery(query).poll()
 
 
 def test_without_rich_a_terminal_gets_lines(tmp_path: Path) -> None:

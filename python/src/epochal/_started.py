@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 #: Maximum number of remembered queries. Each keeps the driver's objects of its query alive.
 _MAX_QUERIES = 16
-_known: list[Started] = []
+_known: list[StartedQuery] = []
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedQuery:
     """A query that a helper started.
 
     Attributes:
@@ -32,7 +32,7 @@ class Started:
 def remember(session: Any, query: StreamingQuery, table: str | None) -> None:
     """Remembers a query until it ends successfully or is restarted."""
     _known[:] = [one for one in _known if one.query.id != query.id and _is_of_interest(one.query)]
-    _known.append(Started(weakref.ref(session), query, str(query.runId), table))
+    _known.append(StartedQuery(weakref.ref(session), query, str(query.runId), table))
     del _known[:-_MAX_QUERIES]
 
 

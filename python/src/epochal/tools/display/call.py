@@ -16,7 +16,7 @@ from epochal._trigger import Trigger
 from epochal.errors import OptionError, named
 from epochal.tools.display import notebook, terminal
 from epochal.tools.display.handle import Display
-from epochal.tools.display.live import Asked, Shown, start
+from epochal.tools.display.live import QuerySettings, Selection, start
 from epochal.tools.display.plots import PLOTS, Kind, plot
 from epochal.tools.display.snapshot import Status
 
@@ -89,14 +89,17 @@ def display(
     in_notebook = notebook.is_one()
     if in_notebook and chosen is not None:
         notebook.check(kind)
-    shown = Shown(name=name or "", plot=chosen, rows=rows or _ROWS[chosen is not None])
+    selection = Selection(name=name or "", plot=chosen, rows=rows or _ROWS[chosen is not None])
     if df.isStreaming:
         made = _stream(
-            df, name, shown, Asked(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode)
+            df,
+            name,
+            selection,
+            QuerySettings(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode),
         )
     else:
         _check_batch(Stream(checkpoint, trigger, output_mode or "append", None))
-        made = _batch(df, name, shown)
+        made = _batch(df, name, selection)
     if in_notebook:
         notebook.show(made, chosen, wait=bool(wait))
     else:
@@ -104,32 +107,32 @@ def display(
     return made
 
 
-def _stream(df: DataFrame, name: str | None, shown: Shown, asked: Asked) -> Display:
+def _stream(df: DataFrame, name: str | None, selection: Selection, settings: QuerySettings) -> Display:
     spark = df.sparkSession
     _retire()
     if name is None:
         name = next(one for one in map("display_{}".format, itertools.count(1)) if not spark.catalog.tableExists(one))
     else:
         _claim(spark, name)
-    live = start(df, replace(shown, name=name), asked)
+    live = start(df, replace(selection, name=name), settings)
     made = Display(name, live.latest, live, live.rows)
-    made._origin = None if shown.name else notebook.cell()
+    made._origin = None if selection.name else notebook.cell()
     _known[name] = made
     return made
 
 
-def _batch(df: DataFrame, name: str | None, shown: Shown) -> Display:
+def _batch(df: DataFrame, name: str | None, selection: Selection) -> Display:
     with named():
-        one_more = shown.of(df, shown.rows + 1)
-    has_more = len(one_more.rows) > shown.rows
+        one_more = selection.of(df, selection.rows + 1)
+    has_more = len(one_more.rows) > selection.rows
     snapshot = replace(
         one_more,
-        rows=one_more.rows[: shown.rows],
+        rows=one_more.rows[: selection.rows],
         status=Status(state="static"),
-        says=f"the first {shown.rows:,} rows" if has_more else "",
+        says=f"the first {selection.rows:,} rows" if has_more else "",
         follows=False,
     )
-    made = Display(name, snapshot, None, lambda: list(df.limit(shown.rows).collect()))
+    made = Display(name, snapshot, None, lambda: list(df.limit(selection.rows).collect()))
     if name is not None:
         _claim(df.sparkSession, name)
         df.createOrReplaceTempView(name)

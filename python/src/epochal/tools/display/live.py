@@ -19,7 +19,7 @@ from epochal.tools.display import cells
 from epochal.tools.display.plots import Plot
 from epochal.tools.display.snapshot import Points, Snapshot, Status, running
 from epochal.tools.watch.ending import failure
-from epochal.tools.watch.state import brought_up_to_date
+from epochal.tools.watch.state import with_new_progress
 from epochal.tools.watch.tally import Tally
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _TEMPORARY = "epochal-display-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Selection:
     """The view of a frame: name, kind and number of rows.
 
     Attributes:
@@ -70,7 +70,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class QuerySettings:
     """The user's settings of the query."""
 
     trigger: Trigger
@@ -88,16 +88,16 @@ class Live:
     """
 
     def __init__(
-        self, query: StreamingQuery, mode: OutputMode, display: str, spark: SparkSession, shown: Shown
+        self, query: StreamingQuery, mode: OutputMode, display: str, spark: SparkSession, selection: Selection
     ) -> None:
         self.query = query
         self.mode = mode
         self.is_stopping = False
         self._display = display
         self._spark = spark
-        self._shown = shown
+        self._selection = selection
         self._tally = Tally()
-        self.latest = replace(shown.of(self._table()), says=self._says(), follows=mode != "complete")
+        self.latest = replace(selection.of(self._table()), says=self._says(), follows=mode != "complete")
 
     def _table(self) -> DataFrame:
         """A frame over the current rows. The plan contains the rows, so that each call needs a new frame."""
@@ -110,18 +110,18 @@ class Live:
 
     def view(self) -> None:
         """Registers the table as a view with the display's name."""
-        self._table().createOrReplaceTempView(self._shown.name)
+        self._table().createOrReplaceTempView(self._selection.name)
 
     def drop(self) -> None:
         """Drops the view, and once the query has ended also the rows."""
-        self._spark.catalog.dropTempView(self._shown.name)
+        self._spark.catalog.dropTempView(self._selection.name)
 
     def look(self) -> Snapshot:
         """The current snapshot. Reads rows only after a batch has ended, and never raises the query's error."""
         is_active = bool(self.query.isActive)  # first: if the query has ended, everything read below is final
-        before, self._tally = self._tally, brought_up_to_date(self._tally, self.query)
+        before, self._tally = self._tally, with_new_progress(self._tally, self.query)
         if self._tally is not before or not is_active:
-            fresh = self._shown.of(self._table())
+            fresh = self._selection.of(self._table())
             self.latest = replace(self.latest, rows=fresh.rows, points=fresh.points)
         status = running(self._tally)
         status = replace(status, message=self._message()) if is_active else self._ending(status)
@@ -146,10 +146,10 @@ class Live:
     def _says(self) -> str:
         which = "first" if self.mode == "complete" else "last"
         changed = " changed" if self.mode == "update" else ""
-        return f"the {which} {self._shown.rows:,}{changed} rows at most"
+        return f"the {which} {self._selection.rows:,}{changed} rows at most"
 
 
-def start(df: DataFrame, shown: Shown, asked: Asked) -> Live:
+def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:
     """Starts the query of a streaming frame.
 
     Raises:
@@ -157,13 +157,13 @@ def start(df: DataFrame, shown: Shown, asked: Asked) -> Live:
     """
     spark = df.sparkSession
     display = str(uuid.uuid4())
-    checkpoint = _temporary(spark) if asked.checkpoint is None else text(asked.checkpoint)
-    writer = df.writeStream.format(_FORMAT).queryName(shown.name).option("checkpointLocation", checkpoint)
-    writer = triggered(writer.option("display", display).option("maxRows", str(shown.rows)), asked.trigger)
+    checkpoint = _temporary(spark) if settings.checkpoint is None else text(settings.checkpoint)
+    writer = df.writeStream.format(_FORMAT).queryName(selection.name).option("checkpointLocation", checkpoint)
+    writer = triggered(writer.option("display", display).option("maxRows", str(selection.rows)), settings.trigger)
     with named():
-        query, mode = _started(writer, asked.output_mode)
+        query, mode = _started(writer, settings.output_mode)
     try:
-        live = Live(query, mode, display, spark, shown)
+        live = Live(query, mode, display, spark, selection)
         live.view()
     except BaseException:
         query.stop()

@@ -67,7 +67,7 @@ class Investigation:
         self._notes.doubt(*self._first.doubts)
         for name in {*self._given.params} - {*self._address.params}:
             self._notes.doubt(f"The parameter '{name}' was left out of the address, as it asks for a part of the list.")
-        again = self._reader.ask_softly(self._address)
+        again = self._reader.read_if_allowed(self._address)
         self._key = records.key_of(self._first.records, (again or self._first).records)
         again_is = report.repeatability(self._notes, self._first, again, self._key, self._reader.outcome)
         self._is_cut = False
@@ -144,7 +144,7 @@ class Investigation:
         tried = Hints.of(self._first, self._given).sizes[:2] or [*_USUAL_SIZES]
         try:
             for name in tried:
-                large = self._reader.ask(self._address.with_params({name: LARGE}))
+                large = self._reader.read(self._address.with_params({name: LARGE}))
                 keys = self._key.all(large.records) if large else []
                 if large is not None and len(keys) > len(before) and keys[: len(before)] == before:
                     self._use_size(paging, name, large, keys)
@@ -156,7 +156,7 @@ class Investigation:
 
     def _use_size(self, paging: LinkedPages, name: str, large: Listing, keys: list[str]) -> None:
         following = paging.follow.address(large)
-        second = self._reader.ask(following) if following else None
+        second = self._reader.read(following) if following else None
         after = self._key.all(second.records) if second else []
         how = f"asked for {LARGE}, the first page has {len(keys)} records"
         if not after or self._key.overlap(keys, after):

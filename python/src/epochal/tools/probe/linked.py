@@ -191,7 +191,7 @@ def follow(reader: PageReader, first: Listing, key: Key, max_ways: int = 8) -> L
         address = way.address(first)
         if tried >= max_ways or address is None:
             continue
-        second = reader.ask(address)
+        second = reader.read(address)
         after = key.all(second.records) if second else []
         if second is None or not after or key.overlap(before, after):
             continue
@@ -206,11 +206,11 @@ def follow_keys(reader: PageReader, first: Listing, key: Key) -> LinkedPages | N
         return None
     for param in names.KEYSETS:
         way = NextPage("keyset", key.pointer, param=param)
-        early = reader.ask(first.address.with_params({param: _text(at(first.records[0], key.pointer)) or ""}))
+        early = reader.read(first.address.with_params({param: _text(at(first.records[0], key.pointer)) or ""}))
         if early is None or key.all(early.records)[: len(before) - 1] != before[1:]:
             continue
         address = way.address(first)
-        second = reader.ask(address) if address else None
+        second = reader.read(address) if address else None
         if second is not None and second.records and not key.overlap(before, key.all(second.records)):
             return _walked(reader, way, first, second, key)
     return None
@@ -222,7 +222,7 @@ def _walked(reader: PageReader, way: NextPage, first: Listing, second: Listing, 
     ended, again = False, ""
     while not ended and not again and len(pages) < _MOST_PAGES:
         address = way.address(pages[-1])
-        further = reader.ask_softly(address) if address else None
+        further = reader.read_if_allowed(address) if address else None
         if address is not None and further is None:
             break
         keys = key.all(further.records) if further else []

@@ -192,7 +192,7 @@ class NumberedSearch:
         for kind, positions, pairs in kinds:
             place = 1 if kind == "offset" else 2
             together = {**dict.fromkeys(positions, place), **dict.fromkeys(names.SIZES, self._small)}
-            page = self._reader.ask(self._base.with_params(together))
+            page = self._reader.read(self._base.with_params(together))
             keys = self._key.all(page.records) if page else []
             if keys == self._keys[: self._small]:
                 self.small_page = self.small_page or page
@@ -216,7 +216,7 @@ class NumberedSearch:
         """Tests whether the parameters return the expected records."""
         kind, position, size = pair
         small, keys = self._small, self._keys
-        page = self._reader.ask(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
+        page = self._reader.read(self._base.with_params({position: 1 if kind == "offset" else 2, size: small}))
         if page is None or not page.records:
             return None
         found = self._key.all(page.records)
@@ -250,7 +250,7 @@ class NumberedSearch:
         if {*found} & {*keys}:
             return None
         for first in (1, 0):
-            page = self._reader.ask(self._base.with_params({position: first, size: small}))
+            page = self._reader.read(self._base.with_params({position: first, size: small}))
             if page is not None and self._key.all(page.records) == keys:
                 how = f"page {first} is the first page, and page 2 has other records; '{size}' had no effect"
                 return NumberedPages("page", position, size, how, first=first, sized=False)
@@ -313,7 +313,7 @@ class NumberedSearch:
         return replace(found, ends=ends, trouble=trouble)
 
     def _ask(self, found: NumberedPages, record: int, size: int) -> Listing | None:
-        return self._reader.ask(self._base.with_params(found.query(record, size)))
+        return self._reader.read(self._base.with_params(found.query(record, size)))
 
 
 def totals(listing: Listing) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ class PageReader:
     missing: bool = False
     status: int = field(default=0)
 
-    def ask(self, address: Address) -> Listing | None:
+    def read(self, address: Address) -> Listing | None:
         """Reads a page; None if there is no page, or an error.
 
         Raises:
@@ -49,10 +49,10 @@ class PageReader:
         self.missing = self.missing or (found is not None and found.missing)
         return found
 
-    def ask_softly(self, address: Address) -> Listing | None:
+    def read_if_allowed(self, address: Address) -> Listing | None:
         """Reads a page; also None if no further request may be made."""
         try:
-            return self.ask(address)
+            return self.read(address)
         except StoppedError:
             return None
 

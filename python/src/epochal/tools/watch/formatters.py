@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from epochal.tools.watch import words
-from epochal.tools.watch.state import Query, Watched
+from epochal.tools.watch.state import Query, WatchedQuery
 from epochal.tools.watch.views import running_shell
 
 #: Modules of the class, for classic and Connect sessions. They are registered by name, without importing them.
@@ -29,14 +29,14 @@ def as_html(query: Query) -> str | None:
     from epochal.tools.watch.notebook import block
 
     try:
-        return block(Watched(query).ask())
+        return block(WatchedQuery(query).poll())
     except Exception:
         return None
 
 
 def _as_text(query: Query, printer: Any, cycle: bool) -> None:
     try:
-        state = Watched(query).ask()
+        state = WatchedQuery(query).poll()
         printer.text(f"<StreamingQuery {state.phase}, {words.line(state)}>")
     except Exception:
         printer.text(object.__repr__(query))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, overload
 from epochal import _started as started
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
-from epochal.tools.watch.state import QueryState, Watched
+from epochal.tools.watch.state import QueryState, WatchedQuery
 from epochal.tools.watch.watching import active_session, queries_of, raise_first, seconds
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def queries(spark: SparkSession | None = None) -> Queries:
     active = queries_of(session, "epochal.queries")
     ids = {query.id for query in active}
     failed = [query for query in started.failed(session) if query.id not in ids]
-    return Queries(tuple(_row(Watched(query).ask()) for query in [*active, *failed]))
+    return Queries(tuple(_row(WatchedQuery(query).poll()) for query in [*active, *failed]))
 
 
 def stop_all(spark: SparkSession | None = None) -> None:
@@ -152,13 +152,13 @@ def await_all(
         EpochalError: the error of the first failed query; Spark's own exception if it is not one of Epochal's errors.
         KeyboardInterrupt: Ctrl-C; the queries continue.
     """
-    left = [Watched(query) for query in queries_of(queries, "epochal.await_all")]
+    left = [WatchedQuery(query) for query in queries_of(queries, "epochal.await_all")]
     deadline = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
     with Interrupts() as interrupts:
         while True:
             for one in [one for one in left if one.has_just_ended()]:
                 left.remove(one)
-                if one.ask().phase == "failed":
+                if one.poll().phase == "failed":
                     for other in left if stop_others else ():
                         other.query.stop()
                     raise_first([one])

@@ -72,7 +72,7 @@ class QueryState:
         return self.phase in ("ended", "stopped", "failed")
 
 
-class Watched:
+class WatchedQuery:
     """A query and its last known state."""
 
     def __init__(self, query: Query) -> None:
@@ -82,7 +82,7 @@ class Watched:
         self._named = query.name or started.table_of(run_id)
         self.state = QueryState(id=str(query.id), run_id=run_id, name=self._named or str(query.id)[:8])
 
-    def ask(self, *, is_stopping: bool = False) -> QueryState:
+    def poll(self, *, is_stopping: bool = False) -> QueryState:
         """Polls the query, unless it is known to have ended.
 
         Args:
@@ -91,7 +91,7 @@ class Watched:
         if self.state.has_ended:
             return self.state
         is_active = self.query.isActive  # before its progress, so that the last report is not missed
-        tally = brought_up_to_date(self.state.tally, self.query)
+        tally = with_new_progress(self.state.tally, self.query)
         status = self.query.status
         message = str(status.get("message", ""))
         error = None if is_active else self._error(is_stopping)
@@ -128,7 +128,7 @@ class Watched:
         return None if error is None else error_line(error)
 
 
-def brought_up_to_date(tally: Tally, query: Query) -> Tally:
+def with_new_progress(tally: Tally, query: Query) -> Tally:
     """Adds the query's new progress reports to a tally; returns the same tally if there are none.
 
     Reading all recent reports is expensive, so they are read only if the last one does not follow directly.

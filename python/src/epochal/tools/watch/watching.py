@@ -13,7 +13,7 @@ from epochal import _hooks
 from epochal.errors import OptionError, named
 from epochal.tools.watch import words
 from epochal.tools.watch.interrupts import Interrupts
-from epochal.tools.watch.state import Query, QueryState, Watched
+from epochal.tools.watch.state import Query, QueryState, WatchedQuery
 from epochal.tools.watch.views import View, view_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
 
 def run(queries: Sequence[Query], view: View, pace: float) -> None:
     """Watches until all queries have ended."""
-    watched = [Watched(query) for query in queries]
+    watched = [WatchedQuery(query) for query in queries]
     stopping: Stopping | None = None
     with Interrupts() as interrupts:
         try:
@@ -90,7 +90,7 @@ class Stopping:
         error: the error of the first query that could not be stopped.
     """
 
-    def __init__(self, watched: Iterable[Watched]) -> None:
+    def __init__(self, watched: Iterable[WatchedQuery]) -> None:
         self.error: Exception | None = None
         self._queries = [one.query for one in watched if not one.state.has_ended]
         threading.Thread(target=self._stop, name="epochal-stop", daemon=True).start()
@@ -107,7 +107,7 @@ class Stopping:
                 self.error = self.error or error
 
 
-def raise_first(watched: Iterable[Watched]) -> None:
+def raise_first(watched: Iterable[WatchedQuery]) -> None:
     """Raises the error of the first failed query."""
     for one in watched:
         if one.state.phase == "failed":
@@ -168,10 +168,10 @@ def seconds(given: str | float | timedelta, argument: str) -> float:
     )
 
 
-def _state_of(one: Watched, interrupts: Interrupts, is_stopping: bool) -> QueryState:
+def _state_of(one: WatchedQuery, interrupts: Interrupts, is_stopping: bool) -> QueryState:
     """The query's state; the last known one if Ctrl-C has also ended the JVM, as under ``spark-submit``."""
     try:
-        return one.ask(is_stopping=is_stopping)
+        return one.poll(is_stopping=is_stopping)
     except Exception as error:
         if not (interrupts.count and _is_lost(error)):
             raise
@@ -183,7 +183,7 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
-def _pause(watched: Sequence[Watched], interrupts: Interrupts, pace: float, handled: int) -> None:
+def _pause(watched: Sequence[WatchedQuery], interrupts: Interrupts, pace: float, handled: int) -> None:
     """Waits for the next poll, the end of a query, or a Ctrl-C that is not handled yet."""
     deadline = time.monotonic() + pace
     while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
