@@ -20,7 +20,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epochal import _errors, errors, ingest, jdbc, read, rest, write
+from epochal import _errors, _hooks, errors, ingest, jdbc, read, rest, write
 from epochal._errors import *
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
@@ -83,6 +83,8 @@ _TOOLS = {
     "stop_all": "watch.queries",
     "watch": "watch.watching",
 }
+
+_hooks.for_ipython.append(lambda: import_module("epochal.tools.watch.formatters").install())
 
 if not TYPE_CHECKING:  # for a type checker, the imports above
 

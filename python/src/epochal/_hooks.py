@@ -6,7 +6,6 @@ also of the class that PySpark would have raised, so that code which catches tha
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -18,6 +17,9 @@ from epochal._errors import EpochalError, own_kind
 from epochal._traceback import users_frames
 from epochal.errors import from_spark
 
+#: Registers with IPython. The package adds those of its tools, which this module does not know.
+for_ipython: list[Callable[[], None]] = []
+
 
 @cache
 def install() -> None:
@@ -26,8 +28,9 @@ def install() -> None:
     the first call does something."""
     _convert()
     _shorten()
-    if "IPython" in sys.modules:  # the one tool that is started from below, by name
-        importlib.import_module("epochal.tools.watch.formatters").install()
+    if "IPython" in sys.modules:
+        for register in for_ipython:
+            register()
 
 
 def _convert() -> None:
