@@ -85,7 +85,7 @@ def test_the_summary_tells_query_epochs_sources_watermark_and_the_next_start(tmp
             "              https://api.example.com/comments (offset)",
             "  source 1    nothing yet",
             "  watermark   2026-01-01 00:00:00.123 UTC",
-            "  next start  Spark replays epoch 2, up to the offsets that are logged for it.",
+            "  next start  Spark replays epoch 2, up to its logged offsets.",
         ]
     )
     assert epochal.checkpoint(tmp_path / "checkpoint").has_state

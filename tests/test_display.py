@@ -214,7 +214,7 @@ def test_a_batch_is_shown_once_and_named_for_sql(spark: SparkSession, capsys: py
 
 
 def test_what_only_a_stream_has_is_refused_for_a_batch(spark: SparkSession) -> None:
-    with pytest.raises(epochal.OptionError, match=r"is a batch, .* only a stream has: trigger\."):
+    with pytest.raises(epochal.OptionError, match=r"is a batch, .* arguments of a stream: trigger\."):
         epochal.display(spark.range(1), trigger="availableNow")
 
 

@@ -369,7 +369,7 @@ def test_what_is_no_length_of_time_is_refused(given: Any) -> None:
 
 
 def test_what_is_no_query_is_refused() -> None:
-    with pytest.raises(epochal.OptionError, match=r"epochal\.watch was given a str, which is no streaming query"):
+    with pytest.raises(epochal.OptionError, match=r"epochal\.watch was given a str, which is not a streaming query"):
         epochal.watch(["strings"])  # type: ignore[list-item]
 
 

@@ -43,17 +43,19 @@ def address(query: StreamingQuery, *, timeout: float = 60.0) -> tuple[str, int]:
                 if source["description"].startswith(_FORMAT) and "port" in metrics:
                     return _reachable(metrics["address"]), int(metrics["port"])
             raise ModeError(
-                "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Give a query that reads from one."
+                "MODE_UNSUPPORTED", "The query has no source epochal-ingest.", "Pass a query that reads from one."
             )
         if not query.isActive:
             with named():
                 query.awaitTermination()
-            raise ModeError("MODE_UNSUPPORTED", "The query has ended.", "Start it, and ask while it runs.")
+            raise ModeError(
+                "MODE_UNSUPPORTED", "The query has ended.", "Start the query, and call address while it is running."
+            )
         if time.monotonic() > end:
             raise ModeError(
                 "MODE_UNSUPPORTED",
                 f"The query has made no progress within {timeout} s.",
-                "Look at query.status, or raise timeout.",
+                "Check query.status, or raise timeout.",
             )
         time.sleep(_PAUSE)
 

@@ -68,7 +68,7 @@ def milliseconds(value: timedelta) -> int:
         ValueError: the duration is negative.
     """
     if value < timedelta(0):
-        raise ValueError(f"a length of time cannot be negative: {value}")
+        raise ValueError(f"a duration cannot be negative: {value}")
     return -(-value // timedelta(milliseconds=1))
 
 

@@ -66,7 +66,7 @@ def check_output_mode(output_mode: str) -> None:
     if output_mode == "complete":
         raise OptionError(
             "OPTION_CONFLICT",
-            'trigger="realTime …" and output_mode="complete" exclude each other: Spark replaces no table in real time.',
+            'trigger="realTime …" and output_mode="complete" exclude each other: it is not supported in real time.',
             'Leave output_mode out: a real-time query runs in output mode "update".',
         )
 

@@ -66,7 +66,7 @@ def start(
         if names := stream.given():
             raise OptionError(
                 "OPTION_CONFLICT",
-                f"The DataFrame is a batch, and {form.caller} was given what only a stream has: {', '.join(names)}.",
+                f"The DataFrame is a batch, and {form.caller} was given arguments of a stream: {', '.join(names)}.",
                 "Leave them out, or read the source as a stream.",
             )
         with _references.calling(calls), named():

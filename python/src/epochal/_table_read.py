@@ -79,7 +79,7 @@ def _check_input(form: Form, options: Mapping[str, str]) -> None:
     if not inputs:
         raise OptionError(
             "OPTION_REQUIRED",
-            f"{form.caller} needs 'table' or 'query' (what to read).",
+            f"{form.caller} needs 'table' or 'query' (the rows to read).",
             'Set it like this: table="comments".',
         )
     if len(inputs) > 1:
@@ -141,7 +141,7 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
         DatabaseError(
             "DATABASE_ERROR",
             f"{without_login(options['url'])} cannot be read: {without_login(text).rstrip('.')}.",
-            "Correct what the database names, and run it again.",
+            "Correct the cause that the database reports, and run it again.",
         ),
         error,
     )

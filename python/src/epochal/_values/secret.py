@@ -69,7 +69,7 @@ class Secret:
             why = {KeyError: "it is not set", UnicodeDecodeError: "it is no text"}.get(type(error), "it cannot be read")
             raise OptionError(
                 "SECRET_UNREADABLE",
-                f"{self!r} has no secret in this process: {why}.",
+                f"{self!r} cannot be read in this process: {why}.",
                 'Correct it, or give the password itself: Secret("…").',
             ) from None
         return Secret(found)

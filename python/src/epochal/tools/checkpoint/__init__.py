@@ -44,6 +44,6 @@ def checkpoint(path: Location, *, spark: SparkSession | None = None) -> Checkpoi
         raise OptionError(
             "OPTION_REQUIRED",
             f"epochal.checkpoint needs 'spark' for {location}, which is not on this machine.",
-            "Give a session that reaches it: epochal.checkpoint(path, spark=spark).",
+            "Pass a session that can read it: epochal.checkpoint(path, spark=spark).",
         )
     return read_local(local)

@@ -52,12 +52,12 @@ class Difference:
         lines = [f"From the end of epoch {self.first} to the end of epoch {self.second}"]
         for first, second in self.sources:
             name = (second or first).name  # type: ignore[union-attr]
-            lines.append(f"  source {name:<4} {first or 'not there'}")
+            lines.append(f"  source {name:<4} {first or 'none'}")
             if second is not None and first is not None and second.offset == first.offset:
                 lines.append("           → the same")
                 continue
             count = delivered(first, second)
-            lines.append(f"           → {second or 'not there'}" + (f"  ({count:+,})" if count is not None else ""))
+            lines.append(f"           → {second or 'none'}" + (f"  ({count:+,})" if count is not None else ""))
         if self.watermark:
             lines.append(f"  watermark  {self.watermark / 1000:+,.3f} s")
         return "\n".join(lines)
@@ -160,8 +160,8 @@ def comparison(checkpoint: Checkpoint, row: LedgerRow | None) -> Comparison:
             explanation=f"the ledger ends with epoch {last}, but the next one is {epoch}: it lacks "
             f"{_epochs(epoch - last - 1)}.",
             next_start="The sink refuses it: EPOCH_GAP.",
-            remedy=f"Let Spark read those rows again: epochal checkpoint rewind {path} --to {last}. "
-            f"Or load them by a batch, then: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
+            remedy=f"Have Spark read those rows again: epochal checkpoint rewind {path} --to {last}. "
+            f"Or load them with a batch, then: epochal ledger set {row.sink_id} --epoch {epoch - 1} "
             f"--checkpoint {path} --url …",
             row=row,
         )
@@ -174,7 +174,7 @@ def _in_step(checkpoint: Checkpoint, row: LedgerRow, epoch: int, last: int) -> C
         return Comparison(
             state="changed",
             explanation=f"the ledger has epoch {last} with other offsets than the checkpoint.",
-            next_start=f"The sink accepts epoch {epoch}, but rows may be missing or doubled before it.",
+            next_start=f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.",
             remedy="Find out whether the checkpoint was edited, or two queries share a sinkId.",
             row=row,
         )
@@ -221,7 +221,7 @@ def _unknown(epoch: int) -> Comparison:
         return Comparison(
             state="in step",
             explanation="the ledger has no row of this query, which has not written yet.",
-            next_start="The first epoch enters the query into the ledger.",
+            next_start="The first epoch adds the query to the ledger.",
         )
     return Comparison(
         state="not in the ledger",

@@ -173,7 +173,7 @@ class Checkpoint:
         return NextStart(
             epoch=last,
             replay=True,
-            explanation=f"Spark replays epoch {last}, up to the offsets that are logged for it.",
+            explanation=f"Spark replays epoch {last}, up to its logged offsets.",
         )
 
     def diff(self, first: int, second: int) -> Difference:
@@ -218,7 +218,7 @@ class Checkpoint:
         if newest and (watermark := newest.next_watermark or newest.watermark):
             lines.append(f"  watermark   {moment(watermark)}")
         if self.has_state:
-            lines.append("  state       there are state stores")
+            lines.append("  state       has state stores")
         lines += [f"  problem     {text}" for text in (*self.problems, *self._epochs_problems())]
         return "\n".join([*lines, f"  next start  {self.next_start.explanation}"])
 

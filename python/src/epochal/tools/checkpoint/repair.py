@@ -135,7 +135,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         )
     if checkpoint.has_state:
         raise _refused(
-            f"The checkpoint {checkpoint.path} has state stores, which hold what later epochs have added",
+            f"The checkpoint {checkpoint.path} has state stores, which contain the changes of later epochs",
             "Start the query with a new checkpoint, or restore a copy of the whole checkpoint from that time.",
         )
     if known:
@@ -154,8 +154,8 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
             + (f"from the offsets at the end of epoch {epoch}" if known else "from the beginning of its sources"),
         ),
         warnings=(
-            "A sink that remembers its epochs (epochal-jdbc, Delta, Spark's files) refuses or skips those that it has "
-            "already.",
+            "A sink that records its epochs (epochal-jdbc, Delta, Spark's files) refuses or skips those that it "
+            "already has.",
             *_unknowable(stopped),
         ),
     )
@@ -182,10 +182,10 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
         raise _refused(f"The id of the query of {checkpoint.path} cannot be read", "Restore its file 'metadata' first.")
     _check_quiet(checkpoint, stopped)
     query_id = checkpoint.query_id if same_query else str(uuid.uuid4())
-    same = "Start only one of the two: to every sink they are the same query."
+    same = "Start only one of the two: sinks treat them as the same query."
     other = (
-        "The copy is another query: epochal-jdbc refuses it (QUERY_CHANGED, LEDGER_EMPTY) until an option says what is "
-        "meant."
+        "The copy is another query: epochal-jdbc refuses it (QUERY_CHANGED, LEDGER_EMPTY) until an option states "
+        "the intent."
     )
     return Fork(
         checkpoint=checkpoint,
@@ -193,8 +193,8 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
         copy=copy,
         query_id=query_id,
         steps=(
-            f"copy {directory} with everything in it to {copy}",
-            f"keep the query's id, {query_id}" if same_query else f"give the copy a query id of its own, {query_id}",
+            f"copy {directory} with all its contents to {copy}",
+            f"keep the query's id, {query_id}" if same_query else f"give the copy its own query id, {query_id}",
         ),
         warnings=(same if same_query else other, *_unknowable(stopped)),
     )
@@ -232,13 +232,13 @@ def _check_quiet(checkpoint: Checkpoint, stopped: bool) -> None:
 def _unknowable(stopped: bool) -> tuple[str, ...]:
     if stopped:
         return ()
-    return ("A query that has nothing to do writes nothing: make sure that none uses this checkpoint.",)
+    return ("An idle query writes nothing: make sure that no query uses this checkpoint.",)
 
 
 def _active(checkpoint: Checkpoint, seen: str) -> RepairError:
     return _refused(
         f"A query seems to use the checkpoint {checkpoint.path}: {seen}",
-        "Stop the query. If it is stopped, wait for a minute, or say so with --stopped.",
+        "Stop the query. If it is stopped, wait for a minute, or pass --stopped.",
     )
 
 

@@ -17,16 +17,16 @@ from epochal.tools.cli import shared
 def add(commands: Any) -> None:
     """Adds the commands to the parser's own."""
     status = shared.command(
-        commands, "status", "what a query's checkpoint, and its ledger, say of the next start", _status
+        commands, "status", "predict the next start of a query from its checkpoint and ledger", _status
     )
     status.add_argument("checkpoint", help="the query's checkpoint")
     status.add_argument("--sink", help="sink id in the ledger (default: the sink of this query)")
     shared.database_arguments(status, required=False)
-    group = commands.add_parser("checkpoint", help="look into a checkpoint, and repair it")
+    group = commands.add_parser("checkpoint", help="inspect and repair a checkpoint")
     inner = group.add_subparsers(dest="checkpoint_command", required=True)
     shown = shared.command(inner, "show", "list the epochs of a checkpoint, or show one", _show)
     shown.add_argument("checkpoint")
-    shown.add_argument("--epoch", type=int, help="this one alone, with its offsets as Spark wrote them")
+    shown.add_argument("--epoch", type=int, help="show only this epoch, with its offsets as Spark wrote them")
     differing = shared.command(inner, "diff", "show what was delivered between the ends of two epochs", _diff)
     differing.add_argument("checkpoint")
     differing.add_argument("first", type=int)
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
     back = shared.command(inner, "rewind", "go back to the end of an epoch: later ones are planned again", _rewind)
     back.add_argument("checkpoint")
     back.add_argument(
-        "--to", type=_epoch, required=True, metavar="EPOCH", help="the last epoch that stays, or: start (none stays)"
+        "--to", type=_epoch, required=True, metavar="EPOCH", help="the last epoch to keep, or: start (keeps none)"
     )
     shared.repair_arguments(back)
     shared.database_arguments(back, required=False)
@@ -105,7 +105,7 @@ def _rewind(options: argparse.Namespace) -> int:
     _confirm(options, plan)
     plan.run()
     values = {"epoch": plan.epoch, "backup": str(plan.backup)}
-    shared.show(options, f"Done. The logs as they were are in {plan.backup}", values)
+    shared.show(options, f"Done. The previous logs are in {plan.backup}", values)
     return shared.FINE
 
 

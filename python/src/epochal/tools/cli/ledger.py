@@ -16,19 +16,19 @@ from epochal.tools.cli import shared
 from epochal.tools.ledger import Change, LedgerRow
 from epochal.tools.ledger.repair import Applied
 
-_FENCED = "A run of the query that is still active cannot commit any more: it fails, and writes nothing."
+_FENCED = "A run of the query that is still active can no longer commit: it fails, and writes nothing."
 
 
 def add(commands: Any) -> None:
     """Adds the commands to the parser's own."""
-    group = commands.add_parser("ledger", help="look into a sink's ledger, and repair it")
+    group = commands.add_parser("ledger", help="inspect and repair a sink's ledger")
     inner = group.add_subparsers(dest="ledger_command", required=True)
     listed = shared.command(inner, "list", "list the sinks of a ledger", _list)
-    shown = shared.command(inner, "show", "show what the ledger knows of a sink", _show)
+    shown = shared.command(inner, "show", "show the ledger's row of a sink", _show)
     forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query starts over", _forget)
-    corrected = shared.command(inner, "set", "say which epoch is the last one in the table", _set)
+    corrected = shared.command(inner, "set", "set the last epoch in the table", _set)
     corrected.add_argument("--epoch", type=int, required=True, help="the last epoch whose rows are in the table")
-    corrected.add_argument("--checkpoint", required=True, help="the query's checkpoint, which has that epoch")
+    corrected.add_argument("--checkpoint", required=True, help="the query's checkpoint, which must have that epoch")
     for parser in (shown, forgotten, corrected):
         parser.add_argument("sink", help="sink id: the option sinkId, else the query's id")
     for parser in (listed, shown, forgotten, corrected):
@@ -36,7 +36,11 @@ def add(commands: Any) -> None:
     for parser in (forgotten, corrected):
         shared.repair_arguments(parser)
         parser.add_argument(
-            "--backup", type=Path, default=Path(), metavar="DIR", help="where the rows as they were go (default: here)"
+            "--backup",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="directory for a backup of the rows (default: here)",
         )
 
 
@@ -107,7 +111,7 @@ def _row(options: argparse.Namespace) -> LedgerRow:
             "REPAIR_REFUSED",
             f"A query seems to write to sink '{row.sink_id}': the ledger was updated {abs(age).total_seconds():.0f} s "
             "ago. Nothing was changed.",
-            "Stop the query. If it is stopped, wait for a minute, or say so with --stopped.",
+            "Stop the query. If it is stopped, wait for a minute, or pass --stopped.",
         )
     return row
 
@@ -116,10 +120,8 @@ def _repair(options: argparse.Namespace, wanted: Change, steps: list[str], warni
     row = wanted.row
     name = re.sub(r"[^\w.-]", "_", row.sink_id)
     backup = options.backup / f"epochal-ledger-{name}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.json"
-    shared.confirm(options, [f"write the rows as they are to {backup}", *steps], warnings)
+    shared.confirm(options, [f"write a backup of the rows to {backup}", *steps], warnings)
     backup.write_text(json.dumps(row.to_dict(), indent=2), "utf-8")
     shared.change_ledger(options, wanted)
-    shared.show(
-        options, f"Done. The rows as they were are in {backup}", {"sink_id": row.sink_id, "backup": str(backup)}
-    )
+    shared.show(options, f"Done. The previous rows are in {backup}", {"sink_id": row.sink_id, "backup": str(backup)})
     return shared.FINE

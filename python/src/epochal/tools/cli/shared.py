@@ -43,7 +43,7 @@ def database_arguments(parser: argparse.ArgumentParser, *, required: bool) -> No
     """Arguments for the database of the ledger. There is none for the password: other users can see arguments."""
     parser.add_argument("--url", required=required, help="JDBC URL of the sink's database")
     parser.add_argument("--schema", help="schema of the table that the sink writes")
-    parser.add_argument("--user", default=os.environ.get("PGUSER"), help="name to log in with (default: PGUSER)")
+    parser.add_argument("--user", default=os.environ.get("PGUSER"), help="database user (default: PGUSER)")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-env", metavar="NAME", help="variable with the password (default: PGPASSWORD)")
     password.add_argument("--password-file", metavar="PATH", help="file with the password")
@@ -99,7 +99,7 @@ def confirm(options: argparse.Namespace, steps: Sequence[str], warnings: Sequenc
     if options.yes:
         return
     if not sys.stdin.isatty():
-        raise RepairError("REPAIR_REFUSED", "Nobody has confirmed it. Nothing was changed.", "Add --yes to do it.")
+        raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Add --yes to do it.")
     print("Do it? [y/N] ", end="", file=out, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise RepairError("REPAIR_REFUSED", "It was not confirmed. Nothing was changed.", "Answer with y to do it.")

@@ -131,14 +131,14 @@ def target(url: str, user: str | None, password: str | None) -> Target:
         raise ConfigurationError(
             "DATABASE_UNSUPPORTED",
             f"The demo cannot write to {parts.scheme or 'this URL'}.",
-            "Give jdbc:postgresql://host:port/database, or leave --database-url out for SQLite.",
+            "Use jdbc:postgresql://host:port/database, or leave --database-url out for SQLite.",
         )
     try:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(
             "DRIVER_MISSING",
-            "The demo looks into PostgreSQL with psycopg, which is not installed.",
+            "The demo reads PostgreSQL with psycopg, which is not installed.",
             "pip install 'psycopg[binary]'",
         ) from error
     parameters = dict(parse_qsl(parts.query))

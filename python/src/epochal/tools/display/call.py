@@ -177,7 +177,7 @@ def _check(kind: object, x: object, y: object, rows: object, name: str | None) -
         )
     if kind not in PLOTS and (x is not None or y is not None):
         raise OptionError(
-            "OPTION_CONFLICT", "x and y say what a plot draws, and kind is 'table'.", "Set kind, such as kind='line'."
+            "OPTION_CONFLICT", "x and y are for plots, but kind is 'table'.", "Set kind, such as kind='line'."
         )
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MOST):
         raise OptionError(
@@ -188,7 +188,7 @@ def _check(kind: object, x: object, y: object, rows: object, name: str | None) -
     if name is not None and not _NAME.fullmatch(name):
         raise OptionError(
             "OPTION_INVALID",
-            f"The argument 'name' is {name!r}, which is no name for a view: letters, digits and _, and no digit first.",
+            f"The argument 'name' is {name!r}, which is not a name of letters, digits and _, without a digit first.",
             "Set it like this: name='counts'.",
         )
 
@@ -197,6 +197,6 @@ def _check_batch(stream: Stream) -> None:
     if given := stream.given():
         raise OptionError(
             "OPTION_CONFLICT",
-            f"The DataFrame is a batch, and epochal.display was given what only a stream has: {', '.join(given)}.",
+            f"The DataFrame is a batch, and epochal.display was given arguments of a stream: {', '.join(given)}.",
             "Leave them out, or read the source as a stream.",
         )

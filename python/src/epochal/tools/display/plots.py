@@ -90,7 +90,7 @@ def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | 
 def _default_x(schema: StructType) -> Axis:
     found = [_axis(schema, one.name, "x") for one in schema.fields]
     if not found:
-        raise OptionError("OPTION_INVALID", "A DataFrame without columns has nothing to draw.", "Select columns.")
+        raise OptionError("OPTION_INVALID", "A DataFrame without columns cannot be drawn.", "Select columns.")
     return next((one for holds in ("time", "text", "number") for one in found if one.holds == holds), found[0])
 
 
@@ -102,7 +102,7 @@ def _axis(schema: StructType, name: str, argument: str) -> Axis:
         close = difflib.get_close_matches(name, [*places], 1)
         raise OptionError(
             "OPTION_INVALID",
-            f"{argument}={name!r} is no column of the DataFrame, which has {_listed(schema)}.",
+            f"{argument}={name!r} is not a column of the DataFrame, which has {_listed(schema)}.",
             f"Did you mean {argument}={close[0]!r}?" if close else f"Set {argument} to one of them.",
         )
     sql, kind = names(schema)[places[column]], schema.fields[places[column]].dataType

@@ -82,6 +82,6 @@ def _session(url: str, spark: SparkSession | None) -> SparkSession:
             "OPTION_REQUIRED",
             f"epochal.ledger needs 'spark' for {url.split(':', 2)[1] if url.count(':') > 1 else 'this'} databases: "
             "only SQLite is read without a JVM.",
-            "Give a classic session: epochal.ledger(url, user=…, password=…, spark=spark).",
+            "Pass a classic session: epochal.ledger(url, user=…, password=…, spark=spark).",
         )
     return spark

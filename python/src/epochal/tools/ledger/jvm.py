@@ -53,7 +53,7 @@ def _desk(spark: SparkSession) -> Any:
     if jvm is None:
         raise ConnectUnsupportedError(
             "CONNECT_UNSUPPORTED",
-            "epochal.ledger asks the driver's JVM for the database, which a Spark Connect client does not have.",
+            "epochal.ledger reads the database through the driver's JVM, which a Spark Connect client does not have.",
             "Call it with a classic session, or on the machine of the driver: epochal ledger list --url …",
         )
     from epochal._session import check_version

@@ -65,14 +65,14 @@ class Address:
         if parts is None:
             raise OptionError(
                 "OPTION_INVALID",
-                "The argument 'url' of epochal.rest.probe is not an address of HTTP.",
+                "The argument 'url' of epochal.rest.probe is not an HTTP address.",
                 'Set it like this: "https://api.example.com/comments".',
             )
         if "@" in parts.netloc:
             raise OptionError(
                 "OPTION_INVALID",
-                "The argument 'url' of epochal.rest.probe has a login in it.",
-                'Take it out, and set auth=rest.Basic(user="…", password=Secret.env("PASSWORD")).',
+                "The argument 'url' of epochal.rest.probe contains a login.",
+                'Remove it, and set auth=rest.Basic(user="…", password=Secret.env("PASSWORD")).',
             )
         origin = f"{parts.scheme.lower()}://{_host(parts.netloc.lower())}"
         pairs = tuple(quote(pair, safe=_LEGAL) for pair in parts.query.split("&") if pair)

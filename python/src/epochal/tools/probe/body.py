@@ -123,7 +123,7 @@ def read(response: Response, shown: str) -> Listing:
         if kind in ("text/plain", "application/octet-stream", "") and b"\n" in body:
             return _csv(response, shown)
         what = f" (its content type is {one_line(kind)})" if kind else ""
-        reason = f"it is no JSON: {one_line(error)}{what}"
+        reason = f"it is not JSON: {one_line(error)}{what}"
         problem = f"{shown} responded with a body that cannot be read: {reason}."
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
     if isinstance(found, dict) and re.search("ndjson|jsonl|json-seq", kind):
@@ -210,7 +210,7 @@ def _located(response: Response, found: Any, shown: str) -> Listing:
     pointer, array = min(likely, key=_likelihood)
     others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
     how = f"{'an' if others else 'the only'} array of objects; it has {_records(len(array))}"
-    doubts = [f"Records may be meant that are in another array: {others}."] if others else []
+    doubts = [f"The records may be in another array: {others}."] if others else []
     outline, relations = _around(found, pointer)
     if pointer and any(name.lower() in ("/id", "/_id", "/uuid") for name in outline):
         doubts.append(f"The response has an id beside '{pointer}': it may be one record with a list in it.")
@@ -237,7 +237,7 @@ def _last(pointer: str) -> str:
 
 def _lacking(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
     if empty:
-        return f"has an empty array at '{one_line(empty[0][0])}', and no other: there is nothing to learn from"
+        return f"has an empty array at '{one_line(empty[0][0])}', and no other one, so nothing can be inferred"
     if isinstance(found, dict):
         names = ", ".join(one_line(name) for name in list(found)[:10])
         if found and all(isinstance(one, dict) for one in found.values()):
@@ -275,7 +275,7 @@ def _csv(response: Response, shown: str) -> Listing:
         layout, how, doubts = _csv_layout(response)
         records, more = _rows(response.body, layout)
     except ValueError as error:
-        problem = f"{shown} responded with a body that cannot be read: it is no CSV: {one_line(error)}."
+        problem = f"{shown} responded with a body that cannot be read: it is not CSV: {one_line(error)}."
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
     if not records:
         raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} is CSV without records.", _OTHER)
@@ -341,14 +341,14 @@ def _markup(kind: str, body: bytes, shown: str) -> HttpError:
     if "html" not in kind and b"<html" not in body[:2000].lower():
         problem = f"{shown} responded with XML, which Epochal does not read."
         return HttpError("HTTP_BODY_INVALID", problem, 'Ask for JSON or CSV: headers={"Accept": "application/json"}.')
-    hint = "Check the path: this is an address for browsers. The API may have another host, or a path like /api."
+    hint = "Check the path: this address is for browsers. The API may have another host, or a path like /api."
     if _LOGIN.search(body[:200000]):
         hint = "It looks like a login page: set credentials with auth (--auth on the command line). " + hint
-    return HttpError("HTTP_BODY_INVALID", f"{shown} responded with a page of HTML{named}, and not with records.", hint)
+    return HttpError("HTTP_BODY_INVALID", f"{shown} responded with an HTML page{named} instead of records.", hint)
 
 
 def _records(count: int) -> str:
     return f"{count} record{'' if count == 1 else 's'}"
 
 
-_OTHER = "Give the address of a list of objects that has some; parameters of the API belong in url or params."
+_OTHER = "Pass the address of a list of objects that is not empty, with the API's parameters in url or params."

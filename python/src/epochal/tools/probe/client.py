@@ -133,7 +133,7 @@ class Client:
                 raise TimeoutError
             return Response(response.status, found, body, address)
         except _TooLargeError:
-            hint = "Ask for less: give the API's own parameter for the size of a page, in the address or in params."
+            hint = "Request smaller pages: set the API's parameter for the page size in the address or in params."
             raise HttpError(
                 "HTTP_RESPONSE_TOO_LARGE", f"A response from {shown} is larger than {LARGEST} bytes.", hint
             ) from None
@@ -149,14 +149,14 @@ class Client:
     def _no_response(self, shown: str, error: Exception, expired: bool) -> HttpError:
         if expired or isinstance(error, TimeoutError):
             within = _DEADLINE if expired else self._timeout
-            hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or ask for smaller pages.'
+            hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or request smaller pages.'
             return HttpError("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
-        hint = "Check the address and the network; a proxy is set by http=Http(proxy=Proxy(url=…)) or --proxy."
+        hint = "Check the address and the network; set a proxy with http=Http(proxy=Proxy(url=…)) or --proxy."
         if isinstance(error, socket.gaierror):
             reason = f"the host name {urlsplit(shown).hostname} cannot be resolved"
         elif isinstance(error, ssl.SSLError):
             reason = f"TLS failed, {getattr(error, 'verify_message', '') or error.reason or error}"
-            hint = "An authority of your own is set by http=Http(tls=Tls(ca_file=…)) or --ca-file."
+            hint = "Set your own certificate authority with http=Http(tls=Tls(ca_file=…)) or --ca-file."
         else:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return HttpError("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)
@@ -231,7 +231,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     if encoding in ("gzip", "x-gzip") and body:
         body = _unpacked(body)
     elif encoding != "identity" and body:
-        raise zlib.error(f"its encoding is {one_line(encoding)}, which was not asked for")
+        raise zlib.error(f"its encoding is {one_line(encoding)}, which was not requested")
     if len(body) > LARGEST:
         raise _TooLargeError
     return body

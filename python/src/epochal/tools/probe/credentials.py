@@ -93,9 +93,9 @@ def of(
 def _checked(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in headers.items():
         if not FAMILY.fits({name: value}) or not _TOKEN.fullmatch(name):
-            raise _invalid("headers", "a dict of texts, whose names are names of headers")
+            raise _invalid("headers", "a dict of texts with valid header names")
         if not _VALUE.fullmatch(value):
-            raise _invalid("headers", f"a dict of texts on one line: {name} is none")
+            raise _invalid("headers", f"a dict of texts of one line each, which {name} is not")
         yield name, value.strip()
 
 

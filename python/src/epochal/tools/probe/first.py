@@ -75,7 +75,7 @@ def _redirected(client: Client, address: Address, status: int, target: str) -> H
         there = one_line(target.partition("?")[0])
     problem = f"{address.shown()} responded with status {status}, a redirection to {there}."
     if _LOGIN.search(target):
-        return HttpError("HTTP_STATUS", problem, f"It looks like a page to log in: {_SET_AUTH}")
+        return HttpError("HTTP_STATUS", problem, f"It looks like a login page: {_SET_AUTH}")
     return HttpError("HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address.")
 
 
@@ -97,10 +97,8 @@ def _advice(client: Client, status: int) -> str:
     if status == 429:
         return "Too many requests for the server: wait, and probe again."
     if status >= 500:
-        return "The server failed: probe again later, or ask for less."
-    return (
-        "The request is wrong: check url, params and headers; the API's documentation names parameters that it needs."
-    )
+        return "The server failed: probe again later, or request less."
+    return "The request is wrong: check url, params and headers; the API's documentation lists required parameters."
 
 
 _SET_AUTH = 'set auth=rest.Bearer(Secret.env("TOKEN")) or another scheme (--auth on the command line).'

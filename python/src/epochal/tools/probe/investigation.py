@@ -66,7 +66,7 @@ class Investigation:
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
         for name in {*self._given.params} - {*self._address.params}:
-            self._notes.doubt(f"The parameter '{name}' was left out of the address, as it asks for a part of the list.")
+            self._notes.doubt(f"The parameter '{name}' was left out of the address: it selects a part of the list.")
         again = self._reader.read_if_allowed(self._address)
         self._key = records.key_of(self._first.records, (again or self._first).records)
         again_is = report.repeatability(self._notes, self._first, again, self._key, self._reader.outcome)
@@ -81,7 +81,7 @@ class Investigation:
         self._notes.seen("schema", plural(len(columns.columns), "column"), f"the values of {len(sample)} records")
         self._notes.doubt(*columns.doubts)
         self._notes.not_known(
-            "Whether the list only grows at its end, which a stream needs: a few requests do not show it.",
+            "Whether the list only grows at its end, which a stream needs: a few requests cannot show it.",
             f"Fields and types that are not in these {len(sample)} records: the API's documentation may name more.",
         )
         return self._result(self._arguments(pages), columns.ddl)
@@ -152,7 +152,7 @@ class Investigation:
         except StoppedError:
             return
         shown = ", ".join(f"'{name}'" for name in tried)
-        self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {shown} gives no larger one.")
+        self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {shown} has no effect.")
 
     def _use_size(self, paging: LinkedPages, name: str, large: Listing, keys: list[str]) -> None:
         following = paging.follow.address(large)

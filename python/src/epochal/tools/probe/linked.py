@@ -177,7 +177,7 @@ def unreadable_places(listing: Listing) -> Iterator[str]:
     shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
     for place, address in shown:
         if listing.address.follow(address) is None:
-            yield f"The next page at {place} is on another server, or no address: Epochal does not follow it."
+            yield f"The next page at {place} is on another server, or not an address: Epochal does not follow it."
 
 
 def follow(reader: PageReader, first: Listing, key: Key, max_ways: int = 8) -> LinkedPages | None:
@@ -230,11 +230,11 @@ def _walked(reader: PageReader, way: NextPage, first: Listing, second: Listing, 
         if further is None or not keys or (overlaps and _says_end(pages[-1])):
             ended = True
         elif overlaps:
-            again = f"; the {ordinal(len(pages) + 1)} page has records that came before"
+            again = f"; the {ordinal(len(pages) + 1)} page repeats records of earlier ones"
         else:
             seen.update(keys)
             pages.append(further)
-    end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read, and not the end"
+    end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read without reaching the end"
     how = f"the second page was requested, and has {second.count} other records; {end}{again}"
     return LinkedPages(way, tuple(pages), ended, how, repeats=bool(again))
 

@@ -70,7 +70,7 @@ class NumberedPages:
 
     @property
     def shown(self) -> str:
-        words = "records to skip" if self.kind == "offset" else f"number of the page, the first is {self.first}"
+        words = "records to skip" if self.kind == "offset" else f"page number, starting at {self.first}"
         return f"parameter '{self.param}' ({words})"
 
     def value(self, key: str | None) -> AnyPages:
@@ -233,10 +233,10 @@ class NumberedSearch:
     def _by_offset(self, position: str, size: str, found: list[str]) -> NumberedPages | None:
         keys, small = self._keys, self._small
         if found == keys[1 : 1 + small]:
-            how = f"asked to skip 1 record and for {small}, it gave the right ones"
+            how = f"asked to skip 1 record and for {small}, it returned the right ones"
             return NumberedPages("offset", position, size, how)
         if len(found) >= len(keys) - 1 and found[: len(keys) - 1] == keys[1:]:
-            how = f"asked to skip 1 record, it gave the list from the second one on; '{size}' had no effect"
+            how = f"asked to skip 1 record, it returned the list from the second one on; '{size}' had no effect"
             return NumberedPages("offset", position, size, how, sized=False)
         return None
 
@@ -245,7 +245,7 @@ class NumberedSearch:
         for first in (1, 0):
             begin = (2 - first) * small
             if found == keys[begin : begin + small]:
-                how = f"asked for page 2 of {plural(small, 'record')}, it gave the right ones"
+                how = f"asked for page 2 of {plural(small, 'record')}, it returned the right ones"
                 return NumberedPages("page", position, size, how, first=first)
         if {*found} & {*keys}:
             return None
@@ -277,7 +277,7 @@ class NumberedSearch:
         found = replace(found, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
             what = f"Page 2 of {plural(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."
-            none = "The size of a page: no parameter for it was found, and the list has one page only."
+            none = "The page size: no parameter for it was found, and the list has one page only."
             return replace(found, trouble=what if found.sized or after else none)
         more = f"page 2 of {plural(size, 'record')} continues where page 1 ends, with {plural(len(after), 'record')}"
         return self._with_end(replace(found, how=f"{found.how}; {more}"), known)

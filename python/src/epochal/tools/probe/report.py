@@ -18,7 +18,7 @@ from epochal.tools.probe.page_reader import PageReader, records_of
 
 Again = Literal["same", "changed", "other"]
 
-_OTHER_ORDER = "Ask the API for another order, by a parameter such as sort or order."
+_OTHER_ORDER = "Request another order from the API, with a parameter such as sort or order."
 
 
 def repeatability(notes: Notes, first: Listing, again: Listing | None, key: records.Key, outcome: str) -> Again:
@@ -32,7 +32,7 @@ def repeatability(notes: Notes, first: Listing, again: Listing | None, key: reco
         Whether it had the same records, the same records with changed fields, or other records.
     """
     if again is None:
-        notes.not_known(f"Whether the same request gives the same records: asked again, {outcome}.")
+        notes.not_known(f"Whether the same request returns the same records: the second time, {outcome}.")
     elif again.records == first.records:
         notes.tested("repeatable", "yes", f"asked twice, the first page had the same {records_of(first)}")
     elif key.all(again.records) != key.all(first.records):
@@ -60,9 +60,9 @@ def linked_pages(notes: Notes, first: Listing, paging: LinkedPages) -> AnyPages:
     elif paging.ended:
         notes.tested("end of list", _end(paging), f"so on page {len(paging.pages)}, the last one")
     else:
-        notes.not_known("How the last page says that no page follows: it was not reached.")
+        notes.not_known("How the last page is marked: it was not reached.")
     if paging.repeats:
-        notes.incomplete("Whether the pages overlap: one had records that came before.")
+        notes.incomplete("Whether the pages overlap: one repeats records of earlier ones.")
     for place, total in numbered.totals(first)[:1]:
         if paging.ended and sum(page.count for page in paging.pages) == total:
             notes.tested("total", f"{total} at {_place(place)}", "all pages together have as many records")
@@ -72,11 +72,11 @@ def linked_pages(notes: Notes, first: Listing, paging: LinkedPages) -> AnyPages:
     if paging.ended and not (more or last) and way.token(last_page) is not None and last_page.count < first.count:
         notes.doubt(
             f"Page {len(paging.pages)} has fewer records than the first one, and names a page without records. Records "
-            "that are added to it later are missed, if the API adds them there, and not behind it."
+            "that are added to it later are missed, if the API adds them there instead of after it."
         )
     is_named = way.is_named(first)
     if not is_named:
-        notes.doubt("The first page does not mention a next one, so a list that is cut there looks complete.")
+        notes.doubt("The first page does not mention a next one, so a list that is truncated there looks complete.")
     return way.value(more, last, None if is_named else "assumed")
 
 
@@ -103,7 +103,7 @@ def numbered_pages(notes: Notes, paging: NumberedPages, key: str | None, outcome
         if paging.length:
             notes.doubt(f"The list has {paging.length} records: pages of more than {paging.size} could not be tested.")
     else:
-        value = f"{paging.size}; '{paging.size_param}' has no effect, and is sent all the same"
+        value = f"{paging.size}; '{paging.size_param}' has no effect, but is sent anyway"
         notes.tested("page size", value, "pages have this size for any requested size")
     if paging.total:
         how = "the page with the last record has as many records as this number says"
@@ -140,16 +140,16 @@ def single_page(notes: Notes, first: Listing, reader: PageReader, is_cut: bool) 
     elif is_cut and not any(total == first.count for _, total in totals):
         notes.incomplete("How the pages follow each other: a parameter for their size works, and none for their place.")
     elif any(one.name == "repeatable" and one.value == "no" for one in notes.findings):
-        notes.incomplete("How the pages follow each other: the list changes between requests, which compares nothing.")
+        notes.incomplete("How the pages follow each other: the list changes between requests, which hides it.")
     elif first.count < 2:
         notes.not_known("Whether there are pages: one record is too few to see it.")
     else:
-        how = "usual parameters change nothing, and the response names no other page"
+        how = "usual parameters have no effect, and the response names no other page"
         notes.tested("pages", "none: one response has all records", how)
         if first.count % 10 == 0:
-            notes.doubt(f"{first.count} is a round number of records: it may be the most that one response has.")
+            notes.doubt(f"{first.count} is a round number of records: it may be the maximum of one response.")
     if places := linked.silent_places(first):
-        notes.not_known(f"What '{places[0]}' has when there is a next page: there is none now.")
+        notes.not_known(f"The value of '{places[0]}' when there is a next page: there is none now.")
     for place, total in totals[:1]:
         if total == first.count:
             notes.tested("total", f"{total} at {_place(place)}", "the response has as many records")
@@ -166,11 +166,11 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
         notes.seen("order", f"{direction} by '{pointer}'", f"so in {len(sample)} records")
     if any(direction == "descending" for _, direction in found):
         notes.doubt(
-            "The list begins with its newest record: later ones come before the position of a stream, which never "
+            "The list begins with its newest record: later records come before the position of a stream, which never "
             f"reads them. {_OTHER_ORDER}"
         )
     if not found:
-        notes.not_known("The order of the records: neither their key nor a time of theirs ascends.")
+        notes.not_known("The order of the records: neither their key nor any of their times ascends.")
 
 
 def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
@@ -178,7 +178,7 @@ def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
     headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
     found = [f"{header(name)}: {one_line(value)}" for name, value in headers.items() if re.search("rate-?limit", name)]
     if found:
-        notes.seen("rate limit", "; ".join(found), "headers of a response; Epochal pauses when nothing is left")
+        notes.seen("rate limit", "; ".join(found), "headers of a response; Epochal pauses when the limit is used up")
 
 
 def _place(place: str) -> str:

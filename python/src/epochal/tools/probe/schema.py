@@ -16,7 +16,7 @@ from epochal.tools.probe.page_reader import plural
 #: Maximum number of records in the sample.
 MOST = 1000
 _DEEPEST = 8
-_MOST_NAMES = 200
+_MAX_NAMES = 200
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d{1,3})?")
@@ -65,7 +65,7 @@ def _columns(
 ) -> Iterator[tuple[str, str]]:
     names = list(dict.fromkeys(name for record in records for name in record))
     seen: dict[str, str] = {}
-    for name in names[:_MOST_NAMES]:
+    for name in names[:_MAX_NAMES]:
         where = f"{path}.{one_line(name)}" if path else one_line(name)
         if name.lower() in seen:
             other = one_line(seen[name.lower()])
@@ -73,8 +73,8 @@ def _columns(
             continue
         seen[name.lower()] = name
         yield name, _type([record.get(name) for record in records], where, doubts, texts=texts, depth=depth)
-    if len(names) > _MOST_NAMES:
-        doubts.append(f"{path or 'A record'}: {len(names)} names were seen, and the first {_MOST_NAMES} have columns.")
+    if len(names) > _MAX_NAMES:
+        doubts.append(f"{path or 'A record'}: {len(names)} names were seen; the first {_MAX_NAMES} have columns.")
 
 
 def _type(values: list[Any], where: str, doubts: list[str], *, texts: bool, depth: int) -> str:
@@ -82,13 +82,13 @@ def _type(values: list[Any], where: str, doubts: list[str], *, texts: bool, dept
     kinds = {_kind(value) for value in given}
     if not given:
         doubts.append(
-            f"{where}: only null in {plural(len(values), 'record')}; its type is not known, STRING takes any."
+            f"{where}: only null in {plural(len(values), 'record')}; its type is unknown, STRING accepts any."
         )
         return "STRING"
     if kinds <= {"whole number", "number"}:
         return _number(given, where, doubts)
     if len(kinds) > 1:
-        doubts.append(f"{where}: mixed types ({', '.join(sorted(kinds))}); STRING takes each as JSON text.")
+        doubts.append(f"{where}: mixed types ({', '.join(sorted(kinds))}); STRING reads each as JSON text.")
         return "STRING"
     (kind,) = kinds
     if kind == "text":
@@ -179,7 +179,7 @@ def _is_moment(text: str) -> bool:
 def _array(given: list[list[Any]], where: str, doubts: list[str], depth: int) -> str:
     members = [member for array in given for member in array][:MOST]
     if not members:
-        doubts.append(f"{where}: only empty arrays; the type of their elements is not known.")
+        doubts.append(f"{where}: only empty arrays; the type of their elements is unknown.")
         return "ARRAY<STRING>"
     if depth >= _DEEPEST:
         return _too_deep(where, doubts)
@@ -189,12 +189,12 @@ def _array(given: list[list[Any]], where: str, doubts: list[str], depth: int) ->
 def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> str:
     names = {name for record in given for name in record}
     if not names:
-        doubts.append(f"{where}: only empty objects; their fields are not known, STRING takes any.")
+        doubts.append(f"{where}: only empty objects; their fields are unknown, STRING accepts any.")
         return "STRING"
     if depth >= _DEEPEST:
         return _too_deep(where, doubts)
     if all(_DATA_NAME.fullmatch(name) for name in names):
-        doubts.append(f"{where}: the names in it look like data ({plural(len(names), 'name')}); it is taken for a map.")
+        doubts.append(f"{where}: its names look like data ({plural(len(names), 'name')}); it is read as a map.")
         members = [member for record in given for member in record.values()][:MOST]
         return f"MAP<STRING, {_type(members, f'{where}{{}}', doubts, texts=False, depth=depth + 1)}>"
     columns = _columns(given, where, doubts, texts=False, depth=depth + 1)
@@ -202,5 +202,5 @@ def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> s
 
 
 def _too_deep(where: str, doubts: list[str]) -> str:
-    doubts.append(f"{where}: nested too deeply to be looked at; STRING takes it as JSON text.")
+    doubts.append(f"{where}: nested too deeply to infer; STRING reads it as JSON text.")
     return "STRING"

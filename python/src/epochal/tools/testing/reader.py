@@ -87,7 +87,7 @@ def checked(offset: Any) -> Offset:
     try:
         again = json.loads(json.dumps(offset))
     except (TypeError, ValueError) as error:
-        raise BrokenError(f"an offset that is no JSON: {offset!r} ({error})") from error
+        raise BrokenError(f"an offset that is not JSON: {offset!r} ({error})") from error
     if again != offset:
         raise BrokenError(f"the offset {offset!r} comes back from JSON as {again!r}")
     return offset
@@ -113,4 +113,4 @@ def deliver_all(source: Restartable, start: Offset, sizes: Sequence[int], limit:
         reader.commit(at)
         at = end
         stop(reader)
-    raise BrokenError(f"after {limit} batches there is still another: the end went from {start} to {at}")
+    raise BrokenError(f"after {limit} batches there is still another one: the end went from {start} to {at}")

@@ -128,7 +128,7 @@ def _available_now_target(source: Restartable) -> None:
         sizes.append(len(between(reader, at, end)))
         at = end
         if len(sizes) > _BATCHES:
-            raise BrokenError(f"after {_BATCHES} batches there is still another")
+            raise BrokenError(f"after {_BATCHES} batches there is still another one")
     if sum(sizes) != 25:
         raise BrokenError(f"25 rows were there at the start, and 5 were added during each batch; delivered: {sizes}")
 

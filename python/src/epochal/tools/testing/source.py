@@ -98,7 +98,7 @@ def _check(
                 keeps = promises.KEEPS_ROWS not in reasons
                 query_checks.CHECKS[promise](QueryScene(source.frame, add, Path(directory), timeout, keeps))
         elif source.make_reader is None:
-            raise NotCheckedError("the reader of a format by name is not Python's: only its queries are checked")
+            raise NotCheckedError("the format's reader is not written in Python: only its queries are checked")
         else:
             with closing(Restartable(source.make_reader, add)) as restartable:
                 reader_checks.CHECKS[promise](restartable)

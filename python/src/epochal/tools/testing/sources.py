@@ -55,7 +55,7 @@ def subject(
     if importlib.util.find_spec("pyarrow") is None:
         raise ConfigurationError(
             "EXTRA_MISSING",
-            "Spark needs pyarrow to read from a data source in Python, and this Python does not have it.",
+            "Spark needs pyarrow to read from a data source in Python, which is not installed.",
             "Run: pip install pyarrow.",
         )
     kind = source if inspect.isclass(source) and issubclass(source, DataSource) else _around(source, schema)

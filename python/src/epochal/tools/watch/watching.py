@@ -132,8 +132,8 @@ def queries_of(given: Given, caller: str) -> list[Query]:
     if strange := [one for one in found if not hasattr(type(one), "lastProgress")]:
         raise OptionError(
             "OPTION_INVALID",
-            f"{caller} was given a {type(strange[0]).__name__}, which is no streaming query.",
-            "Give it what epochal.write.jdbc or DataStreamWriter.start() returned, a list of these, or a session.",
+            f"{caller} was given a {type(strange[0]).__name__}, which is not a streaming query.",
+            "Pass what epochal.write.jdbc or DataStreamWriter.start() returned, a list of queries, or a session.",
         )
     return found
 
@@ -163,7 +163,7 @@ def seconds(given: str | float | timedelta, argument: str) -> float:
         return found
     raise OptionError(
         "OPTION_INVALID",
-        f"The argument '{argument}' is {given!r}, which is no length of time above zero.",
+        f"The argument '{argument}' is {given!r}, which is not a positive duration.",
         f'Set it like this: {argument}="1 second" or {argument}=0.5.',
     )
 
