@@ -24,7 +24,7 @@ _DRIVERS = {
     "mysql": "com.mysql.cj.jdbc.Driver",
 }
 #: Drivers in Epochal's jar.
-_OURS = ("org.postgresql.Driver", "org.sqlite.JDBC")
+_BUNDLED = ("org.postgresql.Driver", "org.sqlite.JDBC")
 #: Rows per fetch: without a limit, PostgreSQL's driver reads the whole table into memory.
 _FETCHED_ROWS = "1000"
 #: The 64-bit type for each narrower type that Spark infers: SQLite stores 64 bits under any declared type.
@@ -57,9 +57,9 @@ def load_table(
         options["fetchsize"] = _FETCHED_ROWS
     options["url"] = _for_spark(options["url"])
     try:
-        frame = _loaded(spark, options)
-        if kind == "sqlite" and "customschema" not in lowered and (columns := _widened(frame)):
-            return _loaded(spark, {**options, "customSchema": columns})
+        frame = _load(spark, options)
+        if kind == "sqlite" and "customschema" not in lowered and (columns := _custom_schema(frame)):
+            return _load(spark, {**options, "customSchema": columns})
         return frame
     except Exception as error:
         found = _error(error, options, secret)
@@ -68,7 +68,7 @@ def load_table(
         raise found from None
 
 
-def _loaded(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+def _load(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     frame = spark.read.format("jdbc").options(**options).load()
     _ = frame.schema
     return frame
@@ -104,7 +104,7 @@ def _for_spark(url: str) -> str:
     return f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}{separator}permitMysqlScheme"
 
 
-def _widened(frame: DataFrame) -> str:
+def _custom_schema(frame: DataFrame) -> str:
     """The columns to read with a wider type than Spark infers, as a ``customSchema``."""
     columns = [(one.name, _WIDER.get(one.dataType.simpleString())) for one in frame.schema.fields]
     return ", ".join("`{}` {}".format(name.replace("`", "``"), wider) for name, wider in columns if wider)
@@ -122,7 +122,7 @@ def _error(error: Exception, options: Mapping[str, str], secret: Secret | None) 
     message = "\n".join(str(part) for part in (error, *traces) if part)
     driver = options.get("driver", "")
     if any(sign in message for sign in _MISSING):
-        if driver in _OURS:
+        if driver in _BUNDLED:
             remote = "connect" in type(error).__module__.split(".")
             return _of(SessionWithoutJarError.of_server() if remote else SessionWithoutJarError.told(), error)
         return _of(

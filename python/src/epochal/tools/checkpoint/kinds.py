@@ -8,28 +8,28 @@ from typing import Any
 
 from epochal.tools.checkpoint.log import VOID
 
-_LONGEST = 100
+_MAX_LENGTH = 100
 
 
 def kind_of(offset: str) -> str:
     """The kind of source that writes such offsets; ``unknown`` if none is recognised."""
     if offset == VOID:
         return "no offset yet"
-    return _kind(_parsed(offset))
+    return _kind(_parse(offset))
 
 
 def words(offset: str) -> str:
     """Describes what is delivered up to an offset."""
     if offset == VOID:
         return "nothing yet"
-    value = _parsed(offset)
+    value = _parse(offset)
     match _kind(value):
         case "epochal-random":
-            return _counted(value["rows"], "row")
+            return _plural(value["rows"], "row")
         case "epochal-rest":
             return _rest(value)
         case "files":
-            return f"the files of {_counted(value['logOffset'] + 1, 'poll')}"
+            return f"the files of {_plural(value['logOffset'] + 1, 'poll')}"
         case "Kafka":
             return "; ".join(_topic(name, partitions) for name, partitions in sorted(value.items()))
         case "Delta":
@@ -37,22 +37,22 @@ def words(offset: str) -> str:
         case "Iceberg":
             return f"snapshot {value['snapshot_id']}, file {value.get('position', 0)} in it"
         case "rate-micro-batch":
-            return _counted(value["offset"], "row")
+            return _plural(value["offset"], "row")
         case "a counter":
             return f"position {value:,}"
-    return offset if len(offset) <= _LONGEST else f"{offset[:_LONGEST]}…"
+    return offset if len(offset) <= _MAX_LENGTH else f"{offset[:_MAX_LENGTH]}…"
 
 
 def identity(offset: str) -> str | None:
     """The identity of an Epochal source, from its offset; None for other sources."""
-    value = _parsed(offset)
+    value = _parse(offset)
     source = value.get("source") if _kind(value).startswith("epochal-") else None
     return source if isinstance(source, str) else None
 
 
 def position(offset: str) -> int | None:
     """Number of rows or records delivered up to an offset; None if the offset does not count them."""
-    value = _parsed(offset)
+    value = _parse(offset)
     found: Any = None
     match _kind(value):
         case "epochal-random":
@@ -70,7 +70,7 @@ def position(offset: str) -> int | None:
 
 def event_time(offset: str) -> datetime | None:
     """The highest event time of the rows before an offset; None without ``eventTimeColumn``."""
-    value = _parsed(offset)
+    value = _parse(offset)
     found = value.get("eventTime") if _kind(value).startswith("epochal-") else None
     try:
         return datetime.fromisoformat(found.replace("Z", "+00:00")) if isinstance(found, str) else None
@@ -80,7 +80,7 @@ def event_time(offset: str) -> datetime | None:
 
 def unfinished_segments(offset: str) -> list[str]:
     """Journal files with records after an offset, which the next epoch reads from there."""
-    value = _parsed(offset)
+    value = _parse(offset)
     if _kind(value) != "epochal-rest":
         return []
     segments = value.get("segments") or []
@@ -117,7 +117,7 @@ def _is_kafka(value: dict[str, Any]) -> bool:
     )
 
 
-def _parsed(offset: str) -> Any:
+def _parse(offset: str) -> Any:
     try:
         return json.loads(offset)
     except ValueError:
@@ -125,19 +125,19 @@ def _parsed(offset: str) -> Any:
 
 
 def _rest(value: dict[str, Any]) -> str:
-    facts = [_counted(value["records"], "record")]
+    facts = [_plural(value["records"], "record")]
     if crawl := value.get("crawl"):
         facts.append(f"since the list was restarted ({crawl}×)")
     if members := value.get("members"):
-        facts.append(f"of {_counted(len(members), 'row')} of parameters")
+        facts.append(f"of {_plural(len(members), 'row')} of parameters")
     if segments := value.get("segments"):
-        facts.append(f"the last in {_counted(len(segments), 'segment')} of the journal")
+        facts.append(f"the last in {_plural(len(segments), 'segment')} of the journal")
     return ", ".join(facts)
 
 
 def _topic(name: str, partitions: dict[str, int]) -> str:
-    return f"{name}: {_counted(sum(partitions.values()), 'offset')} in {_counted(len(partitions), 'partition')}"
+    return f"{name}: {_plural(sum(partitions.values()), 'offset')} in {_plural(len(partitions), 'partition')}"
 
 
-def _counted(number: int, noun: str) -> str:
+def _plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

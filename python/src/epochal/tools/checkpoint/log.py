@@ -49,7 +49,7 @@ def read_offsets(text: str) -> OffsetLog:
         raise UnreadableError("it ends after its first line")
     settings, sources = rest[0], rest[1:]
     metadata = _json_object(settings) if settings.strip() else {}
-    named = [_named(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
+    named = [_split_name(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
     for name, offset in named:
         _check_offset(name, offset)
     return OffsetLog(
@@ -102,7 +102,7 @@ def _json_object(text: str) -> dict[str, Any]:
     return found
 
 
-def _named(line: str) -> tuple[str, str]:
+def _split_name(line: str) -> tuple[str, str]:
     name, colon, offset = line.partition(":")
     if not colon:
         raise UnreadableError("a line has no name of a source: the file is torn")

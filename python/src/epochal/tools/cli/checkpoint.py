@@ -57,7 +57,7 @@ def _read(options: argparse.Namespace) -> Checkpoint:
 
 def _status(options: argparse.Namespace) -> int:
     found = _read(options)
-    compared = _compared(options, found) if options.url else None
+    compared = _compare(options, found) if options.url else None
     values = {"checkpoint": {**found.to_dict(), "epochs": len(found.epochs)}}
     values |= {"ledger": compared.to_dict()} if compared else {}
     shared.show(options, f"{found}\n{compared}" if compared else found, values)
@@ -65,7 +65,7 @@ def _status(options: argparse.Namespace) -> int:
     return shared.FINE if healthy else shared.ATTENTION
 
 
-def _compared(options: argparse.Namespace, found: Checkpoint) -> Comparison:
+def _compare(options: argparse.Namespace, found: Checkpoint) -> Comparison:
     ledger = shared.read_ledger(options)
     return found.compare(ledger.sink(options.sink) if options.sink else ledger.find(found.query_id))
 

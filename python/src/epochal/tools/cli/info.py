@@ -43,7 +43,7 @@ def findings() -> list[Finding]:
     return [
         Finding("Python", platform.python_version()),
         java(),
-        spark(_installed("pyspark")),
+        spark(_installed_version("pyspark")),
         Finding("Epochal (Python)", VERSION),
         jar(),
         _optional("psycopg", "the demo on PostgreSQL", "pip install 'psycopg[binary]'"),
@@ -77,7 +77,7 @@ def spark(version: str | None) -> Finding:
     """Whether the jar is tested with a version of pyspark."""
     newest = SPARK_LINES[-1]
     if version is None:
-        remote = _installed("pyspark-client") or _installed("pyspark-connect")
+        remote = _installed_version("pyspark-client") or _installed_version("pyspark-connect")
         if remote:
             return Finding("Spark", f"Connect client {remote}: the jar belongs to the server")
         return Finding("Spark", "not found", "pip install 'epochal[spark]'")
@@ -111,7 +111,7 @@ def _jar_version(path: Path) -> str:
     return match[1] if match else "unknown"
 
 
-def _installed(distribution: str) -> str | None:
+def _installed_version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -119,7 +119,7 @@ def _installed(distribution: str) -> str | None:
 
 
 def _optional(distribution: str, purpose: str, remedy: str) -> Finding:
-    version = _installed(distribution)
+    version = _installed_version(distribution)
     if version:
         return Finding(distribution, version, needed=False)
     return Finding(distribution, "not found", f"For {purpose}: {remedy}", needed=False)

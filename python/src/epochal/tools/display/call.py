@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_MOST = 100_000
+_MAX_ROWS = 100_000
 #: Default number of rows of a table, and of a plot.
 _ROWS = (200, 1000)
 #: Default trigger. A source that is always ready would otherwise keep the driver busy with small batches.
 _TRIGGER = "1 second"
 #: Number of ended displays without a user-defined name whose views are kept.
-_ENDED = 8
+_MAX_ENDED = 8
 
 #: The displays with a view, by its name.
 _known: dict[str, Display] = {}
@@ -161,7 +161,7 @@ def _retire() -> None:
         if now.id is not None and origin.id == now.id and origin.run != now.run:
             one.stop()
     ended = [one for one, _ in unnamed if one._snapshot.status.is_over]
-    for one in ended[: max(len(ended) - _ENDED, 0)]:
+    for one in ended[: max(len(ended) - _MAX_ENDED, 0)]:
         _known.pop(str(one.name))
         one._drop()
 
@@ -179,10 +179,10 @@ def _check(kind: object, x: object, y: object, rows: object, name: str | None) -
         raise OptionError(
             "OPTION_CONFLICT", "x and y are for plots, but kind is 'table'.", "Set kind, such as kind='line'."
         )
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MOST):
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= _MAX_ROWS):
         raise OptionError(
             "OPTION_INVALID",
-            f"The argument 'rows' is {rows!r}, which is not a whole number from 1 to {_MOST:,}.",
+            f"The argument 'rows' is {rows!r}, which is not a whole number from 1 to {_MAX_ROWS:,}.",
             "Set it like this: rows=1000.",
         )
     if name is not None and not _NAME.fullmatch(name):

@@ -26,7 +26,7 @@ def columns(schema: StructType) -> tuple[Column, ...]:
     return tuple(
         Column(
             name=one.name,
-            kind=_shortened(one.dataType.simpleString(), 60),
+            kind=_shorten(one.dataType.simpleString(), 60),
             is_number=isinstance(one.dataType, NumericType),
         )
         for one in schema.fields
@@ -58,8 +58,8 @@ def as_text(expression: str, kind: DataType) -> str:
 
 def cell(text: str | None) -> str | None:
     """The cell for a value of :func:`expressions`."""
-    return None if text is None else _shortened(text, LONGEST)
+    return None if text is None else _shorten(text, LONGEST)
 
 
-def _shortened(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[:longest] + "…"

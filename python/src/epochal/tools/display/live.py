@@ -97,7 +97,7 @@ class Live:
         self._spark = spark
         self._selection = selection
         self._tally = Tally()
-        self.latest = replace(selection.of(self._table()), says=self._says(), follows=mode != "complete")
+        self.latest = replace(selection.of(self._table()), says=self._description(), follows=mode != "complete")
 
     def _table(self) -> DataFrame:
         """A frame over the current rows. The plan contains the rows, so that each call needs a new frame."""
@@ -143,7 +143,7 @@ class Live:
             return replace(status, state="stopped" if self.is_stopping else "ended")
         return replace(status, state="failed", message=first_line(from_spark(error) or error))
 
-    def _says(self) -> str:
+    def _description(self) -> str:
         which = "first" if self.mode == "complete" else "last"
         changed = " changed" if self.mode == "update" else ""
         return f"the {which} {self._selection.rows:,}{changed} rows at most"
@@ -161,7 +161,7 @@ def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:
     writer = df.writeStream.format(_FORMAT).queryName(selection.name).option("checkpointLocation", checkpoint)
     writer = triggered(writer.option("display", display).option("maxRows", str(selection.rows)), settings.trigger)
     with named():
-        query, mode = _started(writer, settings.output_mode)
+        query, mode = _start_query(writer, settings.output_mode)
     try:
         live = Live(query, mode, display, spark, selection)
         live.view()
@@ -171,7 +171,7 @@ def start(df: DataFrame, selection: Selection, settings: QuerySettings) -> Live:
     return live
 
 
-def _started(writer: Any, mode: OutputMode | None) -> tuple[StreamingQuery, OutputMode]:
+def _start_query(writer: Any, mode: OutputMode | None) -> tuple[StreamingQuery, OutputMode]:
     if mode is not None:
         return writer.outputMode(mode).start(), mode
     *others, last = _MODES

@@ -82,7 +82,7 @@ def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | 
             "OPTION_INVALID",
             f"kind={kind!r} draws numbers, and "
             + (f"the column {wrong!r} has none." if wrong else f"beside {across.label!r} no column has any."),
-            f"Set y to columns with numbers; the DataFrame has {_listed(schema)}.",
+            f"Set y to columns with numbers; the DataFrame has {_column_names(schema)}.",
         )
     return Plot(kind=kind, x=across, series=tuple(series))
 
@@ -102,7 +102,7 @@ def _axis(schema: StructType, name: str, argument: str) -> Axis:
         close = difflib.get_close_matches(name, [*places], 1)
         raise OptionError(
             "OPTION_INVALID",
-            f"{argument}={name!r} is not a column of the DataFrame, which has {_listed(schema)}.",
+            f"{argument}={name!r} is not a column of the DataFrame, which has {_column_names(schema)}.",
             f"Did you mean {argument}={close[0]!r}?" if close else f"Set {argument} to one of them.",
         )
     sql, kind = names(schema)[places[column]], schema.fields[places[column]].dataType
@@ -135,7 +135,7 @@ def _holds(kind: DataType) -> Literal["number", "time", "text"]:
     return "number" if isinstance(kind, NumericType) else "time" if kind.typeName() in _TIMES else "text"
 
 
-def _listed(schema: StructType) -> str:
+def _column_names(schema: StructType) -> str:
     return ", ".join(repr(one.name) for one in schema.fields) or "no columns"
 
 

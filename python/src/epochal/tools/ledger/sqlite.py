@@ -29,16 +29,18 @@ def read(url: str) -> DatabaseLedger:
         DatabaseError: the file does not exist or is not a database.
         SinkIdentityError: the database has no ledger.
     """
-    with _connected(url) as connection:
+    with _connection(url) as connection:
         connection.execute("BEGIN")
         ids = [name for (name,) in connection.execute("SELECT sink_id FROM epochal_ledger ORDER BY sink_id")]
         return DatabaseLedger(place=url.partition("?")[0], rows=tuple(_row(connection, sink_id) for sink_id in ids))
 
 
 def _row(connection: sqlite3.Connection, sink_id: str) -> LedgerRow:
-    (values,) = _named(connection, "SELECT * FROM epochal_ledger WHERE sink_id = ?", sink_id)
-    retired = _named(connection, "SELECT * FROM epochal_ledger_retired WHERE sink_id = ? ORDER BY updated_at", sink_id)
-    lines = _named(
+    (values,) = _as_dicts(connection, "SELECT * FROM epochal_ledger WHERE sink_id = ?", sink_id)
+    retired = _as_dicts(
+        connection, "SELECT * FROM epochal_ledger_retired WHERE sink_id = ? ORDER BY updated_at", sink_id
+    )
+    lines = _as_dicts(
         connection,
         f"SELECT * FROM epochal_ledger_history WHERE sink_id = ? ORDER BY number DESC LIMIT {_HISTORY}",
         sink_id,
@@ -47,14 +49,14 @@ def _row(connection: sqlite3.Connection, sink_id: str) -> LedgerRow:
     return row_of(values, tuple(row_of(old, (), ()) for old in retired), history)
 
 
-def _named(connection: sqlite3.Connection, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+def _as_dicts(connection: sqlite3.Connection, sql: str, *parameters: Any) -> list[dict[str, Any]]:
     cursor = connection.execute(sql, parameters)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[sqlite3.Connection]:
+def _connection(url: str) -> Iterator[sqlite3.Connection]:
     """A connection without automatic transactions; an open transaction is rolled back at the end."""
     place = url.partition("?")[0]
     file = Path(place.removeprefix(PREFIX).removeprefix("file:"))

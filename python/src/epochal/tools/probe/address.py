@@ -90,7 +90,7 @@ class Address:
     @property
     def params(self) -> dict[str, str]:
         """The parameters by name, decoded."""
-        return dict(map(_decoded, self.pairs))
+        return dict(map(_decode, self.pairs))
 
     def with_params(self, params: Mapping[str, str | int]) -> Address:
         """The address with these parameters set, each of them once."""
@@ -100,7 +100,7 @@ class Address:
     def without(self, names: Iterable[str]) -> Address:
         """The address without these parameters."""
         gone = {*names}
-        return replace(self, pairs=tuple(pair for pair in self.pairs if _decoded(pair)[0] not in gone))
+        return replace(self, pairs=tuple(pair for pair in self.pairs if _decode(pair)[0] not in gone))
 
     def follow(self, reference: str) -> Address | None:
         """Resolves a link on the page at this address; None if it is not a link, or leads to another server.
@@ -120,7 +120,7 @@ class Address:
         """The address with secrets masked: parameters with these names, and with names that suggest a secret."""
 
         def pair(text: str) -> str:
-            name, value = _decoded(text)
+            name, value = _decode(text)
             return f"{text.partition('=')[0]}={_MASK}" if value and (name in secret or is_secret(name)) else text
 
         return replace(self, pairs=tuple(map(pair, self.pairs))).url
@@ -160,7 +160,7 @@ def _host(netloc: str) -> str:
         return name.encode("idna").decode() + colon + port
 
 
-def _decoded(pair: str) -> tuple[str, str]:
+def _decode(pair: str) -> tuple[str, str]:
     name, _, value = pair.partition("=")
     return unquote_plus(name), unquote_plus(value)
 

@@ -19,7 +19,7 @@ Record = dict[str, Any]
 Format = Literal["json", "ndjson", "csv"]
 
 #: Names of arrays that accompany the records in a response.
-_BESIDE = frozenset(
+_COMPANIONS = frozenset(
     [
         "aggregations",
         "columns",
@@ -39,7 +39,7 @@ _BESIDE = frozenset(
     ]
 )
 #: Usual names of the array of records, the likeliest first.
-_USUAL = ("data", "items", "results", "records", "value", "values", "entries", "entry", "rows", "hits", "list")
+_USUAL_NAMES = ("data", "items", "results", "records", "value", "values", "entries", "entry", "rows", "hits", "list")
 _SEPARATORS = ",;\t|"
 _DEEPEST = 5
 _LOGIN = re.compile(rb"type\s*=\s*[\"']?password|sign[ -]?in|log[ -]?in", re.IGNORECASE)
@@ -128,7 +128,7 @@ def read(response: Response, shown: str) -> Listing:
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
     if isinstance(found, dict) and re.search("ndjson|jsonl|json-seq", kind):
         return Listing(response, Layout("ndjson"), (found,), how=f"its content type is {one_line(kind)}")
-    return _located(response, found, shown)
+    return _locate(response, found, shown)
 
 
 def read_like(response: Response, layout: Layout) -> Listing | None:
@@ -201,12 +201,12 @@ def _lines(body: bytes) -> list[Record] | None:
     return found
 
 
-def _located(response: Response, found: Any, shown: str) -> Listing:
+def _locate(response: Response, found: Any, shown: str) -> Listing:
     arrays = [(pointer, array) for pointer, array in _arrays(found) if all(isinstance(one, dict) for one in array)]
     full = [(pointer, array) for pointer, array in arrays if array]
     if not full:
-        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_lacking(found, arrays)}.", _OTHER)
-    likely = [one for one in full if _last(one[0]) not in _BESIDE] or full
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(found, arrays)}.", _OTHER)
+    likely = [one for one in full if _last(one[0]) not in _COMPANIONS] or full
     pointer, array = min(likely, key=_likelihood)
     others = ", ".join(f"'{one}' ({_records(len(more))})" for one, more in likely if one != pointer)
     how = f"{'an' if others else 'the only'} array of objects; it has {_records(len(array))}"
@@ -228,14 +228,14 @@ def _arrays(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str
 def _likelihood(one: tuple[str, list[Any]]) -> tuple[int, int, int]:
     pointer, array = one
     name = _last(pointer)
-    return (_USUAL.index(name) if name in _USUAL else len(_USUAL), pointer.count("/"), -len(array))
+    return (_USUAL_NAMES.index(name) if name in _USUAL_NAMES else len(_USUAL_NAMES), pointer.count("/"), -len(array))
 
 
 def _last(pointer: str) -> str:
     return pointer.rpartition("/")[2].lower()
 
 
-def _lacking(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
+def _why_no_records(found: Any, empty: list[tuple[str, list[Any]]]) -> str:
     if empty:
         return f"has an empty array at '{one_line(empty[0][0])}', and no other one, so nothing can be inferred"
     if isinstance(found, dict):
@@ -289,7 +289,7 @@ def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
     if not widths and not ("csv" in kind and _width(text, ",") == 1 and not set(text) & set(_SEPARATORS)):
         raise ValueError("its lines have different numbers of fields, or one only")
     sep = max(widths, key=lambda one: widths[one], default=",")
-    first, *rest = _parsed(text, sep)
+    first, *rest = _csv_lines(text, sep)
     how = f"lines of {first.count} fields each, separated by {sep!r}"
     if said := re.search(r"header\s*=\s*(present|absent)", kind):
         return Layout("csv", sep=sep, header=said[1] == "present"), f"{how}; its content type says header={said[1]}", []
@@ -304,7 +304,7 @@ def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
 def _width(text: str, sep: str) -> int:
     """The number of fields per line; 0 if it differs between lines."""
     try:
-        widths = {len(row) for row in _parsed(text, sep)}
+        widths = {len(row) for row in _csv_lines(text, sep)}
     except ValueError:
         return 0
     return widths.pop() if len(widths) == 1 else 0
@@ -312,7 +312,7 @@ def _width(text: str, sep: str) -> int:
 
 def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:
     """The records of CSV, and doubts about their field names."""
-    rows = list(_parsed(body.decode("utf-8-sig"), layout.sep))
+    rows = list(_csv_lines(body.decode("utf-8-sig"), layout.sep))
     if not rows:
         return [], []
     names = rows.pop(0) if layout.header else [f"_c{index}" for index in range(len(rows[0]))]
@@ -324,7 +324,7 @@ def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:
     return [{names[index]: row[index] or None for index in kept} for row in rows], doubts
 
 
-def _parsed(text: str, sep: str) -> Iterator[list[str]]:
+def _csv_lines(text: str, sep: str) -> Iterator[list[str]]:
     try:
         yield from (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True) if row)
     except csv.Error as error:

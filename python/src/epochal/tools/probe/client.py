@@ -109,7 +109,7 @@ class Client:
             self._sleep(self._delay)
         self.requests += 1
         response = self._ask(address.with_params(self.credentials.params), headers)
-        self._exhausted_for = _exhausted(response.headers)
+        self._exhausted_for = _until_reset(response.headers)
         return response
 
     def _pause(self, seconds: float) -> None:
@@ -229,7 +229,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
         raise http.client.IncompleteRead(body, response.length)
     encoding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if encoding in ("gzip", "x-gzip") and body:
-        body = _unpacked(body)
+        body = _unpack(body)
     elif encoding != "identity" and body:
         raise zlib.error(f"its encoding is {one_line(encoding)}, which was not requested")
     if len(body) > LARGEST:
@@ -237,7 +237,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     return body
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpack(body: bytes) -> bytes:
     found = b""
     while body and len(found) <= LARGEST:
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -265,7 +265,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
         return 0.0
 
 
-def _exhausted(headers: Mapping[str, str]) -> float:
+def _until_reset(headers: Mapping[str, str]) -> float:
     """Seconds until the next request is allowed, if the response reports that the rate limit is used up; else 0."""
     waits = [0.0]
     for name in ("ratelimit", "x-ratelimit", "x-rate-limit"):

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 #: Headers whose values are not secret.
 _PUBLIC = re.compile(r"accept(-language)?|content-type|prefer|user-agent|.*version", re.IGNORECASE)
 #: Shorter secrets are not masked in texts: they could occur there by chance.
-_SHORTEST = 5
+_MIN_LENGTH = 5
 
 
 class Environ(str):
@@ -64,7 +64,7 @@ def of(
         OptionError: a header cannot be sent, a secret cannot be read, or only the jar supports the scheme of ``auth``.
     """
     schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, Auth) else [*auth]
-    sent, added, secrets = dict(_checked(headers or {})), dict[str, str](), list[str]()
+    sent, added, secrets = dict(_check_headers(headers or {})), dict[str, str](), list[str]()
     shown: list[AnyAuth] = []
     for scheme in schemes:
         names = {name.lower() for name in sent}
@@ -73,24 +73,24 @@ def of(
                 raise _conflict(name)
             (sent if place == "header" else added)[name] = value
         secrets += _secrets(scheme)
-        shown.append(_shown(scheme))
+        shown.append(_without_values(scheme))
     known = {name for scheme in schemes if isinstance(scheme, ApiKey) for name in [scheme.param] if name}
     hidden = {name: value for name, value in address.params.items() if is_secret(name) and name not in known}
     plain = dict[str, str]()
     for name, value in (headers or {}).items():
-        _say(shown, plain, name, value, is_header=True)
+        _add_to_program(shown, plain, name, value, is_header=True)
         secrets += [] if _PUBLIC.fullmatch(name) else [value, value.partition(" ")[2]]
     params = dict[str, str]()
     for name, value in hidden.items():
-        _say(shown, params, name, value, is_header=False)
+        _add_to_program(shown, params, name, value, is_header=False)
     secrets += hidden.values()
     given = {"auth": shown[0] if len(shown) == 1 else shown or None, "headers": plain or None, "params": params or None}
-    long = {secret for secret in secrets if len(secret) >= _SHORTEST}
+    long = {secret for secret in secrets if len(secret) >= _MIN_LENGTH}
     credentials = Credentials(sent, added | hidden, tuple(sorted(long, key=len, reverse=True)), given)
     return address.without([*hidden, *added]), credentials
 
 
-def _checked(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _check_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in headers.items():
         if not FAMILY.fits({name: value}) or not _TOKEN.fullmatch(name):
             raise _invalid("headers", "a dict of texts with valid header names")
@@ -142,7 +142,7 @@ def _secrets(scheme: AnyAuth) -> list[str]:
     return [*values, *(value.partition(" ")[2] for value in values), *password]
 
 
-def _shown(scheme: AnyAuth) -> AnyAuth:
+def _without_values(scheme: AnyAuth) -> AnyAuth:
     """The scheme with environment variables in place of secrets that were given by value."""
     if isinstance(scheme, Bearer):
         return replace(scheme, token=_from_environment(scheme.token, "TOKEN"))
@@ -158,7 +158,7 @@ def _from_environment(secret: Secret | str, name: str) -> Secret:
     return secret if isinstance(secret, Secret) and secret.option("")[0] else Secret.env(name)
 
 
-def _say(shown: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
+def _add_to_program(shown: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
     """Adds a header or a secret parameter to the printed program, with an environment variable in place of a secret."""
     bearer = is_header and name.lower() == "authorization" and value.lower().startswith("bearer ")
     has_key = any(isinstance(scheme, ApiKey) for scheme in shown)

@@ -9,7 +9,7 @@ from epochal.tools.probe import names
 from epochal.tools.probe.address import Address
 from epochal.tools.probe.client import Client, Response, StoppedError, one_line
 
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _LOGIN = re.compile(r"log-?in|sign-?in|sso|oauth|authorize", re.IGNORECASE)
 
 
@@ -35,7 +35,7 @@ def first_response(client: Client, given: Address) -> tuple[Response, Address]:
         problem = f"{given.shown()} could not be probed: {stopped}."
         raise HttpError("HTTP_STATUS", problem, "Wait, and probe again.") from None
     if response.status != 200:
-        raise _refused(client, address, response)
+        raise _status_error(client, address, response)
     return response, address
 
 
@@ -53,14 +53,14 @@ def positions(address: Address) -> list[str]:
 
 def _behind_redirects(client: Client, address: Address) -> tuple[Response, Address]:
     response = client.get(address)
-    for _ in range(_MOST_REDIRECTS):
+    for _ in range(_MAX_REDIRECTS):
         if response.status not in (301, 302, 303, 307, 308):
             break
         target = response.headers.get("location", "")
         secured = target.replace("https://", "http://", 1) if address.origin.startswith("http://") else target
         there = address.follow(secured)
         if there is None or _LOGIN.search(there.path):
-            raise _redirected(client, address, response.status, target)
+            raise _redirect_error(client, address, response.status, target)
         if secured != target:  # the same host with https
             there = Address.parse(target)
         address = there
@@ -68,7 +68,7 @@ def _behind_redirects(client: Client, address: Address) -> tuple[Response, Addre
     return response, address
 
 
-def _redirected(client: Client, address: Address, status: int, target: str) -> HttpError:
+def _redirect_error(client: Client, address: Address, status: int, target: str) -> HttpError:
     try:
         there = Address.parse(target).shown()
     except Exception:
@@ -79,7 +79,7 @@ def _redirected(client: Client, address: Address, status: int, target: str) -> H
     return HttpError("HTTP_STATUS", problem, "Headers and parameters are sent only to url: set url to that address.")
 
 
-def _refused(client: Client, address: Address, response: Response) -> HttpError:
+def _status_error(client: Client, address: Address, response: Response) -> HttpError:
     status = response.status
     text = one_line(re.sub(r"<[^>]*>", " ", response.body[:4000].decode("utf-8", "replace")))
     problem = f"{address.shown()} responded with status {status}: {text or 'no text'}"

@@ -54,14 +54,14 @@ class Investigation:
         try:
             response, self._address = first_response(self._client, self._given)
             self._first = body.read(response, self._address.shown())
-            return self._probed()
+            return self._probe()
         except EpochalError as error:
             raise type(error)(error.condition, self._credentials.mask(error.problem), error.hint) from None
         except RecursionError:
             problem = f"{self._given.shown()} responded with a body that is nested too deeply."
             raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
 
-    def _probed(self) -> Probe:
+    def _probe(self) -> Probe:
         self._reader = PageReader(self._client, self._first.layout)
         self._notes.seen("records", _place(self._first.layout), self._first.how)
         self._notes.doubt(*self._first.doubts)
@@ -71,7 +71,7 @@ class Investigation:
         self._key = records.key_of(self._first.records, (again or self._first).records)
         again_is = report.repeatability(self._notes, self._first, again, self._key, self._reader.outcome)
         self._is_cut = False
-        paging = self._paging(again_is != "other")
+        paging = self._find_pagination(again_is != "other")
         needs_key = again_is == "changed" and self._first.layout.format == "json"
         sample, pages = self._pages(paging, self._key.pointer if needs_key else None)
         if self._reader.stopped:
@@ -86,7 +86,7 @@ class Investigation:
         )
         return self._result(self._arguments(pages), columns.ddl)
 
-    def _paging(self, is_repeatable: bool) -> LinkedPages | NumberedPages | None:
+    def _find_pagination(self, is_repeatable: bool) -> LinkedPages | NumberedPages | None:
         """Finds the pagination; None if none was found."""
         first, reader, key = self._first, self._reader, self._key
         base, hints = self._address.without(positions(self._address)), Hints.of(first, self._given)

@@ -15,9 +15,9 @@ from epochal.tools.probe.page_reader import PageReader, ordinal
 from epochal.tools.probe.records import Key
 
 #: Maximum number of pages to read in search of the end of a list.
-_MOST_PAGES = 4
+_MAX_PAGES = 4
 #: Maximum characters of a ``Link`` header to parse.
-_LONGEST_LINK = 8000
+_MAX_LINK_LENGTH = 8000
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
@@ -156,7 +156,7 @@ def candidates(listing: Listing) -> Iterator[NextPage]:
     for header, value in listing.response.headers.items():
         if value and names.cursor_rank(f"/{header}") in (0, 1, 2) and header != "link" and not _is_url(value):
             params = names.cursor_params(f"/{header}", is_number=value.isdigit())
-            yield from (NextPage("cursor", header=_titled(header), param=one) for one in params)
+            yield from (NextPage("cursor", header=_title_case(header), param=one) for one in params)
 
 
 def silent_places(listing: Listing) -> list[str]:
@@ -171,7 +171,7 @@ def unreadable_places(listing: Listing) -> Iterator[str]:
         yield "The next page is named in an array of links, at a position that may change: no pointer leads there."
     for name, value in headers.items():
         if name != "link" and names.cursor_rank(f"/{name}") == 0 and _is_url(value):
-            yield f"The header {_titled(name)} has the next page's address: it is read from Link or the body only."
+            yield f"The header {_title_case(name)} has the next page's address: it is read from Link or the body only."
     target = links(headers).get("next")
     shown = [("header Link", target)] if target else []
     shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
@@ -195,7 +195,7 @@ def follow(reader: PageReader, first: Listing, key: Key, max_ways: int = 8) -> L
         after = key.all(second.records) if second else []
         if second is None or not after or key.overlap(before, after):
             continue
-        return _walked(reader, way, first, second, key)
+        return _walk(reader, way, first, second, key)
     return None
 
 
@@ -212,15 +212,15 @@ def follow_keys(reader: PageReader, first: Listing, key: Key) -> LinkedPages | N
         address = way.address(first)
         second = reader.read(address) if address else None
         if second is not None and second.records and not key.overlap(before, key.all(second.records)):
-            return _walked(reader, way, first, second, key)
+            return _walk(reader, way, first, second, key)
     return None
 
 
-def _walked(reader: PageReader, way: NextPage, first: Listing, second: Listing, key: Key) -> LinkedPages:
+def _walk(reader: PageReader, way: NextPage, first: Listing, second: Listing, key: Key) -> LinkedPages:
     """Reads further pages, up to the end of the list or the maximum number."""
     pages, seen = [first, second], {*key.all(first.records), *key.all(second.records)}
     ended, again = False, ""
-    while not ended and not again and len(pages) < _MOST_PAGES:
+    while not ended and not again and len(pages) < _MAX_PAGES:
         address = way.address(pages[-1])
         further = reader.read_if_allowed(address) if address else None
         if address is not None and further is None:
@@ -247,7 +247,7 @@ def _says_end(listing: Listing) -> bool:
 def links(headers: Mapping[str, str]) -> dict[str, str]:
     """The targets of a ``Link`` header (RFC 8288), by relation."""
     found = dict[str, str]()
-    for target, parameters in _LINK.findall(headers.get("link", "")[:_LONGEST_LINK]):
+    for target, parameters in _LINK.findall(headers.get("link", "")[:_MAX_LINK_LENGTH]):
         for match in _REL.finditer(parameters):
             for relation in (match[1] or match[2] or "").lower().split():
                 found.setdefault(relation, target.strip())
@@ -265,5 +265,5 @@ def _is_url(value: Any) -> bool:
     return isinstance(value, str) and re.match(r"https?://|[/?]", value) is not None
 
 
-def _titled(header: str) -> str:
+def _title_case(header: str) -> str:
     return "-".join(word.capitalize() for word in header.split("-"))

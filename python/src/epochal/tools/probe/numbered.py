@@ -209,7 +209,7 @@ class NumberedSearch:
             if pair not in self._tried:
                 self._tried.add(pair)
                 if (found := self._test(pair)) is not None:
-                    return self._measured(found)
+                    return self._measure(found)
         return None
 
     def _test(self, pair: Pair) -> NumberedPages | None:
@@ -256,7 +256,7 @@ class NumberedSearch:
                 return NumberedPages("page", position, size, how, first=first, sized=False)
         return None
 
-    def _measured(self, found: NumberedPages) -> NumberedPages:
+    def _measure(self, found: NumberedPages) -> NumberedPages:
         """Determines a page size for which a second page was seen, and the end of the list."""
         known, page = self._keys, self._first
         if found.sized and len(known) < LARGE:
@@ -267,7 +267,7 @@ class NumberedSearch:
         second = self._ask(found, size, size)
         after = self._key.all(second.records) if second else []
         if not after and found.sized:
-            found = self._ended(found, len(known), second)
+            found = self._with_response_after_end(found, len(known), second)
             found = replace(found, length=len(known))
             size = next(one for one in _ROUND if one <= max(1, len(known) // 2))
             second = self._ask(found, size, size)
@@ -302,9 +302,9 @@ class NumberedSearch:
         if found.ends:
             return found
         behind = -(-found.total_seen // found.size) * found.size if found.total else found.size * _FAR
-        return self._ended(found, behind, self._ask(found, behind, found.size))
+        return self._with_response_after_end(found, behind, self._ask(found, behind, found.size))
 
-    def _ended(self, found: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
+    def _with_response_after_end(self, found: NumberedPages, record: int, page: Listing | None) -> NumberedPages:
         if page is None and self._reader.status not in PAST_END:
             return found
         what = self._reader.outcome if page is None else records_of(page)

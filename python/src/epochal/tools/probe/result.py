@@ -77,7 +77,7 @@ class Probe:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _restored, ({**given, "options": dict(self.options)},)
+        return _restore, ({**given, "options": dict(self.options)},)
 
     def __repr__(self) -> str:
         found = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]
@@ -100,7 +100,7 @@ class Probe:
 _IN_SHORT = ("records", "pages", "total", "order")
 
 
-def _restored(given: dict[str, Any]) -> Probe:
+def _restore(given: dict[str, Any]) -> Probe:
     return Probe(**given)
 
 
@@ -113,15 +113,15 @@ def _table(findings: tuple[Finding, ...]) -> str:
     lines = []
     for one in findings:
         lines.append(f"{one.name:<{width}}  {one.value}")
-        lines += _wrapped(f"{one.certainty}: {one.how}", " " * (width + 4))
+        lines += _wrap(f"{one.certainty}: {one.how}", " " * (width + 4))
     return "\n".join(lines)
 
 
 def _list(title: str, lines: tuple[str, ...]) -> str:
-    return "\n".join([title, *(line for text in lines for line in _wrapped(text, "    ", "  - "))])
+    return "\n".join([title, *(line for text in lines for line in _wrap(text, "    ", "  - "))])
 
 
-def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
     before = indent if first is None else first
     return textwrap.wrap(
         text, _WIDTH, initial_indent=before, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False

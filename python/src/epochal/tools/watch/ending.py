@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 
 #: Maximum seconds from the moment a query is no longer active until Spark knows its error.
-_LATER = 10
+_MAX_WAIT = 10
 
 
 class Ended(Protocol):
@@ -23,5 +23,5 @@ def failure(query: Ended) -> Exception | None:
     for the error.
     """
     with suppress(Exception):
-        query.awaitTermination(_LATER)
+        query.awaitTermination(_MAX_WAIT)
     return query.exception()

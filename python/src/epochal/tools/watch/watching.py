@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Given = StreamingQuery | Iterable[StreamingQuery] | SparkSession | None
 
 #: Maximum seconds until the end of a query is noticed.
-_ENDED = 0.5
+_MAX_NOTICE = 0.5
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0}
 _UNITS |= {"h": 3600.0, "hour": 3600.0}
@@ -187,6 +187,6 @@ def _pause(watched: Sequence[WatchedQuery], interrupts: Interrupts, pace: float,
     """Waits for the next poll, the end of a query, or a Ctrl-C that is not handled yet."""
     deadline = time.monotonic() + pace
     while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
-        interrupts.sleep(min(_ENDED, left))
+        interrupts.sleep(min(_MAX_NOTICE, left))
         if interrupts.count <= handled and any(one.has_just_ended() for one in watched):
             return
